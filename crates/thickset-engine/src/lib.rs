@@ -1,0 +1,1 @@
+//! Tensors, layers and networks whose input gradients are ordinary forward computations.

@@ -1,0 +1,1 @@
+//! Turns the JSON of an audit into one self-contained HTML file.
