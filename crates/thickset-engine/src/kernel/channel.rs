@@ -1,0 +1,533 @@
+//! One number per channel: scale and shift, and the sums that are their adjoints.
+//!
+//! With L(x, s, g) = `<channel_scale(x, s), g>`, scale is dL/dg and dL/dx, and [`channel_dot`] is dL/ds: a closed family, like
+//! convolution. [`channel_sum`] and [`channel_broadcast`] are each other's adjoints, and [`channel_shift`] adds a broadcast.
+
+#![expect(unsafe_code, reason = "vector loads and an output written once")]
+#![expect(
+    clippy::inline_always,
+    reason = "a kernel is compiled for the instruction set of the function it is inlined into"
+)]
+
+use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
+use burn::backend::tensor::FloatTensor;
+use burn::backend::{Autodiff, Backend, Dispatch, Flex, backend_extension};
+use burn::tensor::Tensor;
+use rayon::prelude::*;
+
+use super::adjoint::{Bilinear, Linear};
+use super::simd::{Number, Task, Vector};
+use super::storage::{by_type, size};
+use super::{composed, on_flex};
+
+/// Into how many parts the rows are cut when they are summed; fixed, so that bits do not depend on the number of threads.
+const PARTS: usize = 16;
+
+/// About how many numbers one job handles.
+const JOB: usize = 16 * 1024;
+
+/// Each row of `x`, `[rows, features]`, with every channel multiplied by its number in `s`, `[1, channels]`.
+///
+/// # Panics
+/// If the features are not a multiple of the channels or `s` has another size.
+#[must_use]
+pub fn channel_scale(x: Tensor<2>, s: Tensor<2>, channels: usize) -> Tensor<2> {
+    check(&x, channels);
+    assert_eq!(s.dims(), [1, channels], "one scale per channel");
+    if on_flex(&x) {
+        Tensor::from_dispatch(Dispatch::scale(
+            x.into_dispatch(),
+            s.into_dispatch(),
+            channels,
+        ))
+    } else {
+        composed::channel_scale(x, s, channels)
+    }
+}
+
+/// Per channel the sum of `x * g` over rows and pixels, in a fixed order: `[1, channels]`.
+///
+/// # Panics
+/// If the features are not a multiple of the channels or the sizes differ.
+#[must_use]
+pub fn channel_dot(x: Tensor<2>, g: Tensor<2>, channels: usize) -> Tensor<2> {
+    check(&x, channels);
+    assert_eq!(x.dims(), g.dims(), "sizes of `x` and `g`");
+    if on_flex(&x) {
+        Tensor::from_dispatch(Dispatch::dot(
+            x.into_dispatch(),
+            g.into_dispatch(),
+            channels,
+        ))
+    } else {
+        composed::channel_dot(x, g, channels)
+    }
+}
+
+/// Each row of `x`, `[rows, features]`, with the channel's number in `b`, `[1, channels]`, added to every channel.
+///
+/// # Panics
+/// If the features are not a multiple of the channels or `b` has another size.
+#[must_use]
+pub fn channel_shift(x: Tensor<2>, b: Tensor<2>, channels: usize) -> Tensor<2> {
+    check(&x, channels);
+    assert_eq!(b.dims(), [1, channels], "one shift per channel");
+    if on_flex(&x) {
+        Tensor::from_dispatch(Dispatch::shift(
+            x.into_dispatch(),
+            b.into_dispatch(),
+            channels,
+        ))
+    } else {
+        composed::channel_shift(x, b, channels)
+    }
+}
+
+/// Per channel the sum over rows and pixels, in a fixed order: `[1, channels]`.
+///
+/// # Panics
+/// If the features are not a multiple of the channels.
+#[must_use]
+pub fn channel_sum(x: Tensor<2>, channels: usize) -> Tensor<2> {
+    check(&x, channels);
+    if on_flex(&x) {
+        Tensor::from_dispatch(Dispatch::sum(x.into_dispatch(), channels))
+    } else {
+        composed::channel_sum(x, channels)
+    }
+}
+
+/// The adjoint of [`channel_sum`]: each channel's number in `b`, `[1, channels]`, repeated for every row and pixel.
+///
+/// # Panics
+/// If the features are not a multiple of the channels.
+#[must_use]
+pub fn channel_broadcast(b: Tensor<2>, rows: usize, features: usize) -> Tensor<2> {
+    let [one, channels] = b.dims();
+    assert!(
+        one == 1 && channels > 0 && features.is_multiple_of(channels),
+        "{features} features by {channels} channels"
+    );
+    if on_flex(&b) {
+        Tensor::from_dispatch(Dispatch::broadcast(b.into_dispatch(), rows, features))
+    } else {
+        composed::channel_broadcast(b, rows, features)
+    }
+}
+
+fn check(x: &Tensor<2>, channels: usize) {
+    let [_, features] = x.dims();
+    assert!(
+        channels > 0 && features.is_multiple_of(channels),
+        "{features} features by {channels} channels"
+    );
+}
+
+/// The operations on a backend's own tensors.
+#[backend_extension(Flex, Autodiff)]
+pub(crate) trait ChannelBackend: Backend {
+    fn scale(x: FloatTensor<Self>, s: FloatTensor<Self>, channels: usize) -> FloatTensor<Self>;
+    fn dot(x: FloatTensor<Self>, g: FloatTensor<Self>, channels: usize) -> FloatTensor<Self>;
+    fn shift(x: FloatTensor<Self>, b: FloatTensor<Self>, channels: usize) -> FloatTensor<Self>;
+    fn sum(x: FloatTensor<Self>, channels: usize) -> FloatTensor<Self>;
+    fn broadcast(b: FloatTensor<Self>, rows: usize, features: usize) -> FloatTensor<Self>;
+}
+
+impl ChannelBackend for Flex {
+    fn scale(x: FloatTensor<Self>, s: FloatTensor<Self>, _: usize) -> FloatTensor<Self> {
+        let size = size(&x);
+        by_type!(|x, s| each(x, s, size[1], |x, s| x * s), size)
+    }
+
+    fn dot(x: FloatTensor<Self>, g: FloatTensor<Self>, channels: usize) -> FloatTensor<Self> {
+        let [rows, features] = size(&x);
+        by_type!(
+            |x, g| sums(x, Some(g), rows, features, channels),
+            [1, channels]
+        )
+    }
+
+    fn shift(x: FloatTensor<Self>, b: FloatTensor<Self>, _: usize) -> FloatTensor<Self> {
+        let size = size(&x);
+        by_type!(|x, b| each(x, b, size[1], |x, b| x + b), size)
+    }
+
+    fn sum(x: FloatTensor<Self>, channels: usize) -> FloatTensor<Self> {
+        let [rows, features] = size(&x);
+        by_type!(|x| sums(x, None, rows, features, channels), [1, channels])
+    }
+
+    fn broadcast(b: FloatTensor<Self>, rows: usize, features: usize) -> FloatTensor<Self> {
+        let [_, channels] = size(&b);
+        by_type!(
+            |b| {
+                let row: Vec<_> = b
+                    .iter()
+                    .flat_map(|&value| std::iter::repeat_n(value, features / channels))
+                    .collect();
+                row.repeat(rows)
+            },
+            [rows, features]
+        )
+    }
+}
+
+impl<B: ChannelBackend, C: CheckpointStrategy> ChannelBackend for Autodiff<B, C> {
+    fn scale(x: FloatTensor<Self>, s: FloatTensor<Self>, channels: usize) -> FloatTensor<Self> {
+        Bilinear {
+            forward: B::scale,
+            left: B::scale,
+            right: B::dot,
+            shape: channels,
+        }
+        .apply::<C>(x, s)
+    }
+
+    fn dot(x: FloatTensor<Self>, g: FloatTensor<Self>, channels: usize) -> FloatTensor<Self> {
+        let left = |gradient, g, channels| B::scale(g, gradient, channels);
+        Bilinear {
+            forward: B::dot,
+            left,
+            right: B::scale,
+            shape: channels,
+        }
+        .apply::<C>(x, g)
+    }
+
+    fn shift(x: FloatTensor<Self>, b: FloatTensor<Self>, channels: usize) -> FloatTensor<Self> {
+        shift_backward::apply::<B, C>(x, b, channels)
+    }
+
+    fn sum(x: FloatTensor<Self>, channels: usize) -> FloatTensor<Self> {
+        let [rows, features] = burn::backend::TensorMetadata::shape(&x).dims();
+        let adjoint = |gradient, (rows, features)| B::broadcast(gradient, rows, features);
+        Linear {
+            adjoint,
+            with: (rows, features),
+        }
+        .apply::<C>(x, |x| B::sum(x, channels))
+    }
+
+    fn broadcast(b: FloatTensor<Self>, rows: usize, features: usize) -> FloatTensor<Self> {
+        let [_, channels] = burn::backend::TensorMetadata::shape(&b).dims();
+        Linear {
+            adjoint: B::sum,
+            with: channels,
+        }
+        .apply::<C>(b, |b| B::broadcast(b, rows, features))
+    }
+}
+
+/// The shift is linear in both arguments at once, so it keeps nothing.
+mod shift_backward {
+    use burn::backend::autodiff::checkpoint::base::Checkpointer;
+    use burn::backend::autodiff::grads::Gradients;
+    use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
+
+    use super::{Autodiff, ChannelBackend, CheckpointStrategy, FloatTensor};
+
+    #[derive(Debug)]
+    struct Shift;
+
+    impl<B: ChannelBackend> Backward<B, 2> for Shift {
+        type State = usize;
+
+        fn backward(self, ops: Ops<usize, 2>, grads: &mut Gradients, _: &mut Checkpointer) {
+            let [x, b] = ops.parents;
+            let gradient = grads.consume::<B>(&ops.node);
+            if let Some(b) = b {
+                grads.register::<B>(b.id, B::sum(gradient.clone(), ops.state));
+            }
+            if let Some(x) = x {
+                grads.register::<B>(x.id, gradient);
+            }
+        }
+    }
+
+    pub(super) fn apply<B: ChannelBackend, C: CheckpointStrategy>(
+        x: FloatTensor<Autodiff<B, C>>,
+        b: FloatTensor<Autodiff<B, C>>,
+        channels: usize,
+    ) -> FloatTensor<Autodiff<B, C>> {
+        let (x, x_node) = x.into_parts();
+        let (b, b_node) = b.into_parts();
+        match Shift
+            .prepare::<C>([x_node, b_node])
+            .compute_bound()
+            .stateful()
+        {
+            OpsKind::Tracked(prepared) => prepared.finish(channels, B::shift(x, b, channels)),
+            OpsKind::UnTracked(prepared) => prepared.finish(B::shift(x, b, channels)),
+        }
+    }
+}
+
+/// `with` applied to every number and its channel's.
+fn each<T: Number>(
+    x: &[T],
+    channel: &[T],
+    features: usize,
+    with: impl Fn(T, T) -> T + Copy + Send + Sync,
+) -> Vec<T> {
+    struct Each<'a, T, F> {
+        x: &'a [T],
+        channel: &'a [T],
+        features: usize,
+        with: F,
+        out: &'a mut [std::mem::MaybeUninit<T>],
+    }
+    impl<T: Number, F: Fn(T, T) -> T> Task<T> for Each<'_, T, F> {
+        #[inline(always)]
+        fn run<V: Vector<Number = T>>(self) {
+            let plane = self.features / self.channel.len();
+            for (x, out) in self
+                .x
+                .chunks_exact(self.features)
+                .zip(self.out.chunks_exact_mut(self.features))
+            {
+                if plane == 1 {
+                    for ((&x, &channel), out) in x.iter().zip(self.channel).zip(out) {
+                        out.write((self.with)(x, channel));
+                    }
+                } else {
+                    let planes = x.chunks_exact(plane).zip(out.chunks_exact_mut(plane));
+                    for ((x, out), &channel) in planes.zip(self.channel) {
+                        for (&x, out) in x.iter().zip(out) {
+                            out.write((self.with)(x, channel));
+                        }
+                    }
+                }
+            }
+        }
+    }
+    let mut out = Vec::with_capacity(x.len());
+    let job = features * (JOB / features).max(1);
+    out.spare_capacity_mut()[..x.len()]
+        .par_chunks_mut(job)
+        .zip(x.par_chunks(job))
+        .for_each(|(out, x)| {
+            T::vectorised(Each {
+                x,
+                channel,
+                features,
+                with,
+                out,
+            });
+        });
+    // SAFETY: every number of `x` has its number of `out`, which its job has written.
+    unsafe { out.set_len(x.len()) };
+    out
+}
+
+/// Per channel the sum of `x`, or of `x * g`: pixel by pixel within a row, then row by row within a part, then the parts.
+fn sums<T: Number>(
+    x: &[T],
+    g: Option<&[T]>,
+    rows: usize,
+    features: usize,
+    channels: usize,
+) -> Vec<T> {
+    let rows_per_part = rows.div_ceil(PARTS).max(1);
+    let part = rows_per_part * features;
+    let parts: Vec<Vec<T>> = (0..rows.div_ceil(rows_per_part))
+        .into_par_iter()
+        .map(|index| {
+            let range = index * part..((index + 1) * part).min(x.len());
+            let mut totals = vec![T::default(); channels];
+            T::vectorised(Total {
+                x: &x[range.clone()],
+                g: g.map(|g| &g[range]),
+                features,
+                totals: &mut totals,
+            });
+            totals
+        })
+        .collect();
+    let mut totals = vec![T::default(); channels];
+    for part in parts {
+        for (total, value) in totals.iter_mut().zip(part) {
+            *total += value;
+        }
+    }
+    totals
+}
+
+struct Total<'a, T> {
+    x: &'a [T],
+    g: Option<&'a [T]>,
+    features: usize,
+    totals: &'a mut [T],
+}
+
+impl<T: Number> Task<T> for Total<'_, T> {
+    #[inline(always)]
+    fn run<V: Vector<Number = T>>(self) {
+        let plane = self.features / self.totals.len();
+        for row in 0..self.x.len() / self.features {
+            let range = row * self.features..(row + 1) * self.features;
+            let x = &self.x[range.clone()];
+            let g = self.g.map(|g| &g[range]);
+            for (channel, total) in self.totals.iter_mut().enumerate() {
+                let range = channel * plane..(channel + 1) * plane;
+                *total += match g {
+                    Some(g) => dot::<V>(&x[range.clone()], &g[range]),
+                    None => sum::<V>(&x[range]),
+                };
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn dot<V: Vector>(x: &[V::Number], g: &[V::Number]) -> V::Number {
+    let mut lanes = V::splat(V::Number::default());
+    let whole = x.len() / V::LANES * V::LANES;
+    for start in (0..whole).step_by(V::LANES) {
+        // SAFETY: `start + LANES` is at most the length of both.
+        lanes = unsafe {
+            V::load(x.as_ptr().add(start)).mul_add(V::load(g.as_ptr().add(start)), lanes)
+        };
+    }
+    let mut total = across(lanes);
+    for (&x, &g) in x[whole..].iter().zip(&g[whole..]) {
+        total += x * g;
+    }
+    total
+}
+
+#[inline(always)]
+fn sum<V: Vector>(x: &[V::Number]) -> V::Number {
+    let mut lanes = V::splat(V::Number::default());
+    let whole = x.len() / V::LANES * V::LANES;
+    for start in (0..whole).step_by(V::LANES) {
+        // SAFETY: `start + LANES` is at most the length.
+        lanes = unsafe { lanes.add(V::load(x.as_ptr().add(start))) };
+    }
+    let mut total = across(lanes);
+    for &x in &x[whole..] {
+        total += x;
+    }
+    total
+}
+
+/// The sum of a register's lanes, the first first.
+#[inline(always)]
+fn across<V: Vector>(register: V) -> V::Number {
+    let mut lanes = [V::Number::default(); 16];
+    // SAFETY: a register has at most sixteen lanes.
+    unsafe { register.store(lanes.as_mut_ptr()) };
+    let mut total = V::Number::default();
+    for &lane in &lanes[..V::LANES] {
+        total += lane;
+    }
+    total
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::tensor::{DType, TensorData};
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::kernel::testing::{
+        alone, bits, check_gradients, flex, on_threads, random, same, values,
+    };
+
+    #[test]
+    fn two_channels_of_two_pixels_by_hand() {
+        let tensor = |values: Vec<f32>, size: [usize; 2]| {
+            Tensor::<2>::from_data(TensorData::new(values, size), &flex())
+        };
+        let x = tensor(vec![1.0, 2.0, 3.0, 4.0], [1, 4]);
+        let pair = tensor(vec![10.0, -1.0], [1, 2]);
+        assert_eq!(
+            values(&channel_scale(x.clone(), pair.clone(), 2)),
+            [10.0, 20.0, -3.0, -4.0]
+        );
+        assert_eq!(
+            values(&channel_shift(x.clone(), pair.clone(), 2)),
+            [11.0, 12.0, 2.0, 3.0]
+        );
+        assert_eq!(values(&channel_sum(x.clone(), 2)), [3.0, 7.0]);
+        assert_eq!(values(&channel_dot(x.clone(), x, 2)), [5.0, 25.0]);
+        assert_eq!(
+            values(&channel_broadcast(pair, 1, 4)),
+            [10.0, 10.0, -1.0, -1.0]
+        );
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(40))]
+
+        #[test]
+        fn kernels_equal_the_composed_operations(
+            rows in 1..40usize, channels in 1..6usize, plane in 1..40usize, wide: bool, seed: u64,
+        ) {
+            let (dtype, tolerance) = if wide { (DType::F64, 1e-13) } else { (DType::F32, 1e-5) };
+            let x = random([rows, channels * plane], seed, dtype);
+            let g = random([rows, channels * plane], seed ^ 1, dtype);
+            let s = random([1, channels], seed ^ 2, dtype);
+            let scaled = channel_scale(x.clone(), s.clone(), channels);
+            same(&scaled, &composed::channel_scale(x.clone(), s.clone(), channels), 0.0);
+            let shifted = channel_shift(x.clone(), s.clone(), channels);
+            same(&shifted, &composed::channel_shift(x.clone(), s.clone(), channels), 0.0);
+            let broadcast = channel_broadcast(s.clone(), rows, channels * plane);
+            same(&broadcast, &composed::channel_broadcast(s, rows, channels * plane), 0.0);
+            // A sum may cancel, so its error is measured against the numbers added.
+            let size = Tensor::<2>::ones([1, 1], (&flex(), DType::F64)) * f64::from(u32::try_from(rows * plane).unwrap());
+            let off = |left: Tensor<2>, right: Tensor<2>| (left - right).cast(DType::F64).abs().max_dim(1) / size.clone();
+            let dot = off(channel_dot(x.clone(), g.clone(), channels), composed::channel_dot(x.clone(), g, channels));
+            let sum = off(channel_sum(x.clone(), channels), composed::channel_sum(x, channels));
+            prop_assert!(values(&dot)[0] <= tolerance && values(&sum)[0] <= tolerance);
+        }
+
+        #[test]
+        fn gradients_equal_central_differences(rows in 1..4usize, channels in 1..4usize, plane in 1..5usize, seed: u64) {
+            let features = channels * plane;
+            let x = random([rows, features], seed, DType::F64);
+            let g = random([rows, features], seed ^ 1, DType::F64);
+            let s = random([1, channels], seed ^ 2, DType::F64);
+            let pair = [x.clone(), s.clone()];
+            check_gradients(&pair, |inputs| channel_scale(inputs[0].clone(), inputs[1].clone(), channels));
+            check_gradients(&pair, |inputs| channel_shift(inputs[0].clone(), inputs[1].clone(), channels));
+            check_gradients(&[x.clone(), g], |inputs| channel_dot(inputs[0].clone(), inputs[1].clone(), channels));
+            check_gradients(&[x], |inputs| channel_sum(inputs[0].clone(), channels));
+            check_gradients(&[s], |inputs| channel_broadcast(inputs[0].clone(), rows, features));
+        }
+    }
+
+    #[test]
+    fn bits_depend_neither_on_threads_nor_on_other_rows() {
+        let x = random([100, 5 * 49], 1, DType::F32);
+        let g = random([100, 5 * 49], 2, DType::F32);
+        let s = random([1, 5], 3, DType::F32);
+        let scaled = channel_scale(x.clone(), s.clone(), 5);
+        let shifted = channel_shift(x.clone(), s.clone(), 5);
+        let (sum, dot) = (
+            channel_sum(x.clone(), 5),
+            channel_dot(x.clone(), g.clone(), 5),
+        );
+        for threads in [1, 2, 4] {
+            on_threads(threads, || {
+                assert_eq!(bits(&channel_scale(x.clone(), s.clone(), 5)), bits(&scaled));
+                assert_eq!(
+                    bits(&channel_shift(x.clone(), s.clone(), 5)),
+                    bits(&shifted)
+                );
+                assert_eq!(bits(&channel_sum(x.clone(), 5)), bits(&sum));
+                assert_eq!(bits(&channel_dot(x.clone(), g.clone(), 5)), bits(&dot));
+            });
+        }
+        for row in [0, 6, 99] {
+            let x = alone(&x, row);
+            assert_eq!(
+                bits(&channel_scale(x.clone(), s.clone(), 5)),
+                bits(&alone(&scaled, row))
+            );
+            assert_eq!(
+                bits(&channel_shift(x, s.clone(), 5)),
+                bits(&alone(&shifted, row))
+            );
+        }
+    }
+}

@@ -1,0 +1,473 @@
+//! Max pooling: where the maxima are, then a gather by those indices whose adjoint is a scatter by the same indices.
+//!
+//! The indices are fixed once found, so pooling is linear in what it gathers, and its derivative of every order is one of
+//! the two operations.
+
+use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
+use burn::backend::tensor::{FloatTensor, IntTensor};
+use burn::backend::{Autodiff, Backend, Dispatch, Flex, backend_extension};
+use burn::tensor::{Int, Tensor};
+use rayon::prelude::*;
+
+use super::adjoint::Linear;
+use super::storage::{Numbers, by_type, numbers, size, tensor};
+use super::{ShapeError, composed, on_flex};
+
+/// Square windows over channel-major images, without padding. Make one by filling the fields and calling
+/// [`PoolShape::checked`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolShape {
+    pub channels: usize,
+    pub height: usize,
+    pub width: usize,
+    /// Side of the square window.
+    pub window: usize,
+    pub stride: usize,
+}
+
+impl PoolShape {
+    /// Returns the shape if an image of it can be pooled: no size is zero and the window fits.
+    ///
+    /// # Errors
+    /// Names the first size that does not fit.
+    pub fn checked(self) -> Result<Self, ShapeError> {
+        for (name, size) in [
+            ("channels", self.channels),
+            ("height", self.height),
+            ("width", self.width),
+            ("window", self.window),
+            ("stride", self.stride),
+        ] {
+            if size == 0 {
+                return Err(ShapeError::Zero { name });
+            }
+        }
+        for (name, size) in [("height", self.height), ("width", self.width)] {
+            if self.window > size {
+                return Err(ShapeError::Window {
+                    window: self.window,
+                    name,
+                    size,
+                });
+            }
+        }
+        if i32::try_from(self.in_features()).is_err() {
+            return Err(ShapeError::Index {
+                features: self.in_features(),
+            });
+        }
+        Ok(self)
+    }
+
+    /// Rows of an output image.
+    #[must_use]
+    pub fn out_height(&self) -> usize {
+        (self.height - self.window) / self.stride + 1
+    }
+
+    /// Columns of an output image.
+    #[must_use]
+    pub fn out_width(&self) -> usize {
+        (self.width - self.window) / self.stride + 1
+    }
+
+    /// Numbers in an input row.
+    #[must_use]
+    pub fn in_features(&self) -> usize {
+        self.channels * self.height * self.width
+    }
+
+    /// Numbers in an output row.
+    #[must_use]
+    pub fn out_features(&self) -> usize {
+        self.channels * self.out_height() * self.out_width()
+    }
+}
+
+/// For each window of each row, the index within the row of its maximum, `[rows, out_features]`; ties go to the lower index.
+/// Not differentiable.
+///
+/// # Panics
+/// If the shape is not [`PoolShape::checked`] or the tensor does not have it.
+#[must_use]
+pub fn max_pool_indices(x: &Tensor<2>, shape: PoolShape) -> Tensor<2, Int> {
+    check(x.dims()[1], shape.in_features(), &shape);
+    if on_flex(x) {
+        Tensor::from_dispatch(Dispatch::pool_indices(x.clone().into_dispatch(), shape))
+    } else {
+        composed::max_pool_indices(x, shape)
+    }
+}
+
+/// The numbers of each row of `x` at `indices` of [`max_pool_indices`]: `[rows, out_features]`.
+///
+/// # Panics
+/// If the tensors do not have the shape or an index lies outside a row.
+#[must_use]
+pub fn pool_gather(x: Tensor<2>, indices: Tensor<2, Int>, shape: PoolShape) -> Tensor<2> {
+    check(x.dims()[1], shape.in_features(), &shape);
+    check(indices.dims()[1], shape.out_features(), &shape);
+    assert_eq!(
+        x.dims()[0],
+        indices.dims()[0],
+        "rows of `x` and of the indices"
+    );
+    if on_flex(&x) {
+        Tensor::from_dispatch(Dispatch::pool_gather(
+            x.into_dispatch(),
+            indices.into_dispatch(),
+            shape,
+        ))
+    } else {
+        composed::pool_gather(x, indices)
+    }
+}
+
+/// The adjoint of [`pool_gather`]: each number of `g` added to zeros at its index, `[rows, in_features]`.
+///
+/// # Panics
+/// If the tensors do not have the shape or an index lies outside a row.
+#[must_use]
+pub fn pool_scatter(g: Tensor<2>, indices: Tensor<2, Int>, shape: PoolShape) -> Tensor<2> {
+    check(g.dims()[1], shape.out_features(), &shape);
+    assert_eq!(g.dims(), indices.dims(), "sizes of `g` and of the indices");
+    if on_flex(&g) {
+        Tensor::from_dispatch(Dispatch::pool_scatter(
+            g.into_dispatch(),
+            indices.into_dispatch(),
+            shape,
+        ))
+    } else {
+        composed::pool_scatter(g, indices, shape)
+    }
+}
+
+fn check(features: usize, expected: usize, shape: &PoolShape) {
+    if let Err(error) = shape.checked() {
+        panic!("{error}: {shape:?}");
+    }
+    assert_eq!(features, expected, "features of a row for {shape:?}");
+}
+
+/// The three operations on a backend's own tensors.
+#[backend_extension(Flex, Autodiff)]
+pub(crate) trait PoolBackend: Backend {
+    fn pool_indices(x: FloatTensor<Self>, shape: PoolShape) -> IntTensor<Self>;
+    fn pool_gather(
+        x: FloatTensor<Self>,
+        indices: IntTensor<Self>,
+        shape: PoolShape,
+    ) -> FloatTensor<Self>;
+    fn pool_scatter(
+        g: FloatTensor<Self>,
+        indices: IntTensor<Self>,
+        shape: PoolShape,
+    ) -> FloatTensor<Self>;
+}
+
+impl PoolBackend for Flex {
+    fn pool_indices(x: FloatTensor<Self>, shape: PoolShape) -> IntTensor<Self> {
+        let [rows, _] = size(&x);
+        let x = x.to_contiguous();
+        let found = match numbers(&x) {
+            Numbers::F32(x) => find(x, rows, &shape),
+            Numbers::F64(x) => find(x, rows, &shape),
+        };
+        tensor(found, [rows, shape.out_features()])
+    }
+
+    fn pool_gather(
+        x: FloatTensor<Self>,
+        indices: IntTensor<Self>,
+        shape: PoolShape,
+    ) -> FloatTensor<Self> {
+        let [rows, _] = size(&x);
+        let indices = indices.to_contiguous();
+        let indices: &[i32] = indices.storage();
+        by_type!(|x| gather(x, indices, &shape), [rows, shape.out_features()])
+    }
+
+    fn pool_scatter(
+        g: FloatTensor<Self>,
+        indices: IntTensor<Self>,
+        shape: PoolShape,
+    ) -> FloatTensor<Self> {
+        let [rows, _] = size(&g);
+        let indices = indices.to_contiguous();
+        let indices: &[i32] = indices.storage();
+        by_type!(
+            |g| scatter(g, indices, rows, &shape),
+            [rows, shape.in_features()]
+        )
+    }
+}
+
+impl<B: PoolBackend, C: CheckpointStrategy> PoolBackend for Autodiff<B, C> {
+    fn pool_indices(x: FloatTensor<Self>, shape: PoolShape) -> IntTensor<Self> {
+        B::pool_indices(x.into_primitive(), shape)
+    }
+
+    fn pool_gather(
+        x: FloatTensor<Self>,
+        indices: IntTensor<Self>,
+        shape: PoolShape,
+    ) -> FloatTensor<Self> {
+        let adjoint = |gradient, (indices, shape)| B::pool_scatter(gradient, indices, shape);
+        Linear {
+            adjoint,
+            with: (indices.clone(), shape),
+        }
+        .apply::<C>(x, |x| B::pool_gather(x, indices, shape))
+    }
+
+    fn pool_scatter(
+        g: FloatTensor<Self>,
+        indices: IntTensor<Self>,
+        shape: PoolShape,
+    ) -> FloatTensor<Self> {
+        let adjoint = |gradient, (indices, shape)| B::pool_gather(gradient, indices, shape);
+        Linear {
+            adjoint,
+            with: (indices.clone(), shape),
+        }
+        .apply::<C>(g, |g| B::pool_scatter(g, indices, shape))
+    }
+}
+
+fn find<T: PartialOrd + Copy + Send + Sync>(x: &[T], rows: usize, shape: &PoolShape) -> Vec<i32> {
+    let mut found = vec![0; rows * shape.out_features()];
+    let plane = shape.height * shape.width;
+    found
+        .par_chunks_mut(shape.out_features())
+        .zip(x.par_chunks(shape.in_features()))
+        .for_each(|(found, x)| {
+            let windows = found.chunks_exact_mut(shape.out_height() * shape.out_width());
+            for (channel, found) in windows.enumerate() {
+                for (y, found) in found.chunks_exact_mut(shape.out_width()).enumerate() {
+                    let corner = channel * plane + y * shape.stride * shape.width;
+                    for (window, found) in found.iter_mut().enumerate() {
+                        *found = maximum(x, corner + window * shape.stride, shape);
+                    }
+                }
+            }
+        });
+    found
+}
+
+/// The index of the maximum of the window whose upper left corner is at `corner`.
+#[inline]
+fn maximum<T: PartialOrd + Copy>(x: &[T], corner: usize, shape: &PoolShape) -> i32 {
+    let (mut best, mut at) = (x[corner], corner);
+    for y in 0..shape.window {
+        let first = corner + y * shape.width;
+        for (offset, &value) in x[first..first + shape.window].iter().enumerate() {
+            if value > best {
+                (best, at) = (value, first + offset);
+            }
+        }
+    }
+    i32::try_from(at).unwrap_or(i32::MAX)
+}
+
+fn gather<T: Copy + Default + Send + Sync>(x: &[T], indices: &[i32], shape: &PoolShape) -> Vec<T> {
+    let mut gathered = vec![T::default(); indices.len()];
+    gathered
+        .par_chunks_mut(shape.out_features())
+        .zip(
+            x.par_chunks(shape.in_features())
+                .zip(indices.par_chunks(shape.out_features())),
+        )
+        .for_each(|(gathered, (x, indices))| {
+            for (value, &index) in gathered.iter_mut().zip(indices) {
+                *value = x[position(index)];
+            }
+        });
+    gathered
+}
+
+fn scatter<T: Copy + Default + Send + Sync + std::ops::AddAssign>(
+    g: &[T],
+    indices: &[i32],
+    rows: usize,
+    shape: &PoolShape,
+) -> Vec<T> {
+    let mut sums = vec![T::default(); rows * shape.in_features()];
+    sums.par_chunks_mut(shape.in_features())
+        .zip(
+            g.par_chunks(shape.out_features())
+                .zip(indices.par_chunks(shape.out_features())),
+        )
+        .for_each(|(sums, (g, indices))| {
+            for (&value, &index) in g.iter().zip(indices) {
+                sums[position(index)] += value;
+            }
+        });
+    sums
+}
+
+/// A negative index becomes one that no row has.
+#[inline]
+fn position(index: i32) -> usize {
+    usize::try_from(index).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::tensor::{DType, TensorData};
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::kernel::testing::{alone, bits, check_gradients, flex, on_threads, random, same};
+
+    fn shapes() -> impl Strategy<Value = PoolShape> {
+        (1..4usize, 1..9usize, 1..9usize, 1..4usize, 1..4usize)
+            .prop_map(|(channels, height, width, window, stride)| PoolShape {
+                channels,
+                height,
+                width,
+                window,
+                stride,
+            })
+            .prop_filter_map("a window larger than the image", |shape| {
+                shape.checked().ok()
+            })
+    }
+
+    fn indices_of(x: &Tensor<2>, shape: PoolShape) -> Vec<i64> {
+        max_pool_indices(x, shape)
+            .into_data()
+            .iter::<i64>()
+            .collect()
+    }
+
+    #[test]
+    fn a_two_by_two_window_finds_each_maximum_by_hand() {
+        let shape = PoolShape {
+            channels: 1,
+            height: 2,
+            width: 4,
+            window: 2,
+            stride: 2,
+        };
+        let data = TensorData::new(vec![1.0f32, 5.0, 2.0, 0.0, 3.0, 4.0, 7.0, 6.0], [1, 8]);
+        let x = Tensor::<2>::from_data(data, &flex());
+        assert_eq!(indices_of(&x, shape), [1, 6]);
+        let pooled = pool_gather(x.clone(), max_pool_indices(&x, shape), shape);
+        assert_eq!(
+            pooled.into_data().iter::<f32>().collect::<Vec<_>>(),
+            [5.0, 7.0]
+        );
+    }
+
+    #[test]
+    fn ties_go_to_the_lower_index() {
+        let shape = PoolShape {
+            channels: 1,
+            height: 2,
+            width: 2,
+            window: 2,
+            stride: 2,
+        };
+        let x = Tensor::<2>::zeros([1, 4], &flex());
+        assert_eq!(indices_of(&x, shape), [0]);
+    }
+
+    #[test]
+    fn shapes_that_cannot_be_pooled_are_refused() {
+        let good = PoolShape {
+            channels: 1,
+            height: 4,
+            width: 4,
+            window: 2,
+            stride: 2,
+        };
+        assert_eq!(good.checked(), Ok(good));
+        assert_eq!(
+            PoolShape { stride: 0, ..good }.checked(),
+            Err(ShapeError::Zero { name: "stride" })
+        );
+        assert_eq!(
+            PoolShape { window: 5, ..good }.checked(),
+            Err(ShapeError::Window {
+                window: 5,
+                name: "height",
+                size: 4
+            })
+        );
+        assert!(matches!(
+            PoolShape {
+                channels: 1 << 30,
+                ..good
+            }
+            .checked(),
+            Err(ShapeError::Index { .. })
+        ));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(40))]
+
+        #[test]
+        fn kernels_equal_the_composed_operations(shape in shapes(), rows in 1..5usize, seed: u64) {
+            let x = random([rows, shape.in_features()], seed, DType::F64);
+            let g = random([rows, shape.out_features()], seed ^ 1, DType::F64);
+            let indices = max_pool_indices(&x, shape);
+            let expected = composed::max_pool_indices(&x, shape);
+            prop_assert_eq!(
+                indices.clone().into_data().iter::<i64>().collect::<Vec<_>>(),
+                expected.clone().into_data().iter::<i64>().collect::<Vec<_>>()
+            );
+            same(&pool_gather(x.clone(), indices.clone(), shape), &composed::pool_gather(x, expected.clone()), 0.0);
+            same(&pool_scatter(g.clone(), indices, shape), &composed::pool_scatter(g, expected, shape), 1e-15);
+        }
+
+        #[test]
+        fn gather_and_scatter_have_each_other_as_gradients(shape in shapes(), seed: u64) {
+            let x = random([2, shape.in_features()], seed, DType::F64);
+            let g = random([2, shape.out_features()], seed ^ 1, DType::F64);
+            let indices = max_pool_indices(&x, shape);
+            check_gradients(&[x], |inputs| pool_gather(inputs[0].clone(), indices.clone(), shape));
+            check_gradients(&[g], |inputs| pool_scatter(inputs[0].clone(), indices.clone(), shape));
+        }
+    }
+
+    #[test]
+    fn a_row_has_the_same_bits_alone_and_for_any_number_of_threads() {
+        let shape = PoolShape {
+            channels: 3,
+            height: 9,
+            width: 8,
+            window: 3,
+            stride: 2,
+        };
+        let x = random([7, shape.in_features()], 1, DType::F32);
+        let g = random([7, shape.out_features()], 2, DType::F32);
+        let indices = max_pool_indices(&x, shape);
+        let pooled = pool_gather(x.clone(), indices.clone(), shape);
+        let spread = pool_scatter(g.clone(), indices.clone(), shape);
+        for threads in [1, 2, 4] {
+            on_threads(threads, || {
+                assert_eq!(
+                    bits(&pool_gather(x.clone(), indices.clone(), shape)),
+                    bits(&pooled)
+                );
+                assert_eq!(
+                    bits(&pool_scatter(g.clone(), indices.clone(), shape)),
+                    bits(&spread)
+                );
+            });
+        }
+        for row in 0..7 {
+            let (x, g) = (alone(&x, row), alone(&g, row));
+            let indices = max_pool_indices(&x, shape);
+            assert_eq!(
+                bits(&pool_gather(x, indices.clone(), shape)),
+                bits(&alone(&pooled, row))
+            );
+            assert_eq!(
+                bits(&pool_scatter(g, indices, shape)),
+                bits(&alone(&spread, row))
+            );
+        }
+    }
+}

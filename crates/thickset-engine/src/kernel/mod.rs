@@ -1,0 +1,56 @@
+//! The operations that layers are made of, each differentiable to any order in every tensor it takes.
+//!
+//! On the `flex` device they are kernels of our own, elsewhere [`composed`] of Burn's operations. Each one's backward calls
+//! others of the same family, so a pullback written with them can be differentiated again.
+
+use burn::backend::DispatchDevice;
+use burn::tensor::Tensor;
+
+mod adjoint;
+mod buffer;
+mod channel;
+mod composed;
+mod conv;
+mod conv_direct;
+mod conv_shape;
+mod max_pool;
+mod simd;
+mod storage;
+#[cfg(test)]
+mod testing;
+mod tile;
+
+pub use channel::{channel_broadcast, channel_dot, channel_scale, channel_shift, channel_sum};
+pub use conv::{conv2d, conv2d_input, conv2d_weight};
+pub use conv_shape::ConvShape;
+pub use max_pool::{PoolShape, max_pool_indices, pool_gather, pool_scatter};
+
+/// A shape that no image can have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ShapeError {
+    #[error("`{name}` must be positive, got 0")]
+    Zero { name: &'static str },
+    #[error("padding must be smaller than the kernel, {kernel}, got {padding}")]
+    Padding { padding: usize, kernel: usize },
+    #[error("a window of {window} does not fit into `{name}`, {size} with its padding")]
+    Window {
+        window: usize,
+        name: &'static str,
+        size: usize,
+    },
+    #[error("a row of {features} numbers has indices beyond 32 bits")]
+    Index { features: usize },
+}
+
+/// Whether the kernels of this module run on the tensor's device.
+fn on_flex(tensor: &Tensor<2>) -> bool {
+    match tensor.device().as_dispatch() {
+        DispatchDevice::Flex(_) => true,
+        DispatchDevice::Autodiff(device) => matches!(**device, DispatchDevice::Flex(_)),
+        #[expect(
+            unreachable_patterns,
+            reason = "other devices exist where Burn is built with them"
+        )]
+        _ => false,
+    }
+}

@@ -1,0 +1,222 @@
+//! Vector registers: one kernel source, compiled for each instruction set and chosen at run time.
+//!
+//! A kernel is a [`Task`]: a value with a `run` generic over the register type. [`vectorised`] runs it with the widest
+//! registers the processor has. Every lane does the same operations in the same order, so results do not depend on where
+//! in a register an element happens to lie.
+
+#![expect(
+    unsafe_code,
+    reason = "vector instructions and pointers into packed operands"
+)]
+
+use std::fmt::Debug;
+use std::ops::{Add, AddAssign, Mul};
+
+/// A register of [`Vector::LANES`] numbers, 64 bytes of them.
+pub(crate) trait Vector: Copy {
+    type Number: Number;
+    const LANES: usize = Self::Number::LANES;
+    /// How many registers by how many broadcast numbers one tile of a product may hold without spilling.
+    const TILE: (usize, usize);
+
+    fn splat(value: Self::Number) -> Self;
+
+    /// # Safety
+    /// `from` must be valid for reading `LANES` numbers.
+    unsafe fn load(from: *const Self::Number) -> Self;
+
+    /// # Safety
+    /// `to` must be valid for writing `LANES` numbers.
+    unsafe fn store(self, to: *mut Self::Number);
+
+    fn add(self, other: Self) -> Self;
+    /// `self * by + plus`.
+    fn mul_add(self, by: Self, plus: Self) -> Self;
+}
+
+/// A kernel, written once for every register type. Implementations mark `run` as `#[inline(always)]`, so that it is
+/// compiled with the features of its caller.
+pub(crate) trait Task<T> {
+    fn run<V: Vector<Number = T>>(self);
+}
+
+/// `f32` or `f64`.
+pub(crate) trait Number:
+    Copy
+    + Default
+    + Debug
+    + Send
+    + Sync
+    + PartialOrd
+    + AddAssign
+    + Add<Output = Self>
+    + Mul<Output = Self>
+    + 'static
+{
+    /// How many fill 64 bytes.
+    const LANES: usize;
+
+    /// Runs `task` with the widest registers this processor has.
+    fn vectorised(task: impl Task<Self>);
+}
+
+/// Registers as arrays, for processors without AVX-512; the compiler maps them to what there is.
+#[derive(Clone, Copy)]
+struct Portable<T, const LANES: usize, const FUSED: bool>([T; LANES]);
+
+macro_rules! portable {
+    ($number:ty, $lanes:literal) => {
+        impl<const FUSED: bool> Vector for Portable<$number, $lanes, FUSED> {
+            type Number = $number;
+            const TILE: (usize, usize) = (1, 4);
+
+            #[inline(always)]
+            fn splat(value: $number) -> Self {
+                Self([value; $lanes])
+            }
+
+            #[inline(always)]
+            unsafe fn load(from: *const $number) -> Self {
+                // SAFETY: the caller vouches for `LANES` readable numbers.
+                Self(unsafe { from.cast::<[$number; $lanes]>().read_unaligned() })
+            }
+
+            #[inline(always)]
+            unsafe fn store(self, to: *mut $number) {
+                // SAFETY: the caller vouches for `LANES` writable numbers.
+                unsafe { to.cast::<[$number; $lanes]>().write_unaligned(self.0) }
+            }
+
+            #[inline(always)]
+            fn add(self, other: Self) -> Self {
+                Self(std::array::from_fn(|lane| self.0[lane] + other.0[lane]))
+            }
+
+            #[inline(always)]
+            fn mul_add(self, by: Self, plus: Self) -> Self {
+                Self(std::array::from_fn(|lane| {
+                    if FUSED {
+                        self.0[lane].mul_add(by.0[lane], plus.0[lane])
+                    } else {
+                        self.0[lane] * by.0[lane] + plus.0[lane]
+                    }
+                }))
+            }
+        }
+    };
+}
+
+portable!(f32, 16);
+portable!(f64, 8);
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use std::arch::x86_64 as arch;
+
+    use super::{Portable, Task, Vector};
+
+    macro_rules! wide {
+        ($name:ident, $register:ident, $number:ty, $splat:ident, $load:ident, $store:ident, $add:ident, $mul_add:ident) => {
+            /// An AVX-512 register. Private to this module, which makes one only where the processor is known to have them.
+            #[derive(Clone, Copy)]
+            struct $name(arch::$register);
+
+            impl Vector for $name {
+                type Number = $number;
+                const TILE: (usize, usize) = (2, 12);
+
+                #[inline(always)]
+                fn splat(value: $number) -> Self {
+                    // SAFETY: this type is used behind a check for AVX-512 only, here and below.
+                    Self(unsafe { arch::$splat(value) })
+                }
+
+                #[inline(always)]
+                unsafe fn load(from: *const $number) -> Self {
+                    // SAFETY: as above; the caller vouches for the pointer.
+                    Self(unsafe { arch::$load(from) })
+                }
+
+                #[inline(always)]
+                unsafe fn store(self, to: *mut $number) {
+                    // SAFETY: as above; the caller vouches for the pointer.
+                    unsafe { arch::$store(to, self.0) }
+                }
+
+                #[inline(always)]
+                fn add(self, other: Self) -> Self {
+                    // SAFETY: as in `splat`.
+                    Self(unsafe { arch::$add(self.0, other.0) })
+                }
+
+                #[inline(always)]
+                fn mul_add(self, by: Self, plus: Self) -> Self {
+                    // SAFETY: as in `splat`.
+                    Self(unsafe { arch::$mul_add(self.0, by.0, plus.0) })
+                }
+            }
+        };
+    }
+
+    wide!(
+        Wide32,
+        __m512,
+        f32,
+        _mm512_set1_ps,
+        _mm512_loadu_ps,
+        _mm512_storeu_ps,
+        _mm512_add_ps,
+        _mm512_fmadd_ps
+    );
+    wide!(
+        Wide64,
+        __m512d,
+        f64,
+        _mm512_set1_pd,
+        _mm512_loadu_pd,
+        _mm512_storeu_pd,
+        _mm512_add_pd,
+        _mm512_fmadd_pd
+    );
+
+    macro_rules! runners {
+        ($avx512:ident, $avx2:ident, $number:ty, $wide:ident, $lanes:literal) => {
+            #[target_feature(enable = "avx512f,avx2,fma")]
+            pub(super) fn $avx512<K: Task<$number>>(task: K) {
+                task.run::<$wide>();
+            }
+
+            #[target_feature(enable = "avx2,fma")]
+            pub(super) fn $avx2<K: Task<$number>>(task: K) {
+                task.run::<Portable<$number, $lanes, true>>();
+            }
+        };
+    }
+
+    runners!(avx512_f32, avx2_f32, f32, Wide32, 16);
+    runners!(avx512_f64, avx2_f64, f64, Wide64, 8);
+}
+
+macro_rules! number {
+    ($number:ty, $lanes:literal, $avx512:ident, $avx2:ident) => {
+        impl Number for $number {
+            const LANES: usize = $lanes;
+
+            fn vectorised(task: impl Task<Self>) {
+                #[cfg(target_arch = "x86_64")]
+                if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+                    if is_x86_feature_detected!("avx512f") {
+                        // SAFETY: the processor has the features the function is compiled for.
+                        return unsafe { x86::$avx512(task) };
+                    }
+                    // SAFETY: as above.
+                    return unsafe { x86::$avx2(task) };
+                }
+                task.run::<Portable<$number, $lanes, { cfg!(target_arch = "aarch64") }>>();
+            }
+        }
+    };
+}
+
+number!(f32, 16, avx512_f32, avx2_f32);
+number!(f64, 8, avx512_f64, avx2_f64);
