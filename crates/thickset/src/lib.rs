@@ -1,5 +1,7 @@
 //! The domain of thickset: data, models, explanations, attacks, metrics and training.
 
 mod error;
+mod seed;
 
 pub use error::{Error, Result};
+pub use seed::{Seed, Stream};
