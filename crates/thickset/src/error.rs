@@ -14,6 +14,249 @@ pub enum Error {
         /// What the operating system said.
         source: std::io::Error,
     },
+
+    // Data: the files that rows come from.
+    /// A row of a table has another number of fields than the rows before it.
+    #[error("`{path}` line {line}: the row has {found} fields, expected {expected}")]
+    RaggedRow {
+        /// The file.
+        path: String,
+        /// Counted from 1.
+        line: u64,
+        /// Fields of the first row.
+        expected: u64,
+        /// Fields of this row.
+        found: u64,
+    },
+    /// A text stands where a number belongs.
+    #[error("`{path}` line {line}: column `{column}` holds numbers, got `{value}`")]
+    NotANumber {
+        /// The file.
+        path: String,
+        /// Counted from 1; for formats without lines, the row.
+        line: u64,
+        /// The column's name.
+        column: String,
+        /// What stands there.
+        value: String,
+    },
+    /// Bytes that are not UTF-8 text.
+    #[error("`{path}` line {line}: expected UTF-8 text, got other bytes")]
+    NotUtf8 {
+        /// The file.
+        path: String,
+        /// Counted from 1.
+        line: u64,
+    },
+    /// A file without a single row.
+    #[error("`{path}` has no rows")]
+    NoRows {
+        /// The file or folder.
+        path: String,
+    },
+    /// Too few rows to split.
+    #[error("`{path}` has {rows} usable rows, expected at least {least}")]
+    TooFewRows {
+        /// The file or folder.
+        path: String,
+        /// Rows found.
+        rows: usize,
+        /// Rows needed.
+        least: usize,
+    },
+    /// Every row has the same label.
+    #[error(
+        "`{path}`: every row has the class `{class}`, expected at least two classes in `{column}`"
+    )]
+    OneClass {
+        /// The file or folder.
+        path: String,
+        /// The target.
+        column: String,
+        /// The only class.
+        class: String,
+    },
+    /// So many labels that the target is a quantity, not a class.
+    #[error("`{path}`: target `{column}` has more than {limit} different values, expected classes")]
+    TooManyClasses {
+        /// The file or folder.
+        path: String,
+        /// The target.
+        column: String,
+        /// The most classes allowed.
+        limit: usize,
+    },
+    /// A label that no class of the recipe lists.
+    #[error(
+        "`{path}`: target `{column}` has the value `{value}`, which belongs to none of the classes"
+    )]
+    UnknownClass {
+        /// The file.
+        path: String,
+        /// The target.
+        column: String,
+        /// The value.
+        value: String,
+    },
+    /// A column that the file does not have.
+    #[error("`{path}` has no column `{column}`; it has {}", quoted_list(.known))]
+    UnknownColumn {
+        /// The file.
+        path: String,
+        /// The column asked for.
+        column: String,
+        /// The columns present.
+        known: Vec<String>,
+    },
+    /// Two columns of one name.
+    #[error("`{path}` line 1: the header names `{column}` twice, in columns {first} and {second}")]
+    DuplicateColumn {
+        /// The file.
+        path: String,
+        /// The name.
+        column: String,
+        /// Counted from 1.
+        first: usize,
+        /// Counted from 1.
+        second: usize,
+    },
+    /// No column is left to learn from.
+    #[error("`{path}` has no usable column beside the target `{column}`")]
+    NoFeatures {
+        /// The file.
+        path: String,
+        /// The target.
+        column: String,
+    },
+    /// A category that was not in the training rows, where the recipe says to refuse those.
+    #[error(
+        "`{path}` row {row}: column `{column}` has the value `{value}`, which the encoding does not know"
+    )]
+    UnseenCategory {
+        /// The file.
+        path: String,
+        /// Counted from 1, without the header.
+        row: usize,
+        /// The column.
+        column: String,
+        /// The value.
+        value: String,
+    },
+    /// A file ends before what its header promises.
+    #[error("`{path}` ends early: {found} bytes, expected {expected}")]
+    Truncated {
+        /// The file.
+        path: String,
+        /// Bytes needed.
+        expected: u64,
+        /// Bytes present.
+        found: u64,
+    },
+    /// A file claims, or unpacks to, more than we accept.
+    #[error("`{path}`: {what} is more than the limit of {limit}")]
+    TooLarge {
+        /// The file.
+        path: String,
+        /// What is too large, with the claimed size where it is known.
+        what: String,
+        /// The most accepted, with its unit.
+        limit: String,
+    },
+    /// A file that breaks the rules of its format.
+    #[error("`{path}`{}: {problem}", line_suffix(*.line))]
+    Malformed {
+        /// The file.
+        path: String,
+        /// Counted from 1, for text formats.
+        line: Option<u64>,
+        /// What was expected and what came.
+        problem: String,
+    },
+    /// A Parquet file that its reader refuses.
+    #[error("`{path}` is not a Parquet file we can read")]
+    Parquet {
+        /// The file.
+        path: String,
+        /// What the reader said.
+        source: parquet::errors::ParquetError,
+    },
+    /// An image that its reader refuses.
+    #[error("`{path}` is not an image we can read")]
+    Image {
+        /// The file.
+        path: String,
+        /// What the reader said.
+        source: image::ImageError,
+    },
+    /// A known file whose content is not the pinned one.
+    #[error("`{path}` is not the expected file: sha256 {found}, expected {expected}")]
+    WrongContent {
+        /// The file.
+        path: String,
+        /// The pinned hash of the decompressed content.
+        expected: String,
+        /// The hash found.
+        found: String,
+    },
+    /// A known dataset that is in none of the data folders.
+    #[error("dataset `{name}` needs `{file}`, which is in none of the data folders: {}", quoted_list(.folders))]
+    MissingData {
+        /// The dataset.
+        name: String,
+        /// The file, relative to a data folder.
+        file: String,
+        /// Where it comes from.
+        url: String,
+        /// Where we looked, in order.
+        folders: Vec<String>,
+    },
+    /// Neither a dataset's name nor a file.
+    #[error("`{name}` is neither a dataset we know nor a file; known are {}", quoted_list(.known))]
+    UnknownDataset {
+        /// What was asked for.
+        name: String,
+        /// The names we know.
+        known: Vec<String>,
+    },
+    /// A recipe that does not parse.
+    #[error("the recipe `{path}` is not valid")]
+    Recipe {
+        /// The file.
+        path: String,
+        /// What the parser said, with line and column.
+        source: toml::de::Error,
+    },
+    /// A recipe that parses and makes no sense.
+    #[error("the recipe `{name}`: {problem}")]
+    RecipeRule {
+        /// The recipe's name.
+        name: String,
+        /// What was expected and what came.
+        problem: String,
+    },
+}
+
+fn line_suffix(line: Option<u64>) -> String {
+    line.map_or_else(String::new, |line| format!(" line {line}"))
+}
+
+/// Names in backticks with commas; a long list is cut, so that a message stays readable.
+fn quoted_list(names: &[String]) -> String {
+    const SHOWN: usize = 20;
+    let mut text = names
+        .iter()
+        .take(SHOWN)
+        .map(|name| format!("`{name}`"))
+        .collect::<Vec<_>>()
+        .join(", ");
+    if names.len() > SHOWN {
+        text.push_str(&format!(" and {} more", names.len() - SHOWN));
+    }
+    if names.is_empty() {
+        "none".to_owned()
+    } else {
+        text
+    }
 }
 
 /// A result of this library.

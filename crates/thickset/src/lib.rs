@@ -1,5 +1,6 @@
 //! The domain of thickset: data, models, explanations, attacks, metrics and training.
 
+pub mod data;
 mod error;
 mod seed;
 

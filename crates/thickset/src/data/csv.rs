@@ -1,0 +1,447 @@
+//! Reading a table of delimited text: delimiter and types inferred, every error with its line.
+//!
+//! The file is streamed record by record; what stays in memory is the typed columns. Types come from the first
+//! [`WINDOW`] records or from the caller; a text in a number column after that is an error that names its line, because
+//! guessing again would silently turn a measurement into thousands of categories.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read;
+use std::path::Path;
+
+use csv::{ByteRecord, ErrorKind, ReaderBuilder, Trim};
+use serde::{Deserialize, Serialize};
+
+use super::source;
+use super::table::{Column, ColumnType, Table, Values, parse_number};
+use crate::{Error, Result};
+
+/// Records that decide the types of columns.
+const WINDOW: usize = 1000;
+
+/// In the window, a column with at least this share of numbers, and more than [`FEW_VALUES`] different ones, is a number
+/// column with an error in it; otherwise it is a category.
+const NUMBER_SHARE: f64 = 0.9;
+
+/// A column with at most this many different numbers beside texts reads as a category, like `1`, `2`, `3+`.
+const FEW_VALUES: usize = 20;
+
+/// The most columns of a table.
+const MOST_COLUMNS: usize = 100_000;
+
+/// The most bytes of a record; a missing closing quote would otherwise swallow the file into memory.
+const MOST_RECORD_BYTES: usize = 16 << 20;
+
+/// Bytes that are looked at to find the delimiter.
+const SNIFFED_BYTES: usize = 64 << 10;
+
+/// Delimiters that are tried, the first of equals wins.
+const DELIMITERS: [u8; 5] = [b',', b';', b'\t', b'|', b' '];
+
+/// How a text file is read. The default infers what it can.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ReadRule {
+    /// One character; inferred if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delimiter: Option<char>,
+    /// Whether the first row names the columns; if absent, it does unless all of its fields are numbers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub header: Option<bool>,
+    /// Names for the columns of a file without a header.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub columns: Vec<String>,
+    /// Texts that stand for a missing value, beside the empty one.
+    pub missing: Vec<String>,
+    /// Lines at the start of the file that are no rows.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub skip_lines: usize,
+    /// Lines that start with this character are skipped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub comment: Option<char>,
+    /// The second column of a name gets `.1` appended, the third `.2`; otherwise two columns of a name are an error.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub number_duplicates: bool,
+}
+
+impl Default for ReadRule {
+    fn default() -> Self {
+        Self {
+            delimiter: None,
+            header: None,
+            columns: Vec::new(),
+            missing: ["NA", "N/A", "NaN", "nan", "null", "NULL", "?"]
+                .map(str::to_owned)
+                .to_vec(),
+            skip_lines: 0,
+            comment: None,
+            number_duplicates: false,
+        }
+    }
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature serde calls"
+)]
+fn is_zero(lines: &usize) -> bool {
+    *lines == 0
+}
+
+/// Which columns are kept and as what.
+#[derive(Clone, Debug, Default)]
+pub struct Wanted {
+    /// Only these columns are kept, if given; others cost no memory.
+    pub only: Option<BTreeSet<String>>,
+    /// Types that are known; the rest are inferred.
+    pub types: BTreeMap<String, ColumnType>,
+    /// The last column is a target, to be kept as text.
+    pub last_is_text: bool,
+}
+
+/// Reads a file, plain or gzip.
+///
+/// # Errors
+/// For whatever is wrong with the file, with its line where there is one.
+pub fn read(path: &Path, rule: &ReadRule, wanted: &Wanted) -> Result<Table> {
+    read_from(
+        source::open(path)?,
+        &path.display().to_string(),
+        rule,
+        wanted,
+    )
+}
+
+/// Reads text from any source; `path` is for messages.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_from(
+    mut input: impl Read,
+    path: &str,
+    rule: &ReadRule,
+    wanted: &Wanted,
+) -> Result<Table> {
+    let mut head = Vec::new();
+    input
+        .by_ref()
+        .take(SNIFFED_BYTES as u64)
+        .read_to_end(&mut head)
+        .map_err(|error| source::read_error(path, error))?;
+    let mut start = if head.starts_with(b"\xef\xbb\xbf") {
+        3
+    } else {
+        0
+    };
+    for _ in 0..rule.skip_lines {
+        start += head[start..]
+            .iter()
+            .position(|&byte| byte == b'\n')
+            .map_or(head.len() - start, |end| end + 1);
+    }
+    let delimiter = match rule.delimiter {
+        None => sniff_delimiter(&head[start..], rule.comment),
+        Some(c) => u8::try_from(c).map_err(|_| Error::Malformed {
+            path: path.to_owned(),
+            line: None,
+            problem: format!("the delimiter must be one ASCII character, got `{c}`"),
+        })?,
+    };
+    // Empty lines are no records, but they count, so that line numbers stay those of the file.
+    let skipped = std::io::Cursor::new(vec![b'\n'; rule.skip_lines]);
+    let text = skipped
+        .chain(std::io::Cursor::new(head.split_off(start)))
+        .chain(input);
+    let reader = ReaderBuilder::new()
+        .delimiter(delimiter)
+        .has_headers(false)
+        .trim(Trim::All)
+        .comment(rule.comment.and_then(|c| u8::try_from(c).ok()))
+        .from_reader(text);
+    let mut records = Records { reader, path };
+
+    let mut window = Vec::new();
+    let mut record = ByteRecord::new();
+    while window.len() <= WINDOW && records.next(&mut record)? {
+        window.push(record.clone());
+    }
+    let Some(first) = window.first() else {
+        return Err(Error::NoRows {
+            path: path.to_owned(),
+        });
+    };
+    if first.len() > MOST_COLUMNS {
+        return Err(Error::TooLarge {
+            path: path.to_owned(),
+            what: format!("a row of {} columns", first.len()),
+            limit: format!("{MOST_COLUMNS} columns"),
+        });
+    }
+    let mut notes = Vec::new();
+    let names = column_names(path, rule, first, &mut notes)?;
+    if has_header(rule, first) {
+        window.remove(0);
+    }
+    if window.is_empty() {
+        return Err(Error::NoRows {
+            path: path.to_owned(),
+        });
+    }
+
+    let mut sinks = Vec::new();
+    for (position, name) in names.iter().enumerate() {
+        if wanted.only.as_ref().is_none_or(|only| only.contains(name)) {
+            let kind = match wanted.types.get(name) {
+                Some(&kind) => kind,
+                None if wanted.last_is_text && position + 1 == names.len() => ColumnType::Text,
+                None => infer(&window, position, &rule.missing),
+            };
+            sinks.push(Sink {
+                name,
+                position,
+                values: Values::new(kind),
+            });
+        }
+    }
+    for record in window.drain(..) {
+        push(path, &record, &mut sinks, &rule.missing)?;
+    }
+    while records.next(&mut record)? {
+        push(path, &record, &mut sinks, &rule.missing)?;
+    }
+    let columns = sinks
+        .into_iter()
+        .map(|mut sink| {
+            sink.values.shrink();
+            Column {
+                name: sink.name.clone(),
+                values: sink.values,
+            }
+        })
+        .collect();
+    Ok(Table {
+        path: path.to_owned(),
+        columns,
+        notes,
+    })
+}
+
+/// A column while it is read.
+struct Sink<'a> {
+    name: &'a String,
+    position: usize,
+    values: Values,
+}
+
+/// The records of a file, with the reader's errors in our words.
+struct Records<'a, R> {
+    reader: csv::Reader<R>,
+    path: &'a str,
+}
+
+impl<R: Read> Records<'_, R> {
+    /// Reads the next record; false at the end.
+    fn next(&mut self, record: &mut ByteRecord) -> Result<bool> {
+        let path = self.path;
+        let more = self.reader.read_byte_record(record).map_err(|error| {
+            let text = error.to_string();
+            match error.into_kind() {
+                ErrorKind::Io(source) => source::read_error(path, source),
+                ErrorKind::UnequalLengths {
+                    pos,
+                    expected_len,
+                    len,
+                } => Error::RaggedRow {
+                    path: path.to_owned(),
+                    line: pos.map_or(0, |pos| pos.line()),
+                    expected: expected_len,
+                    found: len,
+                },
+                _ => Error::Malformed {
+                    path: path.to_owned(),
+                    line: None,
+                    problem: text,
+                },
+            }
+        })?;
+        if record.as_slice().len() > MOST_RECORD_BYTES {
+            return Err(Error::TooLarge {
+                path: path.to_owned(),
+                what: format!(
+                    "the record on line {} with {} bytes (is a closing quote missing?)",
+                    line_of(record),
+                    record.as_slice().len()
+                ),
+                limit: format!("{MOST_RECORD_BYTES} bytes"),
+            });
+        }
+        Ok(more)
+    }
+}
+
+fn line_of(record: &ByteRecord) -> u64 {
+    record.position().map_or(0, csv::Position::line)
+}
+
+fn has_header(rule: &ReadRule, first: &ByteRecord) -> bool {
+    rule.header.unwrap_or_else(|| {
+        rule.columns.is_empty()
+            && !first.iter().all(|field| {
+                std::str::from_utf8(field)
+                    .ok()
+                    .and_then(parse_number)
+                    .is_some()
+            })
+    })
+}
+
+fn column_names(
+    path: &str,
+    rule: &ReadRule,
+    first: &ByteRecord,
+    notes: &mut Vec<String>,
+) -> Result<Vec<String>> {
+    if !rule.columns.is_empty() {
+        if rule.columns.len() != first.len() {
+            return Err(Error::RaggedRow {
+                path: path.to_owned(),
+                line: line_of(first),
+                expected: rule.columns.len() as u64,
+                found: first.len() as u64,
+            });
+        }
+        return Ok(rule.columns.clone());
+    }
+    if !has_header(rule, first) {
+        if rule.header.is_none() {
+            notes.push("the first row is all numbers, so the file has no header; columns are named by position".to_owned());
+        }
+        return Ok((1..=first.len())
+            .map(|position| format!("column_{position}"))
+            .collect());
+    }
+    let mut names: Vec<String> = Vec::with_capacity(first.len());
+    let mut seen: BTreeMap<String, (usize, usize)> = BTreeMap::new();
+    for (position, field) in first.iter().enumerate() {
+        let text = std::str::from_utf8(field).map_err(|_| Error::NotUtf8 {
+            path: path.to_owned(),
+            line: line_of(first),
+        })?;
+        let text = if text.is_empty() {
+            format!("column_{}", position + 1)
+        } else {
+            text.to_owned()
+        };
+        let (first_at, times) = *seen
+            .entry(text.clone())
+            .and_modify(|(_, times)| *times += 1)
+            .or_insert((position, 0));
+        if times == 0 {
+            names.push(text);
+        } else if rule.number_duplicates {
+            names.push(format!("{text}.{times}"));
+        } else {
+            return Err(Error::DuplicateColumn {
+                path: path.to_owned(),
+                column: text,
+                first: first_at + 1,
+                second: position + 1,
+            });
+        }
+    }
+    Ok(names)
+}
+
+/// The delimiter that cuts the first lines into the same number of fields, and into the most.
+fn sniff_delimiter(head: &[u8], comment: Option<char>) -> u8 {
+    let comment = comment.and_then(|c| u8::try_from(c).ok());
+    let lines: Vec<&[u8]> = head
+        .split(|&byte| byte == b'\n')
+        .filter(|line| {
+            !line.trim_ascii().is_empty() && (comment.is_none() || line.first().copied() != comment)
+        })
+        .take(10)
+        .collect();
+    let count = |line: &[u8], delimiter: u8| {
+        let mut quoted = false;
+        line.iter()
+            .filter(|&&byte| {
+                quoted ^= byte == b'"';
+                byte == delimiter && !quoted
+            })
+            .count()
+    };
+    let mut best = (0, b',');
+    for delimiter in DELIMITERS {
+        let Some(least) = lines.iter().map(|line| count(line, delimiter)).min() else {
+            continue;
+        };
+        let steady = lines.iter().all(|line| count(line, delimiter) == least);
+        // A delimiter that gives every line as many fields beats one that does not.
+        let score = if steady { 2 * least } else { least };
+        if score > best.0 {
+            best = (score, delimiter);
+        }
+    }
+    best.1
+}
+
+fn is_missing(text: &str, missing: &[String]) -> bool {
+    text.is_empty() || missing.iter().any(|marker| marker == text)
+}
+
+fn infer(window: &[ByteRecord], position: usize, missing: &[String]) -> ColumnType {
+    let (mut numbers, mut texts) = (0_u32, 0_u32);
+    let mut different = BTreeSet::new();
+    for record in window {
+        // Bytes that are not text are reported, with their line, when the row is stored.
+        let Some(Ok(text)) = record.get(position).map(std::str::from_utf8) else {
+            continue;
+        };
+        if is_missing(text, missing) {
+            continue;
+        }
+        if parse_number(text).is_some() {
+            numbers += 1;
+            if different.len() <= FEW_VALUES {
+                different.insert(text);
+            }
+        } else {
+            texts += 1;
+        }
+    }
+    let share = f64::from(numbers) / f64::from((numbers + texts).max(1));
+    let number =
+        numbers > 0 && (texts == 0 || (share >= NUMBER_SHARE && different.len() > FEW_VALUES));
+    if number {
+        ColumnType::Number
+    } else {
+        ColumnType::Text
+    }
+}
+
+fn push(path: &str, record: &ByteRecord, sinks: &mut [Sink], missing: &[String]) -> Result<()> {
+    for sink in sinks {
+        let field = record.get(sink.position).unwrap_or_default();
+        let text = std::str::from_utf8(field).map_err(|_| Error::NotUtf8 {
+            path: path.to_owned(),
+            line: line_of(record),
+        })?;
+        let present = !is_missing(text, missing);
+        match &mut sink.values {
+            Values::Text(texts) => texts.push(present.then_some(text)),
+            Values::Number(values) if !present => values.push(f64::NAN),
+            Values::Number(values) => match parse_number(text) {
+                Some(value) => values.push(value),
+                None => {
+                    return Err(Error::NotANumber {
+                        path: path.to_owned(),
+                        line: line_of(record),
+                        column: sink.name.clone(),
+                        value: text.chars().take(60).collect(),
+                    });
+                }
+            },
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,541 @@
+//! A fitted encoding: what the training rows taught a recipe, to be stored with a model and applied to new rows.
+//!
+//! Numbers become `(clip(x) - offset) / factor`, computed in double precision; categories become 0 and 1. Nothing but
+//! the training rows is looked at by [`Encoding::fit`], and [`Encoding::apply`] learns nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::csv::{ReadRule, Wanted};
+use super::recipe::{
+    CategoryRule, FeatureRule, FlagRule, NumberRule, Recipe, Scale, TargetRule, Unseen,
+};
+use super::schema::{Feature, FeatureKind, InputShape, Schema};
+use super::table::{ColumnType, Table, Values};
+use crate::{Error, Result};
+
+/// What happens when a file to be encoded lacks a column.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MissingColumn {
+    /// The file is refused.
+    #[default]
+    Error,
+    /// All of its values count as missing.
+    Impute,
+}
+
+/// From a table's columns to features and labels.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Encoding {
+    /// How text is read.
+    pub read: ReadRule,
+    /// The target and its classes.
+    pub target: TargetRule,
+    /// What happens when a column is not there.
+    #[serde(default)]
+    pub missing_column: MissingColumn,
+    /// One a feature rule, in order.
+    pub columns: Vec<ColumnEncoding>,
+}
+
+/// How one column becomes features.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum ColumnEncoding {
+    /// A number.
+    Number(NumberEncoding),
+    /// A column with two sides.
+    Flag(FlagRule),
+    /// A category.
+    Category(CategoryRule),
+}
+
+/// A number's scale, as learned.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NumberEncoding {
+    /// The column.
+    pub column: String,
+    /// The feature's name.
+    pub name: String,
+    /// The unit of its values.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub unit: Option<String>,
+    /// The least value of the training rows, after clipping.
+    #[serde(with = "super::exact")]
+    pub low: f64,
+    /// The greatest.
+    #[serde(with = "super::exact")]
+    pub high: f64,
+    /// Values beyond `low..=high` are set to the bounds.
+    pub clip: bool,
+    /// Encoded = (value - `offset`) / `factor`.
+    #[serde(with = "super::exact")]
+    pub offset: f64,
+    /// See `offset`; positive.
+    #[serde(with = "super::exact")]
+    pub factor: f64,
+    /// Stands in for a missing value: the training rows' median.
+    #[serde(with = "super::exact")]
+    pub impute: f64,
+    /// Adds the feature "is missing".
+    pub indicator: bool,
+    /// All training values are whole numbers.
+    pub integer: bool,
+    /// A person cannot change it.
+    pub immutable: bool,
+}
+
+/// A matrix and what was noticed while it was made.
+#[derive(Clone, Debug)]
+pub struct Encoded {
+    /// Row-major, `[rows, features]`.
+    pub values: Vec<f32>,
+    /// Rows whose category was in no group, by column.
+    pub unseen: BTreeMap<String, usize>,
+}
+
+impl NumberEncoding {
+    fn fit(rule: &NumberRule, values: &Values, train: &[usize]) -> Self {
+        let mut numbers: Vec<f64> = train.iter().filter_map(|&row| values.number(row)).collect();
+        numbers.sort_unstable_by(f64::total_cmp);
+        let missing = numbers.len() < train.len();
+        let integer = numbers.iter().all(|value| value.fract() == 0.0);
+        let impute = quantile(&numbers, 0.5);
+        let (least, greatest) = (quantile(&numbers, 0.0), quantile(&numbers, 1.0));
+        let mut bounds = match (rule.range, rule.clip) {
+            (Some([low, high]), _) => (low, high),
+            (None, Some([low, high])) => (quantile(&numbers, low), quantile(&numbers, high)),
+            (None, None) => (least, greatest),
+        };
+        let mut clip = rule.range.is_some() || rule.clip.is_some();
+        if bounds.0 >= bounds.1 {
+            // All but a few values are the same: clipping would leave a constant, so nothing is clipped.
+            bounds = (least, greatest);
+            clip = false;
+        }
+        let (low, high) = bounds;
+        let (offset, factor) = match rule.scale {
+            Scale::MinMax => (low, high - low),
+            Scale::Standard => {
+                let count = numbers.len().max(1) as f64;
+                let clipped = || numbers.iter().map(|value| value.clamp(low, high));
+                let mean = clipped().sum::<f64>() / count;
+                (
+                    mean,
+                    (clipped().map(|value| (value - mean).powi(2)).sum::<f64>() / count).sqrt(),
+                )
+            }
+        };
+        Self {
+            column: rule.column.clone(),
+            name: rule.name.clone().unwrap_or_else(|| rule.column.clone()),
+            unit: rule.unit.clone(),
+            low,
+            high,
+            clip,
+            offset,
+            factor: if factor > 0.0 && factor.is_finite() {
+                factor
+            } else {
+                1.0
+            },
+            impute,
+            indicator: rule.indicator.unwrap_or(missing),
+            integer,
+            immutable: rule.immutable,
+        }
+    }
+
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "features are f32 by design"
+    )]
+    fn encode(&self, value: f64) -> f32 {
+        let value = if self.clip {
+            value.clamp(self.low, self.high)
+        } else {
+            value
+        };
+        ((value - self.offset) / self.factor) as f32
+    }
+}
+
+/// The q-quantile of ascending numbers, linear between neighbours; 0 for none.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a position in a slice"
+)]
+pub(super) fn quantile(sorted: &[f64], q: f64) -> f64 {
+    let Some(last) = sorted.len().checked_sub(1) else {
+        return 0.0;
+    };
+    let place = q * last as f64;
+    let below = (place.floor() as usize).min(last);
+    let (a, b) = (sorted[below], sorted[(below + 1).min(last)]);
+    let t = place - below as f64;
+    // From the nearer end, so that equal neighbours and the ends come out exactly.
+    if t < 0.5 {
+        a + (b - a) * t
+    } else {
+        b - (b - a) * (1.0 - t)
+    }
+}
+
+impl Encoding {
+    /// Learns a recipe's encoding from the rows `train` of a table, and from no others.
+    ///
+    /// # Errors
+    /// If the table lacks a column of the recipe.
+    pub fn fit(recipe: &Recipe, table: &Table, train: &[usize]) -> Result<Self> {
+        let mut columns = Vec::with_capacity(recipe.features.len());
+        for rule in &recipe.features {
+            let values = &table.column(rule.column())?.values;
+            columns.push(match rule {
+                FeatureRule::Number(rule) => {
+                    ColumnEncoding::Number(NumberEncoding::fit(rule, values, train))
+                }
+                FeatureRule::Flag(rule) => ColumnEncoding::Flag(rule.clone()),
+                FeatureRule::Category(rule) => ColumnEncoding::Category(rule.clone()),
+            });
+        }
+        let (read, target) = (recipe.read.clone(), recipe.target.clone());
+        Ok(Self {
+            read,
+            target,
+            missing_column: MissingColumn::Error,
+            columns,
+        })
+    }
+
+    /// What a reader must read to apply this; the target too if `with_target`.
+    #[must_use]
+    pub fn wanted(&self, with_target: bool) -> Wanted {
+        let mut types = BTreeMap::new();
+        for column in &self.columns {
+            let (name, kind) = match column {
+                ColumnEncoding::Number(number) => (&number.column, ColumnType::Number),
+                ColumnEncoding::Flag(rule) => (&rule.column, ColumnType::Text),
+                ColumnEncoding::Category(rule) => (&rule.column, ColumnType::Text),
+            };
+            types.insert(name.clone(), kind);
+        }
+        if with_target {
+            types.insert(self.target.column.clone(), ColumnType::Text);
+        }
+        Wanted {
+            only: Some(types.keys().cloned().collect::<BTreeSet<_>>()),
+            types,
+            last_is_text: false,
+        }
+    }
+
+    /// The features this makes.
+    #[must_use]
+    pub fn schema(&self) -> Schema {
+        let mut features = Vec::new();
+        let mut groups = 0;
+        for column in &self.columns {
+            match column {
+                ColumnEncoding::Number(number) => number_features(number, &mut features),
+                ColumnEncoding::Flag(rule) => {
+                    let name = rule
+                        .name
+                        .clone()
+                        .unwrap_or_else(|| format!("{}={}", rule.column, rule.on[0]));
+                    features.push(binary(
+                        name,
+                        &rule.column,
+                        level(rule.on.clone()),
+                        None,
+                        rule.immutable,
+                    ));
+                }
+                ColumnEncoding::Category(rule) => {
+                    for group in &rule.groups {
+                        let name = format!("{}={}", rule.column, group.name);
+                        let kind = level(group.members());
+                        features.push(binary(
+                            name,
+                            &rule.column,
+                            kind,
+                            Some(groups),
+                            rule.immutable,
+                        ));
+                    }
+                    groups += 1;
+                }
+            }
+        }
+        Schema {
+            shape: InputShape::Table,
+            features,
+        }
+    }
+
+    /// The matrix of a table's rows. Takes the table, to give its memory back column by column.
+    ///
+    /// # Errors
+    /// If a column is missing, or a category is not in its list, where the encoding says to refuse those.
+    pub fn apply(&self, mut table: Table) -> Result<Encoded> {
+        let rows = table.rows();
+        let widths: Vec<usize> = self.columns.iter().map(ColumnEncoding::width).collect();
+        let width: usize = widths.iter().sum();
+        let mut values = vec![0.0_f32; rows * width];
+        let mut unseen = BTreeMap::new();
+        let mut first = 0;
+        for (position, column) in self.columns.iter().enumerate() {
+            let name = column.name();
+            let found = table.columns.iter().position(|one| one.name == name);
+            if found.is_none() && self.missing_column == MissingColumn::Error {
+                return Err(table.unknown(name));
+            }
+            let source = found.map(|at| &table.columns[at].values);
+            let mut cells = Cells {
+                values: &mut values,
+                width,
+                first,
+            };
+            match column {
+                ColumnEncoding::Number(number) => number.fill(source, rows, &mut cells),
+                ColumnEncoding::Flag(rule) => fill_flag(rule, source, rows, &mut cells),
+                ColumnEncoding::Category(rule) => {
+                    let count = fill_category(rule, source, rows, &mut cells, &table.path)?;
+                    if count > 0 {
+                        unseen.insert(name.to_owned(), count);
+                    }
+                }
+            }
+            first += widths[position];
+            let is_last_use = self.columns[position + 1..]
+                .iter()
+                .all(|later| later.name() != name);
+            if let (Some(at), true) = (found, is_last_use) {
+                table.columns.remove(at);
+            }
+        }
+        Ok(Encoded { values, unseen })
+    }
+
+    /// The class of every row; `None` where the target is missing.
+    ///
+    /// # Errors
+    /// If there is no target column, or a value belongs to no class.
+    pub fn labels(&self, table: &Table) -> Result<Vec<Option<usize>>> {
+        labels(&self.target, table)
+    }
+}
+
+/// The class of every row; `None` where the target is missing.
+pub(super) fn labels(target: &TargetRule, table: &Table) -> Result<Vec<Option<usize>>> {
+    let values = &table.column(&target.column)?.values;
+    let class_of = |value: &str| {
+        target
+            .classes
+            .iter()
+            .position(|class| class.holds(value))
+            .ok_or_else(|| Error::UnknownClass {
+                path: table.path.clone(),
+                column: target.column.clone(),
+                value: value.to_owned(),
+            })
+    };
+    match values {
+        Values::Text(texts) => {
+            let by_level = texts
+                .levels()
+                .iter()
+                .map(|level| class_of(level))
+                .collect::<Result<Vec<_>>>()?;
+            Ok((0..values.len())
+                .map(|row| texts.code(row).map(|code| by_level[code]))
+                .collect())
+        }
+        Values::Number(_) => (0..values.len())
+            .map(|row| values.text(row).map(|text| class_of(&text)).transpose())
+            .collect(),
+    }
+}
+
+impl ColumnEncoding {
+    fn name(&self) -> &str {
+        match self {
+            Self::Number(number) => &number.column,
+            Self::Flag(rule) => &rule.column,
+            Self::Category(rule) => &rule.column,
+        }
+    }
+
+    fn width(&self) -> usize {
+        match self {
+            Self::Number(number) => 1 + usize::from(number.indicator),
+            Self::Flag(_) => 1,
+            Self::Category(rule) => rule.groups.len(),
+        }
+    }
+}
+
+/// The matrix columns from `first` on.
+struct Cells<'a> {
+    values: &'a mut [f32],
+    width: usize,
+    first: usize,
+}
+
+impl Cells<'_> {
+    fn set(&mut self, row: usize, offset: usize, value: f32) {
+        self.values[row * self.width + self.first + offset] = value;
+    }
+}
+
+impl NumberEncoding {
+    fn fill(&self, source: Option<&Values>, rows: usize, cells: &mut Cells) {
+        for row in 0..rows {
+            let value = source.and_then(|values| values.number(row));
+            cells.set(row, 0, self.encode(value.unwrap_or(self.impute)));
+            if self.indicator && value.is_none() {
+                cells.set(row, 1, 1.0);
+            }
+        }
+    }
+}
+
+fn fill_flag(rule: &FlagRule, source: Option<&Values>, rows: usize, cells: &mut Cells) {
+    let Some(values) = source else { return };
+    let is_on = |text: &str| rule.on.iter().any(|one| one == text);
+    for_each_level(
+        values,
+        rows,
+        |text| text.is_some_and(is_on),
+        |row, on| cells.set(row, 0, f32::from(u8::from(on))),
+    );
+}
+
+/// Sets the group of every row; returns how many rows had a value that no group lists.
+fn fill_category(
+    rule: &CategoryRule,
+    source: Option<&Values>,
+    rows: usize,
+    cells: &mut Cells,
+    path: &str,
+) -> Result<usize> {
+    let members: Vec<Vec<String>> = rule
+        .groups
+        .iter()
+        .map(super::recipe::Group::members)
+        .collect();
+    let other = rule
+        .groups
+        .iter()
+        .position(|group| Some(&group.name) == rule.other.as_ref());
+    let find = |text: Option<&str>| {
+        let text = text.unwrap_or_default();
+        members
+            .iter()
+            .position(|group| group.iter().any(|one| one == text))
+    };
+    let mut unseen = 0;
+    let mut refused = None;
+    let mut place = |row: usize, group: Option<usize>| {
+        if group.is_none() {
+            unseen += 1;
+            if rule.unseen == Unseen::Error && refused.is_none() {
+                refused = Some(row);
+            }
+        }
+        if let Some(group) = group.or(other) {
+            cells.set(row, group, 1.0);
+        }
+    };
+    match source {
+        Some(values) => for_each_level(values, rows, find, &mut place),
+        None => (0..rows).for_each(|row| place(row, find(None))),
+    }
+    match refused {
+        None => Ok(unseen),
+        Some(row) => Err(Error::UnseenCategory {
+            path: path.to_owned(),
+            row: row + 1,
+            column: rule.column.clone(),
+            value: source
+                .and_then(|values| values.text(row))
+                .unwrap_or_default(),
+        }),
+    }
+}
+
+/// Calls `decide` once a different text and `place` once a row; the text is `None` where it is missing.
+fn for_each_level<T: Copy>(
+    values: &Values,
+    rows: usize,
+    decide: impl Fn(Option<&str>) -> T,
+    mut place: impl FnMut(usize, T),
+) {
+    let Values::Text(texts) = values else {
+        (0..rows).for_each(|row| place(row, decide(values.text(row).as_deref())));
+        return;
+    };
+    let by_level: Vec<T> = texts
+        .levels()
+        .iter()
+        .map(|level| decide(Some(level)))
+        .collect();
+    let missing = decide(None);
+    for row in 0..rows {
+        place(row, texts.code(row).map_or(missing, |code| by_level[code]));
+    }
+}
+
+fn number_features(number: &NumberEncoding, features: &mut Vec<Feature>) {
+    features.push(Feature {
+        name: number.name.clone(),
+        column: number.column.clone(),
+        unit: number.unit.clone(),
+        kind: FeatureKind::Number,
+        offset: number.offset,
+        factor: number.factor,
+        low: number.encode(number.low),
+        high: number.encode(number.high),
+        integer: number.integer,
+        group: None,
+        immutable: number.immutable,
+    });
+    if number.indicator {
+        let name = format!("{} is missing", number.name);
+        features.push(binary(
+            name,
+            &number.column,
+            FeatureKind::Missing,
+            None,
+            number.immutable,
+        ));
+    }
+}
+
+fn level(values: Vec<String>) -> FeatureKind {
+    FeatureKind::Level { values }
+}
+
+fn binary(
+    name: String,
+    column: &str,
+    kind: FeatureKind,
+    group: Option<usize>,
+    immutable: bool,
+) -> Feature {
+    Feature {
+        name,
+        column: column.to_owned(),
+        unit: None,
+        kind,
+        offset: 0.0,
+        factor: 1.0,
+        low: 0.0,
+        high: 1.0,
+        integer: true,
+        group,
+        immutable,
+    }
+}

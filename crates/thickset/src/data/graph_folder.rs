@@ -1,0 +1,144 @@
+//! A folder of graphs: `labels.csv` with the columns `file` and `label`, and one adjacency matrix a file, as numbers
+//! without a header. Matrices are square, symmetric and of one size; the diagonal is not used.
+
+use std::path::Path;
+
+use super::csv::{self, ReadRule, Wanted};
+use super::infer;
+use super::load::Inputs;
+use super::schema::Schema;
+use super::table::ColumnType;
+use crate::{Error, Result};
+
+/// The file that makes a folder a folder of graphs.
+pub const LABELS: &str = "labels.csv";
+
+/// How far a weight may be from its mirror image: rounding of single-precision text.
+const ASYMMETRY: f64 = 1e-5;
+
+/// Reads the folder; returns the inputs and the names of the classes.
+///
+/// # Errors
+/// For whatever is wrong with a file, with its line.
+pub fn read(folder: &Path) -> Result<(Inputs, Vec<String>)> {
+    let list = folder.join(LABELS);
+    let types = ["file", "label"]
+        .map(|name| (name.to_owned(), ColumnType::Text))
+        .into();
+    let table = csv::read(
+        &list,
+        &ReadRule::default(),
+        &Wanted {
+            types,
+            ..Wanted::default()
+        },
+    )?;
+    let target = infer::target(&table, "label")?;
+    let labels = super::encoding::labels(&target, &table)?;
+    let files = &table.column("file")?.values;
+    let mut inputs = Inputs {
+        values: Vec::new(),
+        labels: Vec::new(),
+        schema: Schema::graph(0, 0.0, 0.0),
+    };
+    let mut nodes = None;
+    for (row, label) in labels.into_iter().enumerate() {
+        // The header is line 1.
+        let line = row as u64 + 2;
+        let (Some(label), Some(file)) = (label, files.text(row)) else {
+            return Err(Error::Malformed {
+                path: list.display().to_string(),
+                line: Some(line),
+                problem: "expected a file and a label".to_owned(),
+            });
+        };
+        let path = folder.join(&file);
+        let matrix = matrix(&path)?;
+        let size = *nodes.get_or_insert(matrix.len());
+        if matrix.len() != size {
+            return Err(Error::Malformed {
+                path: path.display().to_string(),
+                line: None,
+                problem: format!(
+                    "it has {} nodes, the graphs before it have {size}",
+                    matrix.len()
+                ),
+            });
+        }
+        upper_triangle(&matrix, &path, &mut inputs.values)?;
+        inputs.labels.push(label);
+    }
+    // Correlations keep their range; other weights get the one they have.
+    let (least, greatest) = inputs
+        .values
+        .iter()
+        .fold((-1.0_f32, 1.0_f32), |(low, high), &weight| {
+            (low.min(weight), high.max(weight))
+        });
+    let low = if inputs.values.iter().all(|&weight| weight >= 0.0) {
+        0.0
+    } else {
+        least
+    };
+    inputs.schema = Schema::graph(nodes.unwrap_or(0), low, greatest);
+    Ok((
+        inputs,
+        target.classes.into_iter().map(|class| class.name).collect(),
+    ))
+}
+
+fn matrix(path: &Path) -> Result<Vec<Vec<f64>>> {
+    let rule = ReadRule {
+        header: Some(false),
+        ..ReadRule::default()
+    };
+    let table = csv::read(path, &rule, &Wanted::default())?;
+    let nodes = table.rows();
+    let name = path.display().to_string();
+    if table.columns.len() != nodes || nodes < 2 {
+        return Err(Error::Malformed {
+            path: name,
+            line: None,
+            problem: format!(
+                "expected a square matrix, got {nodes} rows of {} numbers",
+                table.columns.len()
+            ),
+        });
+    }
+    (0..nodes)
+        .map(|row| {
+            let weights = table.columns.iter().map(|column| {
+                column.values.number(row).ok_or_else(|| Error::NotANumber {
+                    path: name.clone(),
+                    line: row as u64 + 1,
+                    column: column.name.clone(),
+                    value: column.values.text(row).unwrap_or_default(),
+                })
+            });
+            weights.collect()
+        })
+        .collect()
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "features are f32 by design"
+)]
+fn upper_triangle(matrix: &[Vec<f64>], path: &Path, values: &mut Vec<f32>) -> Result<()> {
+    for (from, row) in matrix.iter().enumerate() {
+        for (to, &weight) in row.iter().enumerate().skip(from + 1) {
+            let mirrored = matrix[to][from];
+            if (weight - mirrored).abs() > ASYMMETRY * weight.abs().max(1.0) {
+                return Err(Error::Malformed {
+                    path: path.display().to_string(),
+                    line: Some(from as u64 + 1),
+                    problem: format!(
+                        "expected a symmetric matrix, got {weight} at ({from}, {to}) and {mirrored} at ({to}, {from})"
+                    ),
+                });
+            }
+            values.push(weight as f32);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,47 @@
+//! Data: from files to a matrix with labels, a split, and a schema that remembers what each number means.
+//!
+//! [`open`] takes the name of a known dataset or the path of a file or folder and gives a [`Dataset`]. Tables go through
+//! a [`Recipe`], which is fitted to the training rows as an [`Encoding`]; images and graphs have fixed scales.
+
+mod cifar;
+mod correlation_pack;
+mod csv;
+mod dataset;
+mod describe;
+mod encoding;
+mod exact;
+mod export;
+mod graph_folder;
+mod idx;
+mod image_folder;
+mod infer;
+mod known;
+mod load;
+mod locate;
+mod nel;
+mod pairs;
+mod parquet;
+mod recipe;
+mod schema;
+mod source;
+mod split;
+mod table;
+
+pub use csv::{ReadRule, Wanted, read as read_csv, read_from as read_csv_from};
+pub use dataset::Dataset;
+pub use describe::{ClassSummary, FeatureSummary, Summary, describe};
+pub use encoding::{ColumnEncoding, Encoded, Encoding, MissingColumn, NumberEncoding};
+pub use export::export;
+pub use infer::InferOptions;
+pub use known::{KNOWN, Known};
+pub use load::{OpenOptions, open};
+pub use locate::{VARIABLE as DATA_VARIABLE, find as find_file, folders};
+pub use parquet::read as read_parquet;
+pub use recipe::{
+    AttackDefaults, CategoryRule, ClassRule, FeatureRule, FileRule, FlagRule, Format, Group,
+    ImageRule, KeepRule, NumberRule, Origin, PairRule, Recipe, Role, Scale, TargetRule, Unseen,
+};
+pub use schema::{Feature, FeatureKind, InputShape, Schema};
+pub use source::hash;
+pub use split::{Part, Split};
+pub use table::{Column, ColumnType, Table, Texts, Values};

@@ -1,0 +1,254 @@
+//! A table as it was read: typed columns in memory, before any encoding.
+
+use std::collections::HashMap;
+
+use crate::{Error, Result};
+
+/// A text column keeps at most this many different values; beyond it, it can only be an identifier or free text.
+const MOST_LEVELS: usize = 100_000;
+
+/// The code of a missing text.
+const MISSING: u32 = u32::MAX;
+
+/// How the values of a column are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ColumnType {
+    /// Finite numbers.
+    Number,
+    /// Texts; a small number of different ones is a category.
+    Text,
+}
+
+/// A named column.
+#[derive(Clone, Debug)]
+pub struct Column {
+    /// Unique within its table.
+    pub name: String,
+    /// One value a row.
+    pub values: Values,
+}
+
+/// The values of a column.
+#[derive(Clone, Debug)]
+pub enum Values {
+    /// Numbers; NaN stands for a missing one and for nothing else.
+    Number(Vec<f64>),
+    /// Texts.
+    Text(Texts),
+}
+
+/// Texts as codes into the list of different ones.
+#[derive(Clone, Debug, Default)]
+pub struct Texts {
+    codes: Vec<u32>,
+    levels: Vec<String>,
+    index: HashMap<String, u32>,
+    /// There were more different values than we keep; the codes mean nothing.
+    overflow: bool,
+}
+
+impl Texts {
+    /// Adds a row.
+    pub fn push(&mut self, value: Option<&str>) {
+        let code = match value {
+            None => MISSING,
+            _ if self.overflow => 0,
+            Some(text) => match self.index.get(text) {
+                Some(&code) => code,
+                None if self.levels.len() == MOST_LEVELS => {
+                    self.overflow = true;
+                    self.levels = Vec::new();
+                    self.index = HashMap::new();
+                    0
+                }
+                #[expect(clippy::cast_possible_truncation, reason = "at most MOST_LEVELS")]
+                None => {
+                    let code = self.levels.len() as u32;
+                    self.levels.push(text.to_owned());
+                    self.index.insert(text.to_owned(), code);
+                    code
+                }
+            },
+        };
+        self.codes.push(code);
+    }
+
+    /// The text of a row; `None` if it is missing, or if there were too many different texts to keep.
+    #[must_use]
+    pub fn get(&self, row: usize) -> Option<&str> {
+        self.levels
+            .get(self.codes[row] as usize)
+            .map(String::as_str)
+    }
+
+    /// Whether the row has no value.
+    #[must_use]
+    pub fn is_missing(&self, row: usize) -> bool {
+        self.codes[row] == MISSING
+    }
+
+    /// The code of a row, an index into [`Texts::levels`]; `None` as in [`Texts::get`].
+    #[must_use]
+    pub fn code(&self, row: usize) -> Option<usize> {
+        let code = self.codes[row] as usize;
+        (code < self.levels.len()).then_some(code)
+    }
+
+    /// The different texts, in order of first appearance; empty if there were too many to keep.
+    #[must_use]
+    pub fn levels(&self) -> &[String] {
+        &self.levels
+    }
+
+    /// Whether there were too many different texts to keep.
+    #[must_use]
+    pub fn overflowed(&self) -> bool {
+        self.overflow
+    }
+}
+
+impl Values {
+    /// An empty column.
+    #[must_use]
+    pub fn new(kind: ColumnType) -> Self {
+        match kind {
+            ColumnType::Number => Self::Number(Vec::new()),
+            ColumnType::Text => Self::Text(Texts::default()),
+        }
+    }
+
+    /// Rows so far.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Number(values) => values.len(),
+            Self::Text(texts) => texts.codes.len(),
+        }
+    }
+
+    /// Whether there is no row.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether the row has no value.
+    #[must_use]
+    pub fn is_missing(&self, row: usize) -> bool {
+        match self {
+            Self::Number(values) => values[row].is_nan(),
+            Self::Text(texts) => texts.is_missing(row),
+        }
+    }
+
+    /// The value of a row as a number, if it is one.
+    #[must_use]
+    pub fn number(&self, row: usize) -> Option<f64> {
+        match self {
+            Self::Number(values) => Some(values[row]).filter(|value| !value.is_nan()),
+            Self::Text(texts) => texts.get(row).and_then(parse_number),
+        }
+    }
+
+    /// The value of a row as a text, if it has one.
+    #[must_use]
+    pub fn text(&self, row: usize) -> Option<String> {
+        match self {
+            Self::Number(values) => Some(values[row])
+                .filter(|value| !value.is_nan())
+                .map(|value| value.to_string()),
+            Self::Text(texts) => texts.get(row).map(ToOwned::to_owned),
+        }
+    }
+
+    /// Gives back what growing reserved beyond need.
+    pub fn shrink(&mut self) {
+        match self {
+            Self::Number(values) => values.shrink_to_fit(),
+            Self::Text(texts) => texts.codes.shrink_to_fit(),
+        }
+    }
+
+    fn retain(&mut self, keep: &[bool]) {
+        let mut flags = keep.iter();
+        let mut next = || *flags.next().unwrap_or(&false);
+        match self {
+            Self::Number(values) => values.retain(|_| next()),
+            Self::Text(texts) => texts.codes.retain(|_| next()),
+        }
+    }
+}
+
+/// A number as a table writes it; never NaN or infinite.
+#[must_use]
+pub fn parse_number(text: &str) -> Option<f64> {
+    text.parse::<f64>().ok().filter(|value| value.is_finite())
+}
+
+/// Columns of equal length.
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// The file, for messages.
+    pub path: String,
+    /// The columns, in the file's order.
+    pub columns: Vec<Column>,
+    /// What the reader decided or changed, for the user to know.
+    pub notes: Vec<String>,
+}
+
+impl Table {
+    /// Number of rows.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.columns.first().map_or(0, |column| column.values.len())
+    }
+
+    /// The column of this name.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn column(&self, name: &str) -> Result<&Column> {
+        self.columns
+            .iter()
+            .find(|column| column.name == name)
+            .ok_or_else(|| self.unknown(name))
+    }
+
+    /// The error of a column that is not there.
+    #[must_use]
+    pub fn unknown(&self, name: &str) -> Error {
+        Error::UnknownColumn {
+            path: self.path.clone(),
+            column: name.to_owned(),
+            known: self
+                .columns
+                .iter()
+                .map(|column| column.name.clone())
+                .collect(),
+        }
+    }
+
+    /// Keeps the rows whose flag is set.
+    pub fn retain(&mut self, keep: &[bool]) {
+        for column in &mut self.columns {
+            column.values.retain(keep);
+        }
+    }
+
+    /// Adds the rows of a table with the same columns.
+    ///
+    /// # Errors
+    /// If a column is missing there.
+    pub fn append(&mut self, other: &Table) -> Result<()> {
+        for column in &mut self.columns {
+            let more = &other.column(&column.name)?.values;
+            for row in 0..more.len() {
+                match &mut column.values {
+                    Values::Number(values) => values.push(more.number(row).unwrap_or(f64::NAN)),
+                    Values::Text(texts) => texts.push(more.text(row).as_deref()),
+                }
+            }
+        }
+        Ok(())
+    }
+}
