@@ -26,10 +26,13 @@ fn main() -> ExitCode {
     }
 }
 
-/// The message first, then each cause on a line of its own.
+/// The message first, then each cause on a line of its own, then what can be done.
 fn report(error: &anyhow::Error) {
     eprintln!("error: {error}");
     for cause in error.chain().skip(1) {
         eprintln!("  cause: {cause}");
+    }
+    if let Some(hint) = command::hint(error) {
+        eprintln!("\nhint: {hint}");
     }
 }

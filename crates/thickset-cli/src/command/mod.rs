@@ -1,13 +1,24 @@
 //! One file a subcommand.
 
+mod data;
+mod hint;
+mod output;
+
 use anyhow::Result;
 use clap::Subcommand;
 
+pub use hint::hint;
+
 /// What a user can ask for.
 #[derive(Subcommand)]
-pub enum Command {}
+pub enum Command {
+    /// List, look at and export datasets
+    Data(data::Arguments),
+}
 
 /// Runs the chosen subcommand.
 pub fn run(command: Command) -> Result<()> {
-    match command {}
+    match command {
+        Command::Data(arguments) => data::run(arguments),
+    }
 }

@@ -1,0 +1,47 @@
+//! What to do about an error, for those where there is something.
+
+use thickset::Error;
+
+/// The hint of the first library error in the chain, if it has one.
+pub fn hint(error: &anyhow::Error) -> Option<String> {
+    error
+        .chain()
+        .find_map(|cause| cause.downcast_ref::<Error>())
+        .and_then(of)
+}
+
+fn of(error: &Error) -> Option<String> {
+    Some(match error {
+        Error::RaggedRow { .. } => {
+            "check that line for a missing or an unquoted delimiter; --delimiter sets it".to_owned()
+        }
+        Error::NotANumber { column, value, .. } => format!(
+            "if `{value}` means a missing value, add --missing '{value}'; if `{column}` is a category, add --category '{column}'"
+        ),
+        Error::NotUtf8 { .. } => "convert the file to UTF-8, for instance with `iconv -f latin1 -t utf-8`".to_owned(),
+        Error::OneClass { .. } => "choose another column with --target".to_owned(),
+        Error::TooManyClasses { .. } => {
+            "choose another column with --target, or write a recipe whose classes are ranges (`at_least`, `below`)".to_owned()
+        }
+        Error::UnknownColumn { .. } => "names are matched exactly, with upper and lower case".to_owned(),
+        Error::DuplicateColumn { .. } => {
+            "rename one of them, or set `number_duplicates = true` under [read] in a recipe".to_owned()
+        }
+        Error::UnseenCategory { .. } => {
+            "set `unseen` of that category to \"zero\" or \"other\" in the recipe".to_owned()
+        }
+        Error::UnknownClass { .. } => "list the value under a class of the recipe's target".to_owned(),
+        Error::Truncated { .. } => "the file is incomplete; get it again".to_owned(),
+        Error::WrongContent { .. } => "the file was changed, or is another version; get it again".to_owned(),
+        Error::MissingData { file, url, folders, .. } => {
+            let place = folders.first().map_or("a data folder", String::as_str);
+            format!("get it from {url} and put it at {place}/{file} (plain or with .gz), or name the folder with --data-dir or THICKSET_DATA")
+        }
+        Error::UnknownDataset { .. } => "`thickset data list` shows what is known".to_owned(),
+        Error::Parquet { .. } => {
+            "the file must be complete, and uncompressed or compressed with snappy, gzip or lz4".to_owned()
+        }
+        Error::TooLarge { .. } => "if the file is sound, unpack it first or split it".to_owned(),
+        _ => return None,
+    })
+}
