@@ -2,4 +2,7 @@
 
 mod error;
 
+pub mod metric;
+pub mod registry;
+
 pub use error::{Error, Result};
