@@ -132,7 +132,23 @@ impl Family {
 }
 
 /// Every method there is: families in the order of [`Family::ALL`], ids in alphabetical order within one.
-pub static METHODS: &[&Info] = &[&metric::accuracy::INFO, &metric::sensitivity::INFO];
+pub static METHODS: &[&Info] = &[
+    &metric::accuracy::INFO,
+    &metric::auc::INFO,
+    &metric::comprehensiveness::INFO,
+    &metric::cosine::INFO,
+    &metric::dffot::INFO,
+    &metric::distinctness::INFO,
+    &metric::hessian_norm::INFO,
+    &metric::kendall::INFO,
+    &metric::manipulation_epoch::INFO,
+    &metric::pearson::INFO,
+    &metric::precision_at_k::INFO,
+    &metric::sensitivity::INFO,
+    &metric::spearman::INFO,
+    &metric::sufficiency::INFO,
+    &metric::thickness::INFO,
+];
 
 /// The method of this id.
 ///
