@@ -4,5 +4,6 @@ mod error;
 
 pub mod metric;
 pub mod registry;
+pub mod statistics;
 
 pub use error::{Error, Result};
