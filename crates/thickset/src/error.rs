@@ -92,6 +92,15 @@ pub enum Error {
         /// The largest number allowed.
         largest: usize,
     },
+
+    /// A numerical solver stopped without an answer.
+    #[error("the solver of {problem} stopped without an answer: {status}")]
+    Solver {
+        /// What was to be solved.
+        problem: &'static str,
+        /// What the solver said.
+        status: String,
+    },
 }
 
 fn did_you_mean(nearest: Option<&str>) -> String {

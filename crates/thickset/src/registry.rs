@@ -3,6 +3,7 @@
 
 use serde::Serialize;
 
+use crate::attack::{self, constraint};
 use crate::{Error, Result, metric};
 
 /// What a method is, what it computes, and where that is written down.
@@ -133,6 +134,12 @@ impl Family {
 
 /// Every method there is: families in the order of [`Family::ALL`], ids in alphabetical order within one.
 pub static METHODS: &[&Info] = &[
+    &attack::moo::INFO,
+    &constraint::gda::INFO,
+    &constraint::hedge::INFO,
+    &constraint::no_update::INFO,
+    &constraint::none::INFO,
+    &constraint::qp::INFO,
     &metric::accuracy::INFO,
     &metric::auc::INFO,
     &metric::comprehensiveness::INFO,

@@ -2,8 +2,8 @@
 //!
 //! `1/N * #{ argmax_c f_c(x) = y }`
 
-use super::{as_f64, check_length, check_not_empty};
 use crate::Result;
+use crate::check::{as_f64, check_length, check_not_empty};
 use crate::registry::{Direction, Family, Info};
 
 /// The registry's entry.

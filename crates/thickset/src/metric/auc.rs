@@ -8,7 +8,8 @@
 //! variances add up. For several classes the rows' deviations are summed over the classes before squaring, so that a
 //! row's part in several one-against-rest comparisons is counted as the dependence it is.
 
-use super::{as_f64, check_finite, check_length, check_not_empty, ranking};
+use super::ranking;
+use crate::check::{as_f64, check_finite, check_length, check_not_empty};
 use crate::registry::{Direction, Family, Info};
 use crate::{Error, Result};
 

@@ -2,8 +2,8 @@
 //!
 //! `1/|K| * sum over k in K of |f_c(x) - f_c(x without its top k)|`, R2ET B.1.4.
 
-use super::{as_f64, check_finite, check_not_empty};
 use crate::Result;
+use crate::check::{as_f64, check_finite, check_not_empty};
 use crate::registry::{Direction, Family, Info, Setting};
 
 /// The registry's entry.

@@ -3,8 +3,8 @@
 //!
 //! `min k/n such that argmax f(x without its top k) != argmax f(x)`, R2ET B.1.4. When no removal changes the class it is 1.
 
-use super::{as_f64, check_not_empty};
 use crate::Result;
+use crate::check::{as_f64, check_not_empty};
 use crate::registry::{Direction, Family, Info, Setting};
 
 /// The registry's entry.

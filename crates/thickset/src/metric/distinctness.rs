@@ -6,8 +6,8 @@
 //! The mean over *all* pairs of rows needs no sampling: with c rows that have a feature in their set, the pairs that share
 //! it number c (c - 1) / 2, so one pass over the sets is exact.
 
-use super::as_f64;
 use super::ranking::TopK;
+use crate::check::as_f64;
 use crate::registry::{Direction, Family, Info, Setting};
 use crate::{Error, Result};
 

@@ -4,7 +4,8 @@
 //! feature, of an image one feature a pixel and one input a channel, of an encoded table one feature a column and one
 //! input a category.
 
-use super::{check_length, check_not_empty, comprehensiveness, dffot, ranking, sufficiency};
+use super::{comprehensiveness, dffot, ranking, sufficiency};
+use crate::check::{check_length, check_not_empty};
 use crate::{Error, Result};
 
 /// Inputs changed at once when looking for DFFOT's first flip: few enough that an early flip saves most of the work.

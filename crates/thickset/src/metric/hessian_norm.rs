@@ -4,7 +4,8 @@
 //! `||H z|| ~ ||g(x + h z) - g(x)|| / h` (R2ET Eq. 6 and section 6.3). The values come from a model; this file is their
 //! norms.
 
-use super::{check_finite, check_length, check_not_empty, norm};
+use super::norm;
+use crate::check::{check_finite, check_length, check_not_empty};
 use crate::registry::{Direction, Family, Info};
 use crate::{Error, Result};
 

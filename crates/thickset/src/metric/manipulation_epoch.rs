@@ -3,8 +3,8 @@
 //! The first step, counted from 1, after which P@k lies below a bound: 1 for tables, 0.8 for images and graphs, whose
 //! many features always exchange a few places at once (R2ET B.2.1).
 
-use super::{check_finite, check_not_empty};
 use crate::Result;
+use crate::check::{check_finite, check_not_empty};
 use crate::registry::{Direction, Family, Info, Setting};
 
 /// The registry's entry.

@@ -2,7 +2,7 @@
 //!
 //! Every function here takes plain slices of one row, or of one column of rows. What they share:
 //!
-//! - NaN and infinity are refused ([`Error::NotFinite`]), and so are lists that do not fit each other.
+//! - NaN and infinity are refused ([`Error::NotFinite`](crate::Error::NotFinite)), and so are lists that do not fit each other.
 //! - An explanation without any order (all features equal, or all zero) is *like itself and like nothing else*: the
 //!   similarity of two such explanations is 1, that of one such and an ordinary one is 0. Where other software answers
 //!   NaN, a mean over rows would be lost to one saturated row.
@@ -26,41 +26,8 @@ pub mod spearman;
 pub mod sufficiency;
 pub mod thickness;
 
-use crate::{Error, Result};
-
-/// Refuses an empty list.
-fn check_not_empty<T>(what: &'static str, values: &[T]) -> Result<()> {
-    if values.is_empty() {
-        Err(Error::Empty { what })
-    } else {
-        Ok(())
-    }
-}
-
-/// Refuses a list of another length.
-fn check_length<T>(what: &'static str, values: &[T], expected: usize) -> Result<()> {
-    if values.len() == expected {
-        Ok(())
-    } else {
-        Err(Error::LengthMismatch {
-            what,
-            expected,
-            got: values.len(),
-        })
-    }
-}
-
-/// Refuses NaN and infinity.
-fn check_finite(what: &'static str, values: &[f64]) -> Result<()> {
-    match values.iter().position(|value| !value.is_finite()) {
-        None => Ok(()),
-        Some(index) => Err(Error::NotFinite {
-            what,
-            index,
-            value: values[index],
-        }),
-    }
-}
+use crate::Result;
+use crate::check::{check_finite, check_length, check_not_empty};
 
 /// Refuses two explanations that cannot be compared: empty, of different lengths, or not finite.
 fn check_pair(first: &[f64], second: &[f64]) -> Result<()> {
@@ -86,14 +53,6 @@ fn similarity_without_order(first: bool, second: bool) -> Option<f64> {
         (false, false) => None,
         _ => Some(0.0),
     }
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "counts of rows and features stay far below 2^53"
-)]
-const fn as_f64(count: usize) -> f64 {
-    count as f64
 }
 
 /// The Euclidean norm, scaled by the largest entry so that squares neither overflow nor vanish.

@@ -2,8 +2,9 @@
 //!
 //! The cosine of the explanations less their means.
 
-use super::{as_f64, check_pair, cosine_of, is_constant, similarity_without_order};
+use super::{check_pair, cosine_of, is_constant, similarity_without_order};
 use crate::Result;
+use crate::check::as_f64;
 use crate::registry::{Direction, Family, Info};
 
 /// The registry's entry.

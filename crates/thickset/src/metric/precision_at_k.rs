@@ -2,9 +2,9 @@
 //!
 //! `|I(x)_[k] ∩ I(x')_[k]| / k`, R2ET B.1.4. Ties go to the lower feature index.
 
-use super::as_f64;
 use super::ranking::TopK;
 use crate::Result;
+use crate::check::as_f64;
 use crate::registry::{Direction, Family, Info, Setting};
 
 /// The registry's entry.

@@ -5,7 +5,7 @@
 
 use std::cmp::Ordering;
 
-use super::{as_f64, check_finite, check_length, check_not_empty};
+use crate::check::{as_f64, check_finite, check_length, check_not_empty};
 use crate::{Error, Result};
 
 /// The features from the most to the least important; ties to the lower index.

@@ -3,8 +3,8 @@
 //! `1/N * #{ argmax_c f_c(x) != argmax_c f_c(x') }`. The paper calls it Sen: an attack on an explanation is caught by
 //! whoever compares predictions, so a low value means a stealthy attack.
 
-use super::{as_f64, check_length, check_not_empty};
 use crate::Result;
+use crate::check::{as_f64, check_length, check_not_empty};
 use crate::registry::{Direction, Family, Info};
 
 /// The registry's entry.

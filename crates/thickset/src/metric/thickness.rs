@@ -12,8 +12,8 @@
 //! All four are means over points of the paths of one function of the explanation there; [`Gauge`] is that function.
 
 use super::ranking::{self, check_k};
-use super::{as_f64, check_finite, check_length, check_not_empty};
 use crate::Result;
+use crate::check::{as_f64, check_finite, check_length, check_not_empty};
 use crate::registry::{Direction, Family, Info, Setting};
 
 /// The registry's entry.

@@ -2,8 +2,9 @@
 //!
 //! `m ± t_{0.975, n-1} s / sqrt(n)`.
 
-use super::{Estimate, Interval, as_f64, check, student_quantile};
+use super::{Estimate, Interval, check, student_quantile};
 use crate::Result;
+use crate::check::as_f64;
 
 /// The mean of the rows' values; an interval from two rows on. Equal values have an interval of no width.
 ///

@@ -12,7 +12,8 @@ pub mod wilcoxon;
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
-use crate::{Error, Result};
+use crate::Result;
+use crate::check::{check_finite, check_length, check_not_empty};
 
 /// The confidence of every interval.
 pub const CONFIDENCE: f64 = 0.95;
@@ -40,18 +41,10 @@ pub struct Interval {
     pub high: f64,
 }
 
+/// Refuses a list that is empty or holds a value that is not finite.
 fn check(what: &'static str, values: &[f64]) -> Result<()> {
-    if values.is_empty() {
-        return Err(Error::Empty { what });
-    }
-    match values.iter().position(|value| !value.is_finite()) {
-        None => Ok(()),
-        Some(index) => Err(Error::NotFinite {
-            what,
-            index,
-            value: values[index],
-        }),
-    }
+    check_not_empty(what, values)?;
+    check_finite(what, values)
 }
 
 /// The differences `first - second` of finite values of one length. Those that are rounding error of equal values are
@@ -59,14 +52,7 @@ fn check(what: &'static str, values: &[f64]) -> Result<()> {
 fn differences(first: &[f64], second: &[f64]) -> Result<Vec<f64>> {
     check("the first model's values", first)?;
     check("the second model's values", second)?;
-    if first.len() != second.len() {
-        let (expected, got) = (first.len(), second.len());
-        return Err(Error::LengthMismatch {
-            what: "the second model's values",
-            expected,
-            got,
-        });
-    }
+    check_length("the second model's values", second, first.len())?;
     let difference = |(a, b): (&f64, &f64)| {
         if (a - b).abs() <= ROUNDING * a.abs().max(b.abs()) {
             0.0
@@ -101,12 +87,4 @@ fn student_p_value(t: f64, freedom: f64) -> f64 {
 /// The quantile of Student's t distribution that closes a 95% interval.
 fn student_quantile(freedom: f64) -> f64 {
     StudentsT::new(0.0, 1.0, freedom).map_or(f64::NAN, |student| student.inverse_cdf(UPPER))
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "counts of rows stay far below 2^53"
-)]
-const fn as_f64(count: usize) -> f64 {
-    count as f64
 }

@@ -4,8 +4,9 @@ use serde::Serialize;
 
 use super::t_test::{self, TTest};
 use super::wilcoxon::{self, Method, Wilcoxon};
-use super::{Estimate, as_f64, differences, mean, median};
+use super::{Estimate, differences, mean, median};
 use crate::Result;
+use crate::check::as_f64;
 
 /// The comparison `first - second`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]

@@ -5,8 +5,9 @@
 use serde::Serialize;
 
 use super::mean::Moments;
-use super::{as_f64, differences, student_p_value};
+use super::{differences, student_p_value};
 use crate::Result;
+use crate::check::as_f64;
 
 /// The test's outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]

@@ -7,8 +7,9 @@
 
 use serde::Serialize;
 
-use super::{ROUNDING, as_f64, differences, normal_p_value};
+use super::{ROUNDING, differences, normal_p_value};
 use crate::Result;
+use crate::check::as_f64;
 
 /// Most differences for which the p value is exact.
 pub const EXACT: usize = 50;
