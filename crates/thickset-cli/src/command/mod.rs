@@ -3,6 +3,7 @@
 mod data;
 mod hint;
 mod output;
+mod methods;
 
 use anyhow::Result;
 use clap::Subcommand;
@@ -14,11 +15,14 @@ pub use hint::hint;
 pub enum Command {
     /// List, look at and export datasets
     Data(data::Arguments),
+    /// List the methods, or describe one
+    Methods(methods::Methods),
 }
 
 /// Runs the chosen subcommand.
 pub fn run(command: Command) -> Result<()> {
     match command {
         Command::Data(arguments) => data::run(arguments),
+        Command::Methods(arguments) => methods::run(&arguments),
     }
 }

@@ -1,0 +1,60 @@
+//! Fixed equal weights.
+
+use super::{Multipliers, Observation, check_values, uniform};
+use crate::Result;
+use crate::registry::{Family, Info};
+
+/// The registry's entry.
+pub static INFO: Info = Info {
+    id: "no-update",
+    label: "no update",
+    family: Family::Constraint,
+    summary: "The objective and each kept prediction weigh the same throughout",
+    formula: "w_s = 1 / (S + 1)",
+    source: "R2ET, B.2.3",
+    direction: None,
+    cost: "one more gradient a step",
+    defaults: &[],
+};
+
+/// The weights `1 / (S + 1)`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NoUpdate {
+    weights: Vec<f64>,
+}
+
+impl NoUpdate {
+    /// For this many constraints.
+    #[must_use]
+    pub fn new(constraints: usize) -> Self {
+        Self {
+            weights: uniform(constraints),
+        }
+    }
+}
+
+impl Multipliers for NoUpdate {
+    fn weights(&self) -> &[f64] {
+        &self.weights
+    }
+
+    fn update(&mut self, observation: Observation) -> Result<()> {
+        check_values(&self.weights, observation.values)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_weights_stay_equal() {
+        let mut rule = NoUpdate::new(3);
+        rule.update(Observation {
+            values: &[1.0, 9.0, 0.0, 2.0],
+            gradients: &[],
+        })
+        .unwrap();
+        assert_eq!(rule.weights(), [0.25; 4]);
+    }
+}

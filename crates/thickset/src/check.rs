@@ -1,0 +1,46 @@
+//! Refusals that many functions share: lists that are empty, of the wrong length, or hold NaN or infinity.
+
+use crate::{Error, Result};
+
+/// Refuses an empty list.
+pub(crate) fn check_not_empty<T>(what: &'static str, values: &[T]) -> Result<()> {
+    if values.is_empty() {
+        Err(Error::Empty { what })
+    } else {
+        Ok(())
+    }
+}
+
+/// Refuses a list of another length.
+pub(crate) fn check_length<T>(what: &'static str, values: &[T], expected: usize) -> Result<()> {
+    if values.len() == expected {
+        Ok(())
+    } else {
+        Err(Error::LengthMismatch {
+            what,
+            expected,
+            got: values.len(),
+        })
+    }
+}
+
+/// Refuses NaN and infinity.
+pub(crate) fn check_finite(what: &'static str, values: &[f64]) -> Result<()> {
+    match values.iter().position(|value| !value.is_finite()) {
+        None => Ok(()),
+        Some(index) => Err(Error::NotFinite {
+            what,
+            index,
+            value: values[index],
+        }),
+    }
+}
+
+/// A count as a real number.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "counts of rows and features stay far below 2^53"
+)]
+pub(crate) const fn as_f64(count: usize) -> f64 {
+    count as f64
+}
