@@ -1,3 +1,26 @@
 //! Tensors, layers and networks whose input gradients are ordinary forward computations.
+//!
+//! Every [`layer::Layer`] has a forward, and at the point where it ran a pullback (vector-Jacobian
+//! product) and the tangents of both, all written in differentiable tensor operations. A
+//! [`Network`] chains them: logits, input gradients and Hessian products come out as ordinary
+//! tensors, and any loss of them is differentiated by one first-order `backward`, with respect to
+//! weights or inputs.
 
 pub mod kernel;
+pub mod layer;
+pub mod optimizer;
+
+mod error;
+mod file;
+mod network;
+mod parameter;
+mod pass;
+
+pub use burn::tensor::{
+    Bool, DType, Device, Gradients, Int, Tensor, TensorData, activation, read_sync,
+};
+pub use error::{Error, Result};
+pub use file::{MAX_FILE_BYTES, StoredModel};
+pub use network::{Network, NetworkBuilder, Source};
+pub use parameter::{Init, Parameter, ParameterSource, Role, Scope};
+pub use pass::{InputGradient, Output, Pass, one_hot};

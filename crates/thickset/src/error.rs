@@ -234,29 +234,7 @@ pub enum Error {
         /// What was expected and what came.
         problem: String,
     },
-}
 
-fn line_suffix(line: Option<u64>) -> String {
-    line.map_or_else(String::new, |line| format!(" line {line}"))
-}
-
-/// Names in backticks with commas; a long list is cut, so that a message stays readable.
-fn quoted_list(names: &[String]) -> String {
-    const SHOWN: usize = 20;
-    let mut text = names
-        .iter()
-        .take(SHOWN)
-        .map(|name| format!("`{name}`"))
-        .collect::<Vec<_>>()
-        .join(", ");
-    if names.len() > SHOWN {
-        text.push_str(&format!(" and {} more", names.len() - SHOWN));
-    }
-    if names.is_empty() {
-        "none".to_owned()
-    } else {
-        text
-    }
     /// No method of the registry has this id.
     #[error("there is no method `{given}`{}", did_you_mean(.nearest.as_deref()))]
     UnknownMethod {
@@ -335,6 +313,57 @@ fn quoted_list(names: &[String]) -> String {
         largest: usize,
     },
 
+    // Models.
+    /// An architecture's size is impossible.
+    #[error("`{name}` must be {expected}, got {got}")]
+    ModelSize {
+        /// The setting.
+        name: &'static str,
+        /// The allowed values in words.
+        expected: &'static str,
+        /// The value given.
+        got: usize,
+    },
+    /// An architecture was given inputs it is not made for.
+    #[error("model `{model}` takes {expected}, got {got}")]
+    ModelInput {
+        /// The registry's id.
+        model: &'static str,
+        /// What it takes.
+        expected: &'static str,
+        /// What came.
+        got: String,
+    },
+    /// A model file that cannot be used.
+    #[error("`{path}` is not a usable model")]
+    ModelFile {
+        /// The file.
+        path: String,
+        /// What is wrong with it.
+        source: thickset_engine::Error,
+    },
+    /// A model file whose description cannot be read.
+    #[error("`{path}`: the model's description in the file's header cannot be read")]
+    ModelDescription {
+        /// The file.
+        path: String,
+        /// Where the JSON is off.
+        source: serde_json::Error,
+    },
+    /// A model file of another version.
+    #[error("`{path}` has model format {got}, this release reads {expected}")]
+    ModelFormat {
+        /// The file.
+        path: String,
+        /// What is read.
+        expected: u32,
+        /// What came.
+        got: u32,
+    },
+    /// The engine refused an architecture.
+    #[error(transparent)]
+    Engine(#[from] thickset_engine::Error),
+
     /// A numerical solver stopped without an answer.
     #[error("the solver of {problem} stopped without an answer: {status}")]
     Solver {
@@ -343,6 +372,29 @@ fn quoted_list(names: &[String]) -> String {
         /// What the solver said.
         status: String,
     },
+}
+
+/// Names in backticks with commas; a long list is cut, so that a message stays readable.
+fn quoted_list(names: &[String]) -> String {
+    const SHOWN: usize = 20;
+    let mut text = names
+        .iter()
+        .take(SHOWN)
+        .map(|name| format!("`{name}`"))
+        .collect::<Vec<_>>()
+        .join(", ");
+    if names.len() > SHOWN {
+        text.push_str(&format!(" and {} more", names.len() - SHOWN));
+    }
+    if names.is_empty() {
+        "none".to_owned()
+    } else {
+        text
+    }
+}
+
+fn line_suffix(line: Option<u64>) -> String {
+    line.map_or_else(String::new, |line| format!(" line {line}"))
 }
 
 fn did_you_mean(nearest: Option<&str>) -> String {

@@ -1,14 +1,17 @@
 //! The domain of thickset: data, models, explanations, attacks, metrics and training.
 
+pub mod attack;
+pub mod bench;
 pub mod data;
+pub mod metric;
+pub mod model;
+pub mod objective;
+pub mod registry;
+pub mod statistics;
+
 mod check;
 mod error;
 mod seed;
-
-pub mod attack;
-pub mod metric;
-pub mod registry;
-pub mod statistics;
 
 pub use error::{Error, Result};
 pub use seed::{Seed, Stream};

@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 use crate::attack::{self, constraint};
-use crate::{Error, Result, metric};
+use crate::{Error, Result, metric, model};
 
 /// What a method is, what it computes, and where that is written down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -134,6 +134,13 @@ impl Family {
 
 /// Every method there is: families in the order of [`Family::ALL`], ids in alphabetical order within one.
 pub static METHODS: &[&Info] = &[
+    &model::cnn::INFO,
+    &model::gcn::INFO,
+    &model::linear::INFO,
+    &model::mlp::INFO,
+    &model::resnet18::INFO,
+    &model::resnet9::INFO,
+    &model::siamese::INFO,
     &attack::moo::INFO,
     &constraint::gda::INFO,
     &constraint::hedge::INFO,

@@ -1,10 +1,12 @@
 //! `thickset methods`: what the registry knows, as a table, as one entry in full, or as JSON.
 
-use std::io::{self, Write};
+use std::fmt::Write as _;
 
 use anyhow::Result;
 use clap::Args;
 use thickset::registry::{self, Info};
+
+use super::output::{print, print_json};
 
 /// Lists the methods, or describes one.
 #[derive(Args)]
@@ -20,13 +22,12 @@ pub struct Methods {
 }
 
 pub fn run(arguments: &Methods) -> Result<()> {
-    let mut out = io::stdout().lock();
     if let Some(id) = &arguments.id {
         let info = registry::find(id)?;
         return if arguments.json {
-            json(&mut out, info)
+            print_json(info)
         } else {
-            describe(&mut out, info)
+            print(&described(info))
         };
     }
     let methods: Vec<&Info> = match &arguments.family {
@@ -34,19 +35,15 @@ pub fn run(arguments: &Methods) -> Result<()> {
         None => registry::METHODS.to_vec(),
     };
     if arguments.json {
-        json(&mut out, &methods)
+        print_json(&methods)
     } else {
-        table(&mut out, &methods)
+        print(&table(&methods))
     }
 }
 
-fn json(out: &mut impl Write, value: &impl serde::Serialize) -> Result<()> {
-    serde_json::to_writer_pretty(&mut *out, value)?;
-    writeln!(out)?;
-    Ok(())
-}
+// Writing to a string cannot fail, so its results are dropped below.
 
-fn table(out: &mut impl Write, methods: &[&Info]) -> Result<()> {
+fn table(methods: &[&Info]) -> String {
     let width = |heading: &str, text: fn(&Info) -> &'static str| {
         let longest = methods.iter().map(|info| text(info).chars().count()).max();
         longest.unwrap_or(0).max(heading.len())
@@ -54,61 +51,56 @@ fn table(out: &mut impl Write, methods: &[&Info]) -> Result<()> {
     let family = width("FAMILY", |info| info.family.name());
     let id = width("ID", |info| info.id);
     let label = width("LABEL", |info| info.label);
-    writeln!(
-        out,
-        "{:family$}  {:id$}  {:label$}  SUMMARY",
-        "FAMILY", "ID", "LABEL"
-    )?;
+    let mut text = String::new();
+    let mut line = |columns: [&str; 4]| {
+        let [of_family, of_id, of_label, summary] = columns;
+        let _ = writeln!(
+            text,
+            "{of_family:family$}  {of_id:id$}  {of_label:label$}  {summary}"
+        );
+    };
+    line(["FAMILY", "ID", "LABEL", "SUMMARY"]);
     for info in methods {
-        writeln!(
-            out,
-            "{:family$}  {:id$}  {:label$}  {}",
-            info.family.name(),
-            info.id,
-            info.label,
-            info.summary
-        )?;
+        line([info.family.name(), info.id, info.label, info.summary]);
     }
-    Ok(())
+    text
 }
 
-fn describe(out: &mut impl Write, info: &Info) -> Result<()> {
-    writeln!(out, "{} ({}, {})", info.id, info.label, info.family.name())?;
-    writeln!(out, "{}", info.summary)?;
-    writeln!(out)?;
-    writeln!(out, "formula  {}", info.formula)?;
-    writeln!(out, "source   {}", info.source)?;
+fn described(info: &Info) -> String {
+    let mut text = format!(
+        "{} ({}, {})\n{}\n\nformula  {}\nsource   {}\n",
+        info.id,
+        info.label,
+        info.family.name(),
+        info.summary,
+        info.formula,
+        info.source
+    );
     if let Some(direction) = info.direction {
-        writeln!(out, "better   {}", direction.name())?;
+        let _ = writeln!(text, "better   {}", direction.name());
     }
-    writeln!(out, "cost     {}", info.cost)?;
+    let _ = writeln!(text, "cost     {}", info.cost);
     for setting in info.defaults {
         let (name, value, meaning) = (setting.name, setting.value, setting.meaning);
-        writeln!(out, "default  {name} = {value}: {meaning}")?;
+        let _ = writeln!(text, "default  {name} = {value}: {meaning}");
     }
-    Ok(())
+    text
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn text(print: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> String {
-        let mut out = Vec::new();
-        print(&mut out).unwrap();
-        String::from_utf8(out).unwrap()
-    }
-
     #[test]
     fn the_table_has_a_line_for_every_method_and_a_heading() {
-        let printed = text(|out| table(out, registry::METHODS));
+        let printed = table(registry::METHODS);
         assert_eq!(printed.lines().count(), registry::METHODS.len() + 1);
         assert!(printed.starts_with("FAMILY"));
     }
 
     #[test]
     fn one_method_is_described_with_its_formula_source_and_direction() {
-        let printed = text(|out| describe(out, registry::find("sensitivity").unwrap()));
+        let printed = described(registry::find("sensitivity").unwrap());
         assert_eq!(
             printed,
             "sensitivity (Sen, metric)\n\
@@ -118,13 +110,5 @@ mod tests {
              better   lower\n\
              cost     two predictions a row\n"
         );
-    }
-
-    #[test]
-    fn json_is_what_the_registry_holds() {
-        let printed = text(|out| json(out, registry::find("sensitivity").unwrap()));
-        let value: serde_json::Value = serde_json::from_str(&printed).unwrap();
-        assert_eq!(value["family"], "metric");
-        assert_eq!(value["direction"], "lower");
     }
 }

@@ -1,9 +1,11 @@
 //! One file a subcommand.
 
+mod bench;
 mod data;
 mod hint;
-mod output;
 mod methods;
+mod model;
+mod output;
 
 use anyhow::Result;
 use clap::Subcommand;
@@ -13,16 +15,22 @@ pub use hint::hint;
 /// What a user can ask for.
 #[derive(Subcommand)]
 pub enum Command {
+    /// Measure speed on this machine
+    Bench(bench::Arguments),
     /// List, look at and export datasets
     Data(data::Arguments),
     /// List the methods, or describe one
     Methods(methods::Methods),
+    /// Say what a model file holds
+    Model(model::Arguments),
 }
 
 /// Runs the chosen subcommand.
 pub fn run(command: Command) -> Result<()> {
     match command {
+        Command::Bench(arguments) => bench::run(arguments),
         Command::Data(arguments) => data::run(arguments),
         Command::Methods(arguments) => methods::run(&arguments),
+        Command::Model(arguments) => model::run(&arguments),
     }
 }

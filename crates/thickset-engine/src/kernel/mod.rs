@@ -13,6 +13,9 @@ mod composed;
 mod conv;
 mod conv_direct;
 mod conv_shape;
+mod gate;
+mod gemm;
+mod linear;
 mod max_pool;
 mod simd;
 mod storage;
@@ -23,6 +26,8 @@ mod tile;
 pub use channel::{channel_broadcast, channel_dot, channel_scale, channel_shift, channel_sum};
 pub use conv::{conv2d, conv2d_input, conv2d_weight};
 pub use conv_shape::ConvShape;
+pub use gate::gate;
+pub use linear::{linear, linear_input, linear_weight};
 pub use max_pool::{PoolShape, max_pool_indices, pool_gather, pool_scatter};
 
 /// A shape that no image can have.

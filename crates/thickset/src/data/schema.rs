@@ -1,5 +1,7 @@
 //! What each encoded feature means: its original column, its unit and range, and which features move together.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 /// What an encoded feature is.
@@ -111,6 +113,21 @@ pub enum InputShape {
         /// The shape of each.
         of: Box<InputShape>,
     },
+}
+
+impl fmt::Display for InputShape {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Table => formatter.write_str("a table"),
+            Self::Image {
+                channels,
+                height,
+                width,
+            } => write!(formatter, "images of {channels} x {height} x {width}"),
+            Self::Graph { nodes } => write!(formatter, "graphs of {nodes} nodes"),
+            Self::Pair { of } => write!(formatter, "pairs of {of}"),
+        }
+    }
 }
 
 /// The features of a matrix, in order.

@@ -1,0 +1,84 @@
+//! `thickset bench`: measurements on this machine.
+
+use std::fmt::Write as _;
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+use thickset::bench::speed::{self, Measurement, Options};
+
+use super::output::{print, print_json};
+
+#[derive(Args)]
+pub struct Arguments {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// Milliseconds per training step, and input gradients per second
+    ///
+    /// Measures the class loss alone (vanilla), with a penalty on the input gradient (grad-penalty) and with R2ET's gap
+    /// and Hessian terms (r2et). `benches/peer/torch_step.py` measures the same work in PyTorch.
+    #[command(after_help = "Examples:
+  thickset bench speed
+  thickset bench speed --only cnn --seconds 10
+  thickset bench speed --json > speed.json")]
+    Speed(Speed),
+}
+
+#[derive(Args)]
+struct Speed {
+    /// Measure this model alone
+    #[arg(long, value_name = "MODEL", value_parser = speed::MODELS)]
+    only: Option<String>,
+    /// Seconds of timed steps in each cell
+    #[arg(long, default_value_t = 3.0, value_parser = positive_seconds)]
+    seconds: f64,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// An hour a cell is more than anyone means.
+const MOST_SECONDS: f64 = 3600.0;
+
+fn positive_seconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if seconds > 0.0 && seconds <= MOST_SECONDS => Ok(seconds),
+        _ => Err(format!(
+            "must be a number above 0 and at most {MOST_SECONDS}"
+        )),
+    }
+}
+
+pub fn run(arguments: Arguments) -> Result<()> {
+    let What::Speed(arguments) = arguments.what;
+    let options = Options {
+        seconds: arguments.seconds,
+        only: arguments.only,
+    };
+    let cells = speed::run(&options, |cell| {
+        eprintln!("measured {} {}", cell.model, cell.step);
+    })?;
+    if arguments.json {
+        return print_json(&cells);
+    }
+    print(&table(&cells))
+}
+
+fn table(cells: &[Measurement]) -> String {
+    let mut text = format!(
+        "{:<16}  {:<14}  {:>5}  {:>10}  {:>10}  {:>12}\n",
+        "MODEL", "STEP", "BATCH", "MEDIAN MS", "BEST MS", "ROWS/SECOND"
+    );
+    for cell in cells {
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "{:<16}  {:<14}  {:>5}  {:>10.3}  {:>10.3}  {:>12.0}",
+            cell.model, cell.step, cell.batch, cell.median_ms, cell.best_ms, cell.rows_per_second
+        );
+    }
+    text
+}

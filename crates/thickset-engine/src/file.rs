@@ -1,0 +1,256 @@
+//! Model files: safetensors, with one JSON text in the header's metadata that says what the
+//! tensors are of. Plain `safetensors` readers open them.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::path::Path;
+
+use burn::tensor::{DType, Device, Tensor, TensorData};
+use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+
+use crate::network::Network;
+use crate::parameter::{Init, Parameter, ParameterSource, Role};
+use crate::{Error, Result};
+
+/// The most that is read of a file: no model of this project comes near it.
+pub const MAX_FILE_BYTES: u64 = 1 << 32;
+
+/// The key of our text in the header's metadata.
+const METADATA_KEY: &str = "thickset";
+
+/// A model file's content: checked for form, not yet for fit with an architecture.
+#[derive(Debug)]
+pub struct StoredModel {
+    description: String,
+    dtype: DType,
+    tensors: BTreeMap<String, StoredTensor>,
+    taken: BTreeSet<String>,
+}
+
+#[derive(Debug)]
+struct StoredTensor {
+    shape: Vec<usize>,
+    values: TensorData,
+}
+
+impl StoredModel {
+    /// Reads and checks a file.
+    ///
+    /// # Errors
+    /// If it cannot be read, is too large, or is not a model file.
+    pub fn read(path: &Path) -> Result<Self> {
+        let failed = |source| Error::Io {
+            action: "read",
+            path: path.display().to_string(),
+            source,
+        };
+        let file = File::open(path).map_err(failed)?;
+        let length = file.metadata().map_err(failed)?.len();
+        if length > MAX_FILE_BYTES {
+            return Err(Error::TooLarge {
+                bytes: length,
+                most: MAX_FILE_BYTES,
+            });
+        }
+        let mut bytes = Vec::new();
+        file.take(MAX_FILE_BYTES)
+            .read_to_end(&mut bytes)
+            .map_err(failed)?;
+        Self::parse(&bytes)
+    }
+
+    /// Checks the bytes of a file.
+    ///
+    /// # Errors
+    /// If they are not a model file: not safetensors, not ours, mixed or foreign types, or numbers
+    /// that are not finite.
+    pub fn parse(bytes: &[u8]) -> Result<Self> {
+        let broken = |error: safetensors::SafeTensorError| Error::NotSafetensors {
+            reason: error.to_string(),
+        };
+        let (_, header) = SafeTensors::read_metadata(bytes).map_err(broken)?;
+        let file = SafeTensors::deserialize(bytes).map_err(broken)?;
+        let description = header
+            .metadata()
+            .as_ref()
+            .and_then(|metadata| metadata.get(METADATA_KEY))
+            .cloned()
+            .ok_or_else(|| Error::NotSafetensors {
+                reason: format!("the header's metadata has no `{METADATA_KEY}` entry"),
+            })?;
+        let mut model = Self {
+            description,
+            dtype: DType::F32,
+            tensors: BTreeMap::new(),
+            taken: BTreeSet::new(),
+        };
+        let mut first = None;
+        for (name, view) in file.iter() {
+            let dtype = match view.dtype() {
+                Dtype::F32 => DType::F32,
+                Dtype::F64 => DType::F64,
+                other => return Err(wrong_type(name, other)),
+            };
+            if *first.get_or_insert(dtype) != dtype {
+                return Err(wrong_type(name, view.dtype()));
+            }
+            model.dtype = dtype;
+            let values = numbers(name, &view)?;
+            let shape = view.shape().to_vec();
+            model
+                .tensors
+                .insert(name.to_owned(), StoredTensor { shape, values });
+        }
+        Ok(model)
+    }
+
+    /// The JSON text that says what the tensors are of.
+    #[must_use]
+    pub fn description(&self) -> &str {
+        &self.description
+    }
+
+    /// To be called when a network has been built from the file.
+    ///
+    /// # Errors
+    /// If a tensor was not asked for.
+    pub fn finish(self) -> Result<()> {
+        let extra: Vec<_> = self
+            .tensors
+            .keys()
+            .filter(|name| !self.taken.contains(*name))
+            .collect();
+        match extra.first() {
+            None => Ok(()),
+            Some(name) => Err(Error::ExtraTensor {
+                name: (*name).clone(),
+                count: extra.len(),
+            }),
+        }
+    }
+}
+
+fn wrong_type(name: &str, got: Dtype) -> Error {
+    Error::TensorType {
+        name: name.to_owned(),
+        got: format!("{got:?}"),
+    }
+}
+
+fn numbers(name: &str, view: &TensorView<'_>) -> Result<TensorData> {
+    let bytes = view.data();
+    let count = view.shape().iter().product::<usize>();
+    let check = |values: &mut dyn Iterator<Item = f64>| match values
+        .enumerate()
+        .find(|(_, value)| !value.is_finite())
+    {
+        None => Ok(()),
+        Some((position, value)) => Err(Error::NotFinite {
+            name: name.to_owned(),
+            position,
+            value,
+        }),
+    };
+    if view.dtype() == Dtype::F64 {
+        let values: Vec<f64> = bytes
+            .as_chunks::<8>()
+            .0
+            .iter()
+            .map(|bytes| f64::from_le_bytes(*bytes))
+            .collect();
+        check(&mut values.iter().copied())?;
+        Ok(TensorData::new(values, [count]))
+    } else {
+        let values: Vec<f32> = bytes
+            .as_chunks::<4>()
+            .0
+            .iter()
+            .map(|bytes| f32::from_le_bytes(*bytes))
+            .collect();
+        check(&mut values.iter().map(|&value| f64::from(value)))?;
+        Ok(TensorData::new(values, [count]))
+    }
+}
+
+impl ParameterSource for StoredModel {
+    fn values(&mut self, name: &str, shape: &[usize], _: Init, role: Role) -> Result<Tensor<2>> {
+        let stored = self.tensors.get(name).ok_or_else(|| Error::MissingTensor {
+            name: name.to_owned(),
+        })?;
+        if stored.shape != shape {
+            return Err(Error::TensorShape {
+                name: name.to_owned(),
+                expected: shape.to_vec(),
+                got: stored.shape.clone(),
+            });
+        }
+        if role == Role::Statistic && name.ends_with("var") {
+            let mut values = stored.values.iter::<f64>().enumerate();
+            if let Some((position, value)) = values.find(|(_, value)| *value < 0.0) {
+                return Err(Error::NegativeVariance {
+                    name: name.to_owned(),
+                    position,
+                    value,
+                });
+            }
+        }
+        self.taken.insert(name.to_owned());
+        let flat = Tensor::<1>::from_data(stored.values.clone(), (&Device::flex(), self.dtype));
+        Ok(flat.reshape(Parameter::matrix_size(shape)))
+    }
+
+    fn dtype(&self) -> DType {
+        self.dtype
+    }
+}
+
+impl Network {
+    /// The bytes of a model file: all parameters, and `description` as our text in the header.
+    ///
+    /// # Panics
+    /// Never for a network's own tensors, whose names and sizes are consistent.
+    #[must_use]
+    pub fn to_file(&self, description: &str) -> Vec<u8> {
+        let parameters = self.parameters();
+        let tensors: Vec<_> = parameters
+            .iter()
+            .map(|parameter| {
+                let data = parameter.value.clone().without_autodiff().into_data();
+                (parameter, data)
+            })
+            .collect();
+        let views = tensors.iter().map(|(parameter, data)| {
+            let dtype = match data.dtype() {
+                DType::F64 => Dtype::F64,
+                _ => Dtype::F32,
+            };
+            let view = TensorView::new(dtype, parameter.shape.clone(), data.as_bytes())
+                .expect("a parameter's values fill its shape");
+            (parameter.name.as_str(), view)
+        });
+        let metadata = HashMap::from([(METADATA_KEY.to_owned(), description.to_owned())]);
+        safetensors::serialize(views, Some(metadata)).expect("names are unique and sizes agree")
+    }
+
+    /// Writes a model file: beside first, then renamed, so that no half-written one is ever seen.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn save(&self, path: &Path, description: &str) -> Result<()> {
+        let failed = |source| Error::Io {
+            action: "write",
+            path: path.display().to_string(),
+            source,
+        };
+        let mut beside = path.as_os_str().to_owned();
+        beside.push(".part");
+        let write = || {
+            let mut file = File::create(&beside)?;
+            file.write_all(&self.to_file(description))?;
+            file.sync_all()?;
+            std::fs::rename(&beside, path)
+        };
+        write().map_err(failed)
+    }
+}

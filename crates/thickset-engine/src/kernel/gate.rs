@@ -1,0 +1,56 @@
+//! The gate: passes a value where a second tensor is positive, zero elsewhere.
+//!
+//! It is ReLU's forward (`gate(x, x)`), its pullback (`gate(g, x)`) and its tangent
+//! (`gate(v, x)`). It is linear in the first argument, and its own adjoint; the second argument
+//! decides and has no derivative. At exactly zero the gate is closed.
+
+use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
+use burn::backend::tensor::FloatTensor;
+use burn::backend::{Autodiff, Backend, Dispatch, Flex, backend_extension};
+use burn::tensor::Tensor;
+
+use super::adjoint::Linear;
+use super::on_flex;
+use super::simd::Number;
+use super::storage::{by_type, size};
+
+/// `value` where `decider > 0`, else 0; both `[rows, features]`.
+#[must_use]
+pub fn gate(value: Tensor<2>, decider: Tensor<2>) -> Tensor<2> {
+    if !on_flex(&value) {
+        return value.mask_fill(decider.lower_equal_elem(0.0), 0.0);
+    }
+    Tensor::from_dispatch(<Dispatch as GateOps>::gate(
+        value.into_dispatch(),
+        decider.into_dispatch(),
+    ))
+}
+
+#[backend_extension(Flex, Autodiff)]
+pub trait GateOps: Backend {
+    fn gate(value: FloatTensor<Self>, decider: FloatTensor<Self>) -> FloatTensor<Self>;
+}
+
+impl GateOps for Flex {
+    fn gate(value: FloatTensor<Self>, decider: FloatTensor<Self>) -> FloatTensor<Self> {
+        let shape = size(&value);
+        by_type!(|value, decider| passed(value, decider), shape)
+    }
+}
+
+fn passed<T: Number>(value: &[T], decider: &[T]) -> Vec<T> {
+    let zero = T::default();
+    let choose = |(&value, &decider): (&T, &T)| if decider > zero { value } else { zero };
+    value.iter().zip(decider).map(choose).collect()
+}
+
+impl<B: Backend + GateOps, C: CheckpointStrategy> GateOps for Autodiff<B, C> {
+    fn gate(value: FloatTensor<Self>, decider: FloatTensor<Self>) -> FloatTensor<Self> {
+        let decider = decider.into_primitive();
+        Linear::<B, FloatTensor<B>> {
+            adjoint: |gradient, decider| B::gate(gradient, decider),
+            with: decider.clone(),
+        }
+        .apply::<C>(value, |value| B::gate(value, decider))
+    }
+}

@@ -1,0 +1,237 @@
+//! Matrix products whose bits depend on nothing but the operands.
+//!
+//! Each element of `C = A B` is one chain of multiply-adds over the inner index in ascending order,
+//! starting from zero. Tiles, threads and the number of rows decide only *where* a chain is
+//! computed, never its order, so a row gives the same bits alone, in any batch, on any thread.
+//! General libraries choose other summation orders for thin matrices; that is why this file exists.
+
+#![expect(unsafe_code, reason = "vector loads and stores through pointers")]
+#![expect(
+    clippy::inline_always,
+    reason = "a kernel is compiled for the instruction set of the function it is inlined into"
+)]
+
+use burn::backend::flex::FlexTensor;
+use rayon::prelude::*;
+
+use super::buffer::{Scratch, filled};
+use super::simd::{Number, Task, Vector};
+use super::storage::{by_type, size};
+
+/// Registers side by side in a tile.
+const REGISTERS: usize = 2;
+/// Rows of a tile: 16 accumulators with two registers each.
+const TILE_ROWS: usize = 8;
+/// Rows that one thread takes at a time.
+const THREAD_ROWS: usize = 32;
+/// Inner indices per pass, so that a packed panel stays in the first-level cache.
+const PASS_DEPTH: usize = 256;
+/// Multiply-adds below which starting threads costs more than it saves.
+const PARALLEL_WORK: usize = 1 << 21;
+
+/// How a factor stands in the product.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Side {
+    /// As it is stored.
+    Plain,
+    /// Rows as columns.
+    Transposed,
+}
+
+/// The product of two rank-2 tensors, each as stored or transposed.
+pub(super) fn multiply(a: &FlexTensor, a_side: Side, b: &FlexTensor, b_side: Side) -> FlexTensor {
+    let (a_size, b_size) = (size(a), size(b));
+    let turned = |[rows, columns]: [usize; 2], side| match side {
+        Side::Plain => [rows, columns],
+        Side::Transposed => [columns, rows],
+    };
+    let ([rows, depth], [b_depth, columns]) = (turned(a_size, a_side), turned(b_size, b_side));
+    assert_eq!(depth, b_depth, "inner sizes of a matrix product");
+    by_type!(
+        |a, b| {
+            let a = Strided::new(a, a_size[1], a_side);
+            let b = Strided::new(b, b_size[1], b_side);
+            product(a, b, [rows, columns, depth])
+        },
+        [rows, columns]
+    )
+}
+
+/// A matrix over a slice, by its steps from row to row and from column to column.
+#[derive(Clone, Copy)]
+struct Strided<'t, T> {
+    values: &'t [T],
+    row_step: usize,
+    column_step: usize,
+}
+
+impl<'t, T> Strided<'t, T> {
+    fn new(values: &'t [T], stored_columns: usize, side: Side) -> Self {
+        let (row_step, column_step) = match side {
+            Side::Plain => (stored_columns, 1),
+            Side::Transposed => (1, stored_columns),
+        };
+        Self {
+            values,
+            row_step,
+            column_step,
+        }
+    }
+}
+
+fn product<T: Number>(
+    a: Strided<'_, T>,
+    b: Strided<'_, T>,
+    [rows, columns, depth]: [usize; 3],
+) -> Vec<T> {
+    if rows * columns == 0 || depth == 0 {
+        return vec![T::default(); rows * columns];
+    }
+    let width = REGISTERS * T::LANES;
+    let panels = columns.div_ceil(width);
+    // SAFETY: the first pass overwrites every element, whatever was there.
+    unsafe {
+        filled(rows * columns, |out| {
+            let mut scratch = Scratch::<T>::new(panels * width * PASS_DEPTH.min(depth));
+            for first in (0..depth).step_by(PASS_DEPTH) {
+                let taken = PASS_DEPTH.min(depth - first);
+                let packed = &mut scratch.numbers()[..panels * width * taken];
+                pack(b, [first, taken, columns], packed);
+                let packed = &*packed;
+                let task = |top: usize| {
+                    let count = THREAD_ROWS.min(rows - top);
+                    T::vectorised(Rows {
+                        a: a.values[top * a.row_step + first * a.column_step..].as_ptr(),
+                        row_step: a.row_step,
+                        column_step: a.column_step,
+                        packed,
+                        out: out.at(top * columns),
+                        size: [count, columns, taken],
+                        keep: first > 0,
+                    });
+                };
+                if rows * columns * depth >= PARALLEL_WORK {
+                    (0..rows.div_ceil(THREAD_ROWS))
+                        .into_par_iter()
+                        .for_each(|job| task(job * THREAD_ROWS));
+                } else {
+                    (0..rows).step_by(THREAD_ROWS).for_each(task);
+                }
+            }
+        })
+    }
+}
+
+/// Copies `taken` rows of `B` into panels as wide as a tile, zeros beyond the last column.
+fn pack<T: Number>(b: Strided<'_, T>, [first, taken, columns]: [usize; 3], packed: &mut [T]) {
+    let width = REGISTERS * T::LANES;
+    for (panel, values) in packed.chunks_exact_mut(taken * width).enumerate() {
+        let left = panel * width;
+        let here = width.min(columns - left);
+        for (depth, row) in values.chunks_exact_mut(width).enumerate() {
+            let start = (first + depth) * b.row_step + left * b.column_step;
+            if b.column_step == 1 {
+                row[..here].copy_from_slice(&b.values[start..start + here]);
+            } else {
+                let column = b.values[start..].iter().step_by(b.column_step);
+                for (value, &number) in row[..here].iter_mut().zip(column) {
+                    *value = number;
+                }
+            }
+            row[here..].fill(T::default());
+        }
+    }
+}
+
+/// Some rows of the product, over one pass of the inner index.
+struct Rows<'a, T> {
+    a: *const T,
+    row_step: usize,
+    column_step: usize,
+    packed: &'a [T],
+    out: *mut T,
+    /// Rows, columns of the whole product, inner indices.
+    size: [usize; 3],
+    keep: bool,
+}
+
+impl<T: Number> Task<T> for Rows<'_, T> {
+    #[inline(always)]
+    fn run<V: Vector<Number = T>>(self) {
+        let [rows, columns, depth] = self.size;
+        let width = REGISTERS * V::LANES;
+        for (panel, values) in self.packed.chunks_exact(depth * width).enumerate() {
+            let mut row = 0;
+            while row < rows {
+                // SAFETY: the rows lie within both matrices, and the panel holds `depth` of width.
+                unsafe {
+                    if row + TILE_ROWS <= rows {
+                        self.tile::<V, TILE_ROWS>(row, panel * width, values);
+                        row += TILE_ROWS;
+                    } else {
+                        self.tile::<V, 1>(row, panel * width, values);
+                        row += 1;
+                    }
+                }
+            }
+        }
+        debug_assert!(columns <= self.packed.len() / depth);
+    }
+}
+
+impl<T: Number> Rows<'_, T> {
+    /// # Safety
+    /// `ROWS` rows from `row` must lie within the task's rows.
+    #[inline(always)]
+    unsafe fn tile<V: Vector<Number = T>, const ROWS: usize>(
+        &self,
+        row: usize,
+        left: usize,
+        panel: &[T],
+    ) {
+        let [_, columns, depth] = self.size;
+        let width = REGISTERS * V::LANES;
+        let here = width.min(columns - left);
+        let mut edge = [T::default(); 64];
+        // SAFETY: every address lies within the operands as the caller promises; a tile narrower
+        // than its registers goes through `edge`, which holds two registers of any type.
+        unsafe {
+            let mut sums = [[V::splat(T::default()); REGISTERS]; ROWS];
+            if self.keep {
+                for (r, sums) in sums.iter_mut().enumerate() {
+                    let mut from = self.out.add((row + r) * columns + left).cast_const();
+                    if here < width {
+                        std::ptr::copy_nonoverlapping(from, edge.as_mut_ptr(), here);
+                        from = edge.as_ptr();
+                    }
+                    for (register, sum) in sums.iter_mut().enumerate() {
+                        *sum = V::load(from.add(register * V::LANES));
+                    }
+                }
+            }
+            let mut b = panel.as_ptr();
+            let mut a = self.a.add(row * self.row_step);
+            for _ in 0..depth {
+                let lanes = [V::load(b), V::load(b.add(V::LANES))];
+                for (r, sums) in sums.iter_mut().enumerate() {
+                    let factor = V::splat(*a.add(r * self.row_step));
+                    for (sum, lane) in sums.iter_mut().zip(lanes) {
+                        *sum = lane.mul_add(factor, *sum);
+                    }
+                }
+                b = b.wrapping_add(width);
+                a = a.wrapping_add(self.column_step);
+            }
+            for (r, sums) in sums.iter().enumerate() {
+                let to = self.out.add((row + r) * columns + left);
+                let target = if here < width { edge.as_mut_ptr() } else { to };
+                for (register, sum) in sums.iter().enumerate() {
+                    sum.store(target.add(register * V::LANES));
+                }
+                if here < width {
+                    std::ptr::copy_nonoverlapping(edge.as_ptr(), to, here);
+                }
+            }
+        }
+    }
+}

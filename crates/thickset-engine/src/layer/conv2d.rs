@@ -1,0 +1,94 @@
+//! Convolution of channel-major images, `W` `[out, in, kernel, kernel]` as in PyTorch.
+
+use burn::tensor::Tensor;
+
+use super::{Layer, Linearised, single};
+use crate::kernel::{ConvShape, channel_shift, conv2d, conv2d_input};
+use crate::{Init, Parameter, Result, Scope};
+
+/// A convolution with square kernel, stride and zero padding; the bias is optional.
+#[derive(Clone, Debug)]
+pub struct Conv2d {
+    weight: Parameter,
+    bias: Option<Parameter>,
+    shape: ConvShape,
+}
+
+impl Conv2d {
+    /// Takes `weight`, and `bias` if there is to be one, from the scope.
+    ///
+    /// # Errors
+    /// If the shape is impossible or the scope's source cannot provide the parameters.
+    pub fn new(shape: ConvShape, with_bias: bool, scope: &mut Scope<'_>) -> Result<Self> {
+        let shape = shape.checked()?;
+        let init = Init::fan_in(shape.fan_in());
+        let size = [
+            shape.out_channels,
+            shape.in_channels,
+            shape.kernel,
+            shape.kernel,
+        ];
+        Ok(Self {
+            weight: scope.weight("weight", &size, init)?,
+            bias: with_bias
+                .then(|| scope.weight("bias", &size[..1], init))
+                .transpose()?,
+            shape,
+        })
+    }
+}
+
+impl Layer for Conv2d {
+    fn kind(&self) -> &'static str {
+        "conv2d"
+    }
+
+    fn out_features(&self, inputs: &[usize]) -> Option<usize> {
+        (inputs == [self.shape.in_features()]).then(|| self.shape.out_features())
+    }
+
+    fn forward(&self, inputs: &[Tensor<2>]) -> Tensor<2> {
+        let output = conv2d(single(inputs), self.weight.value.clone(), self.shape);
+        match &self.bias {
+            Some(bias) => channel_shift(output, bias.value.clone(), self.shape.out_channels),
+            None => output,
+        }
+    }
+
+    fn linearise(&self, inputs: &[Tensor<2>]) -> (Tensor<2>, Box<dyn Linearised>) {
+        let at = At {
+            weight: self.weight.value.clone(),
+            shape: self.shape,
+        };
+        (self.forward(inputs), Box::new(at))
+    }
+
+    fn parameters(&self) -> Vec<&Parameter> {
+        std::iter::once(&self.weight).chain(&self.bias).collect()
+    }
+
+    fn parameters_mut(&mut self) -> Vec<&mut Parameter> {
+        std::iter::once(&mut self.weight)
+            .chain(&mut self.bias)
+            .collect()
+    }
+
+    fn boxed(&self) -> Box<dyn Layer> {
+        Box::new(self.clone())
+    }
+}
+
+struct At {
+    weight: Tensor<2>,
+    shape: ConvShape,
+}
+
+impl Linearised for At {
+    fn pullback(&self, g: Tensor<2>) -> Vec<Tensor<2>> {
+        vec![conv2d_input(g, self.weight.clone(), self.shape)]
+    }
+
+    fn tangent(&self, v: &[Tensor<2>]) -> Tensor<2> {
+        conv2d(single(v), self.weight.clone(), self.shape)
+    }
+}

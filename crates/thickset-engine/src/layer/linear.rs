@@ -1,0 +1,81 @@
+//! `y = x Wᵀ + b`, with `W` `[out, in]` as in PyTorch.
+
+use burn::tensor::Tensor;
+
+use super::{Layer, Linearised, single};
+use crate::kernel::{channel_shift, linear, linear_input};
+use crate::{Init, Parameter, Result, Scope};
+
+/// A fully connected layer.
+#[derive(Clone, Debug)]
+pub struct Linear {
+    weight: Parameter,
+    bias: Parameter,
+    in_features: usize,
+    out_features: usize,
+}
+
+impl Linear {
+    /// Takes `weight` and `bias` from the scope.
+    ///
+    /// # Errors
+    /// If the scope's source cannot provide them.
+    pub fn new(in_features: usize, out_features: usize, scope: &mut Scope<'_>) -> Result<Self> {
+        let init = Init::fan_in(in_features);
+        Ok(Self {
+            weight: scope.weight("weight", &[out_features, in_features], init)?,
+            bias: scope.weight("bias", &[out_features], init)?,
+            in_features,
+            out_features,
+        })
+    }
+}
+
+impl Layer for Linear {
+    fn kind(&self) -> &'static str {
+        "linear"
+    }
+
+    fn out_features(&self, inputs: &[usize]) -> Option<usize> {
+        (inputs == [self.in_features]).then_some(self.out_features)
+    }
+
+    fn forward(&self, inputs: &[Tensor<2>]) -> Tensor<2> {
+        channel_shift(
+            linear(single(inputs), self.weight.value.clone()),
+            self.bias.value.clone(),
+            self.out_features,
+        )
+    }
+
+    fn linearise(&self, inputs: &[Tensor<2>]) -> (Tensor<2>, Box<dyn Linearised>) {
+        let weight = self.weight.value.clone();
+        (self.forward(inputs), Box::new(At { weight }))
+    }
+
+    fn parameters(&self) -> Vec<&Parameter> {
+        vec![&self.weight, &self.bias]
+    }
+
+    fn parameters_mut(&mut self) -> Vec<&mut Parameter> {
+        vec![&mut self.weight, &mut self.bias]
+    }
+
+    fn boxed(&self) -> Box<dyn Layer> {
+        Box::new(self.clone())
+    }
+}
+
+struct At {
+    weight: Tensor<2>,
+}
+
+impl Linearised for At {
+    fn pullback(&self, g: Tensor<2>) -> Vec<Tensor<2>> {
+        vec![linear_input(g, self.weight.clone())]
+    }
+
+    fn tangent(&self, v: &[Tensor<2>]) -> Tensor<2> {
+        linear(single(v), self.weight.clone())
+    }
+}

@@ -1,0 +1,115 @@
+//! Layers. Each has a forward; and, linearised at the point where it ran, a pullback and the
+//! tangents of both. All are written in differentiable tensor operations.
+//!
+//! Batches are `[rows, features]` between layers; an image layer knows its own image shape.
+
+mod activation;
+mod add;
+mod adjacency;
+mod average_pool;
+mod batch_norm;
+mod conv2d;
+mod cosine;
+mod graph_conv;
+mod linear;
+mod max_pool;
+mod node_mean;
+mod pair_split;
+mod softmax;
+
+pub use activation::{Relu, Softplus};
+pub use add::Add;
+pub use adjacency::Adjacency;
+pub use average_pool::AveragePool;
+pub use batch_norm::{BatchNorm, BatchStatistics};
+pub use conv2d::Conv2d;
+pub use cosine::Cosine;
+pub use graph_conv::GraphConv;
+pub use linear::Linear;
+pub use max_pool::MaxPool;
+pub use node_mean::NodeMean;
+pub use pair_split::PairSplit;
+pub use softmax::Softmax;
+
+use burn::tensor::Tensor;
+
+use crate::parameter::Parameter;
+
+/// One step of a network.
+pub trait Layer: std::fmt::Debug + Send + Sync {
+    /// What it is, for messages.
+    fn kind(&self) -> &'static str;
+
+    /// Features of its output, given those of its inputs; `None` where it cannot take them.
+    fn out_features(&self, inputs: &[usize]) -> Option<usize>;
+
+    /// Output for the given inputs, `[rows, features]` each.
+    fn forward(&self, inputs: &[Tensor<2>]) -> Tensor<2>;
+
+    /// Output, and the layer linearised at these inputs.
+    fn linearise(&self, inputs: &[Tensor<2>]) -> (Tensor<2>, Box<dyn Linearised>);
+
+    /// Output while fitting the class loss; a layer with batch statistics uses and reports them.
+    fn forward_fitting(
+        &self,
+        inputs: &[Tensor<2>],
+        _statistics: &mut Vec<BatchStatistics>,
+    ) -> Tensor<2> {
+        self.forward(inputs)
+    }
+
+    /// Follows the statistics that the same layer reported.
+    fn follow(&mut self, _statistics: &BatchStatistics) {}
+
+    /// Whether [`Layer::forward_fitting`] differs from [`Layer::forward`].
+    fn has_statistics(&self) -> bool {
+        false
+    }
+
+    /// Its parameters, in a fixed order.
+    fn parameters(&self) -> Vec<&Parameter> {
+        Vec::new()
+    }
+
+    /// The same, to change.
+    fn parameters_mut(&mut self) -> Vec<&mut Parameter> {
+        Vec::new()
+    }
+
+    /// A smooth stand-in for a layer with kinks: softplus for ReLU.
+    fn smooth(&self, _beta: f64) -> Option<Box<dyn Layer>> {
+        None
+    }
+
+    /// A copy that shares the tensors.
+    fn boxed(&self) -> Box<dyn Layer>;
+}
+
+/// A layer at the point where it ran: its Jacobian `J` and how `J` changes.
+pub trait Linearised: Send {
+    /// `Jᵀ g` for each input.
+    fn pullback(&self, g: Tensor<2>) -> Vec<Tensor<2>>;
+
+    /// `J v`: the output's change when the inputs move along `v`.
+    fn tangent(&self, v: &[Tensor<2>]) -> Tensor<2>;
+
+    /// The change of `Jᵀ g` when the inputs move along `v` and `g` along `g_dot`.
+    ///
+    /// A layer whose Jacobian does not depend on its inputs keeps this default.
+    fn pullback_tangent(
+        &self,
+        _v: &[Tensor<2>],
+        _g: &Tensor<2>,
+        g_dot: Tensor<2>,
+    ) -> Vec<Tensor<2>> {
+        self.pullback(g_dot)
+    }
+}
+
+/// The only input of a layer that takes one.
+fn single(inputs: &[Tensor<2>]) -> Tensor<2> {
+    let [input] = inputs else {
+        panic!("the network gives each layer the inputs it declared")
+    };
+    input.clone()
+}

@@ -1,0 +1,335 @@
+//! A network: a small graph of layers, run over batches `[rows, features]`.
+
+use burn::tensor::{DType, Tensor, TensorData};
+
+use crate::layer::{BatchStatistics, Layer};
+use crate::parameter::{Parameter, ParameterSource, Role, Scope};
+use crate::pass::Pass;
+use crate::{Error, Result};
+
+/// What a layer reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// The network's input.
+    Input,
+    /// The output of the layer at this place.
+    Layer(usize),
+}
+
+#[derive(Debug)]
+pub(crate) struct Node {
+    pub(crate) layer: Box<dyn Layer>,
+    pub(crate) inputs: Vec<Source>,
+    features: usize,
+}
+
+impl Clone for Node {
+    fn clone(&self) -> Self {
+        Self {
+            layer: self.layer.boxed(),
+            inputs: self.inputs.clone(),
+            features: self.features,
+        }
+    }
+}
+
+/// Layers in an order in which each reads only earlier ones; the last one gives the logits.
+#[derive(Clone, Debug)]
+pub struct Network {
+    pub(crate) nodes: Vec<Node>,
+    features: usize,
+    dtype: DType,
+}
+
+impl Network {
+    /// Features of an input row.
+    #[must_use]
+    pub fn features(&self) -> usize {
+        self.features
+    }
+
+    /// Classes, that is logits per row.
+    #[must_use]
+    pub fn classes(&self) -> usize {
+        self.nodes
+            .last()
+            .map_or(self.features, |node| node.features)
+    }
+
+    /// The element type of its parameters, which inputs must share.
+    #[must_use]
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// A batch for this network from row-major values, `rows` of [`Self::features`] each.
+    ///
+    /// # Panics
+    /// If the number of values is not a multiple of the features.
+    #[must_use]
+    pub fn batch(&self, values: &[f64]) -> Tensor<2> {
+        assert_eq!(values.len() % self.features, 0, "rows of whole features");
+        self.tensor(
+            values.to_vec(),
+            [values.len() / self.features, self.features],
+        )
+    }
+
+    /// The same from `f32`, which tables and images are kept in.
+    ///
+    /// # Panics
+    /// If the number of values is not a multiple of the features.
+    #[must_use]
+    pub fn batch_f32(&self, values: &[f32]) -> Tensor<2> {
+        assert_eq!(values.len() % self.features, 0, "rows of whole features");
+        let size = [values.len() / self.features, self.features];
+        let data = TensorData::new(values.to_vec(), size);
+        Tensor::from_data(data, (&self.device(), self.dtype))
+    }
+
+    /// A tensor of the network's type and device.
+    #[must_use]
+    pub fn tensor(&self, values: Vec<f64>, size: [usize; 2]) -> Tensor<2> {
+        Tensor::from_data(TensorData::new(values, size), (&self.device(), self.dtype))
+    }
+
+    fn device(&self) -> burn::tensor::Device {
+        self.parameters()
+            .first()
+            .map_or_else(burn::tensor::Device::flex, |parameter| {
+                parameter.value.device().without_autodiff()
+            })
+    }
+
+    /// `[rows, classes]`.
+    #[must_use]
+    pub fn logits(&self, x: Tensor<2>) -> Tensor<2> {
+        let mut outputs = self.run(x, |node, inputs| node.layer.forward(inputs));
+        outputs.pop().expect("a network has layers")
+    }
+
+    /// Softmax of the logits.
+    #[must_use]
+    pub fn probabilities(&self, x: Tensor<2>) -> Tensor<2> {
+        burn::tensor::activation::softmax(self.logits(x), 1)
+    }
+
+    /// What the last layer reads: the activations that concept explanations speak of.
+    #[must_use]
+    pub fn penultimate(&self, x: Tensor<2>) -> Tensor<2> {
+        let before = self.clone().without_last();
+        if before.nodes.is_empty() {
+            return x;
+        }
+        before.logits(x)
+    }
+
+    fn without_last(mut self) -> Self {
+        let last = self.nodes.pop();
+        if let Some(Source::Layer(place)) = last.and_then(|node| node.inputs.first().copied()) {
+            self.nodes.truncate(place + 1);
+        }
+        self
+    }
+
+    /// Logits with batch statistics where a layer has them, and those statistics.
+    #[must_use]
+    pub fn logits_fitting(&self, x: Tensor<2>) -> (Tensor<2>, Vec<BatchStatistics>) {
+        let mut statistics = Vec::new();
+        let mut outputs = self.run(x, |node, inputs| {
+            node.layer.forward_fitting(inputs, &mut statistics)
+        });
+        (outputs.pop().expect("a network has layers"), statistics)
+    }
+
+    /// Lets running statistics follow those of a batch.
+    pub fn follow(&mut self, statistics: &[BatchStatistics]) {
+        let layers = self
+            .nodes
+            .iter_mut()
+            .filter(|node| node.layer.has_statistics());
+        for (node, statistics) in layers.zip(statistics) {
+            node.layer.follow(statistics);
+        }
+    }
+
+    /// Whether fitting and evaluation differ.
+    #[must_use]
+    pub fn has_statistics(&self) -> bool {
+        self.nodes.iter().any(|node| node.layer.has_statistics())
+    }
+
+    /// Runs forward and keeps what input gradients and Hessian products need.
+    #[must_use]
+    pub fn pass(&self, x: Tensor<2>) -> Pass<'_> {
+        let mut linearised = Vec::with_capacity(self.nodes.len());
+        let outputs = self.run(x.clone(), |node, inputs| {
+            let (output, at) = node.layer.linearise(inputs);
+            linearised.push(at);
+            output
+        });
+        Pass::new(self, x, outputs, linearised)
+    }
+
+    fn run(
+        &self,
+        x: Tensor<2>,
+        mut step: impl FnMut(&Node, &[Tensor<2>]) -> Tensor<2>,
+    ) -> Vec<Tensor<2>> {
+        let mut outputs: Vec<Tensor<2>> = Vec::with_capacity(self.nodes.len());
+        for node in &self.nodes {
+            let inputs: Vec<_> = node
+                .inputs
+                .iter()
+                .map(|source| match source {
+                    Source::Input => x.clone(),
+                    Source::Layer(place) => outputs[*place].clone(),
+                })
+                .collect();
+            outputs.push(step(node, &inputs));
+        }
+        outputs
+    }
+
+    /// The same weights with every ReLU replaced by a softplus of this sharpness: the smooth twin
+    /// whose gradients attacks follow.
+    #[must_use]
+    pub fn smooth_twin(&self, beta: f64) -> Self {
+        let mut twin = self.clone();
+        for node in &mut twin.nodes {
+            if let Some(smooth) = node.layer.smooth(beta) {
+                node.layer = smooth;
+            }
+        }
+        twin
+    }
+
+    /// All parameters, in file order.
+    #[must_use]
+    pub fn parameters(&self) -> Vec<&Parameter> {
+        let layers = self.nodes.iter();
+        layers.flat_map(|node| node.layer.parameters()).collect()
+    }
+
+    /// The same, to change.
+    #[must_use]
+    pub fn parameters_mut(&mut self) -> Vec<&mut Parameter> {
+        let layers = self.nodes.iter_mut();
+        layers
+            .flat_map(|node| node.layer.parameters_mut())
+            .collect()
+    }
+
+    /// Lets losses of this network be differentiated in its weights.
+    pub fn track(&mut self) {
+        for parameter in self.parameters_mut() {
+            if parameter.role == Role::Weight {
+                parameter.value = parameter.value.clone().autodiff().require_grad();
+            }
+        }
+    }
+
+    /// Makes the weights constants again.
+    pub fn untrack(&mut self) {
+        for parameter in self.parameters_mut() {
+            parameter.value = parameter.value.clone().without_autodiff();
+        }
+    }
+}
+
+/// Builds a network layer by layer, each layer checked against what it reads.
+pub struct NetworkBuilder<'s> {
+    source: &'s mut dyn ParameterSource,
+    network: Network,
+}
+
+impl<'s> NetworkBuilder<'s> {
+    /// A network over rows of `features`, whose parameters come from `source`.
+    #[must_use]
+    pub fn new(features: usize, source: &'s mut dyn ParameterSource) -> Self {
+        let dtype = source.dtype();
+        Self {
+            source,
+            network: Network {
+                nodes: Vec::new(),
+                features,
+                dtype,
+            },
+        }
+    }
+
+    /// The latest layer, or the input before there is one.
+    #[must_use]
+    pub fn last(&self) -> Source {
+        self.network
+            .nodes
+            .len()
+            .checked_sub(1)
+            .map_or(Source::Input, Source::Layer)
+    }
+
+    /// Features that a source gives.
+    #[must_use]
+    pub fn features(&self, source: Source) -> usize {
+        match source {
+            Source::Input => self.network.features,
+            Source::Layer(place) => self.network.nodes[place].features,
+        }
+    }
+
+    /// Adds a layer that reads the latest one.
+    ///
+    /// # Errors
+    /// If the layer cannot be made or cannot read it.
+    pub fn then<L: Layer + 'static>(
+        &mut self,
+        make: impl FnOnce(&mut Scope<'_>) -> Result<L>,
+    ) -> Result<Source> {
+        self.join(&[self.last()], make)
+    }
+
+    /// Adds a layer that reads the given ones.
+    ///
+    /// # Errors
+    /// If the layer cannot be made or cannot read them.
+    pub fn join<L: Layer + 'static>(
+        &mut self,
+        inputs: &[Source],
+        make: impl FnOnce(&mut Scope<'_>) -> Result<L>,
+    ) -> Result<Source> {
+        let place = self.network.nodes.len();
+        let layer = make(&mut Scope {
+            source: &mut *self.source,
+            prefix: format!("layers.{place}"),
+        })?;
+        let got: Vec<_> = inputs.iter().map(|&input| self.features(input)).collect();
+        let Some(features) = layer.out_features(&got) else {
+            return Err(Error::Inputs {
+                layer: place,
+                kind: layer.kind(),
+                got,
+            });
+        };
+        self.network.nodes.push(Node {
+            layer: Box::new(layer),
+            inputs: inputs.to_vec(),
+            features,
+        });
+        Ok(Source::Layer(place))
+    }
+
+    /// The finished network.
+    ///
+    /// # Errors
+    /// If it has no layer.
+    pub fn finish(self) -> Result<Network> {
+        if self.network.nodes.is_empty() {
+            return Err(Error::Size {
+                name: "layers",
+                most: usize::MAX,
+                got: 0,
+            });
+        }
+        Ok(self.network)
+    }
+}

@@ -1,0 +1,255 @@
+//! One run of a network, kept so that derivatives in the input can be taken from it.
+//!
+//! [`Pass::input_gradient`] runs the pullbacks from the chosen output up to the input. What comes
+//! out is an ordinary tensor; [`InputGradient::hessian_product`] then gives the exact product of the
+//! output's Hessian with a direction by running the tangents of the same forward and pullbacks.
+
+use burn::tensor::{DType, Device, Tensor, TensorData};
+
+use crate::layer::{Layer, Linearised, Softmax};
+use crate::network::{Network, Source};
+
+/// Which scalar of a row is differentiated; the class is chosen per row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// The softmax probability of the class.
+    Probability,
+    /// The logit of the class.
+    Logit,
+    /// The cross-entropy with the class as label.
+    Loss,
+}
+
+/// One row per class index: 1 at the class, 0 elsewhere, on the device and of the type given.
+///
+/// # Panics
+/// If a class is not below `count`.
+#[must_use]
+pub fn one_hot(classes: &[usize], count: usize, dtype: DType, device: &Device) -> Tensor<2> {
+    let mut values = vec![0.0_f32; classes.len() * count];
+    for (row, &class) in classes.iter().enumerate() {
+        assert!(class < count, "class {class} of {count}");
+        values[row * count + class] = 1.0;
+    }
+    Tensor::from_data(
+        TensorData::new(values, [classes.len(), count]),
+        (device, dtype),
+    )
+}
+
+/// A finished forward run with every layer linearised where it ran.
+pub struct Pass<'n> {
+    network: &'n Network,
+    input: Tensor<2>,
+    outputs: Vec<Tensor<2>>,
+    linearised: Vec<Box<dyn Linearised>>,
+}
+
+impl<'n> Pass<'n> {
+    pub(crate) fn new(
+        network: &'n Network,
+        input: Tensor<2>,
+        outputs: Vec<Tensor<2>>,
+        linearised: Vec<Box<dyn Linearised>>,
+    ) -> Self {
+        Self {
+            network,
+            input,
+            outputs,
+            linearised,
+        }
+    }
+
+    /// `[rows, classes]`.
+    #[must_use]
+    pub fn logits(&self) -> Tensor<2> {
+        self.outputs[self.outputs.len() - 1].clone()
+    }
+
+    /// Softmax of the logits.
+    #[must_use]
+    pub fn probabilities(&self) -> Tensor<2> {
+        Softmax.forward(&[self.logits()])
+    }
+
+    /// What the last layer read.
+    #[must_use]
+    pub fn penultimate(&self) -> Tensor<2> {
+        let last = &self.network.nodes[self.network.nodes.len() - 1];
+        match last.inputs[0] {
+            Source::Input => self.input.clone(),
+            Source::Layer(place) => self.outputs[place].clone(),
+        }
+    }
+
+    /// The gradient in the input of each row's `output` for the class that `classes`, one-hot
+    /// `[rows, classes]`, picks.
+    #[must_use]
+    pub fn input_gradient(&self, output: Output, classes: Tensor<2>) -> InputGradient<'_> {
+        let head = Head::new(output, classes, self.logits());
+        self.pulled_back(head)
+    }
+
+    /// The gradient of every logit: `[rows, classes, features]`.
+    #[must_use]
+    pub fn logit_jacobian(&self) -> Tensor<3> {
+        let logits = self.logits();
+        let ([rows, count], dtype) = (logits.dims(), logits.dtype());
+        let gradients = (0..count)
+            .map(|class| {
+                let classes = one_hot(&vec![class; rows], count, dtype, &self.plain_device());
+                let gradient = self.input_gradient(Output::Logit, classes).value();
+                gradient.reshape([rows, 1, self.network.features()])
+            })
+            .collect();
+        Tensor::cat(gradients, 1)
+    }
+
+    fn plain_device(&self) -> Device {
+        self.input.device().without_autodiff()
+    }
+
+    fn pulled_back(&self, head: Head) -> InputGradient<'_> {
+        let mut adjoints: Vec<Option<Tensor<2>>> = vec![None; self.outputs.len()];
+        let mut input = None;
+        if let Some(last) = adjoints.last_mut() {
+            *last = Some(head.seed.clone());
+        }
+        for (place, node) in self.network.nodes.iter().enumerate().rev() {
+            let Some(adjoint) = adjoints[place].clone() else {
+                continue;
+            };
+            let shares = self.linearised[place].pullback(adjoint);
+            hand_out(&node.inputs, shares, &mut adjoints, &mut input);
+        }
+        InputGradient {
+            value: input.unwrap_or_else(|| self.input.zeros_like()),
+            pass: self,
+            head,
+            adjoints,
+        }
+    }
+}
+
+/// Adds each share to the adjoint of what it belongs to.
+fn hand_out(
+    inputs: &[Source],
+    shares: Vec<Tensor<2>>,
+    adjoints: &mut [Option<Tensor<2>>],
+    input: &mut Option<Tensor<2>>,
+) {
+    for (source, share) in inputs.iter().zip(shares) {
+        let adjoint = match source {
+            Source::Input => &mut *input,
+            Source::Layer(place) => &mut adjoints[*place],
+        };
+        *adjoint = Some(match adjoint.take() {
+            Some(sum) => sum + share,
+            None => share,
+        });
+    }
+}
+
+/// The chosen output as a function of the logits, linearised.
+struct Head {
+    output: Output,
+    classes: Tensor<2>,
+    softmax: Box<dyn Linearised>,
+    /// The output's gradient in the logits.
+    seed: Tensor<2>,
+}
+
+impl Head {
+    fn new(output: Output, classes: Tensor<2>, logits: Tensor<2>) -> Self {
+        let (probabilities, softmax) = Softmax.linearise(&[logits]);
+        let seed = match output {
+            Output::Probability => only(softmax.pullback(classes.clone())),
+            Output::Logit => classes.clone(),
+            Output::Loss => probabilities - classes.clone(),
+        };
+        Self {
+            output,
+            classes,
+            softmax,
+            seed,
+        }
+    }
+
+    /// The change of the seed when the logits move along `v`.
+    fn seed_tangent(&self, v: Tensor<2>) -> Tensor<2> {
+        match self.output {
+            Output::Probability => {
+                let still = self.classes.zeros_like();
+                only(self.softmax.pullback_tangent(&[v], &self.classes, still))
+            }
+            Output::Logit => self.classes.zeros_like(),
+            Output::Loss => self.softmax.tangent(&[v]),
+        }
+    }
+}
+
+fn only(mut shares: Vec<Tensor<2>>) -> Tensor<2> {
+    shares.pop().expect("a layer of one input has one share")
+}
+
+/// An input gradient and what its own derivative needs.
+pub struct InputGradient<'p> {
+    value: Tensor<2>,
+    pass: &'p Pass<'p>,
+    head: Head,
+    adjoints: Vec<Option<Tensor<2>>>,
+}
+
+impl InputGradient<'_> {
+    /// `[rows, features]`.
+    #[must_use]
+    pub fn value(&self) -> Tensor<2> {
+        self.value.clone()
+    }
+
+    /// The exact product of each row's Hessian with its direction, `[rows, features]` both.
+    #[must_use]
+    pub fn hessian_product(&self, direction: Tensor<2>) -> Tensor<2> {
+        let pass = self.pass;
+        let nodes = &pass.network.nodes;
+        let mut tangents: Vec<Tensor<2>> = Vec::with_capacity(nodes.len());
+        let read = |inputs: &[Source], tangents: &[Tensor<2>]| -> Vec<Tensor<2>> {
+            let tangent_of = |source: &Source| match source {
+                Source::Input => direction.clone(),
+                Source::Layer(place) => tangents[*place].clone(),
+            };
+            inputs.iter().map(tangent_of).collect()
+        };
+        for (node, at) in nodes.iter().zip(&pass.linearised) {
+            tangents.push(at.tangent(&read(&node.inputs, &tangents)));
+        }
+        let mut changes: Vec<Option<Tensor<2>>> = vec![None; nodes.len()];
+        let mut input = None;
+        let logits_tangent = tangents[nodes.len() - 1].clone();
+        changes[nodes.len() - 1] = Some(self.head.seed_tangent(logits_tangent));
+        for (place, node) in nodes.iter().enumerate().rev() {
+            let (Some(adjoint), Some(change)) = (&self.adjoints[place], changes[place].clone())
+            else {
+                continue;
+            };
+            let inputs = read(&node.inputs, &tangents);
+            let shares = pass.linearised[place].pullback_tangent(&inputs, adjoint, change);
+            hand_out(&node.inputs, shares, &mut changes, &mut input);
+        }
+        input.unwrap_or_else(|| direction.zeros_like())
+    }
+
+    /// The full Hessian of each row, `[rows, features, features]`; one product per feature.
+    #[must_use]
+    pub fn hessian(&self) -> Tensor<3> {
+        let ([rows, n], dtype) = (self.value.dims(), self.value.dtype());
+        let device = self.pass.plain_device();
+        let columns = (0..n)
+            .map(|feature| {
+                let direction = one_hot(&vec![feature; rows], n, dtype, &device);
+                self.hessian_product(direction).reshape([rows, 1, n])
+            })
+            .collect();
+        Tensor::cat(columns, 1)
+    }
+}

@@ -1,0 +1,3 @@
+//! Benchmarks that run on generated data.
+
+pub mod speed;

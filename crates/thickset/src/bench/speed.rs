@@ -1,0 +1,326 @@
+//! Milliseconds per training step, and input gradients per second.
+//!
+//! `benches/peer/torch_step.py` does the same work in PyTorch: the same architectures, batches,
+//! terms and weights of terms, and Adam. Inputs and labels are drawn; speed does not depend on them.
+
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use thickset_engine::optimizer::{Adam, Optimizer as _};
+use thickset_engine::{Network, Output, Tensor, one_hot};
+
+use crate::data::InputShape;
+use crate::metric::ranking::largest;
+use crate::model::{Fresh, ModelConfig, cnn, mlp, resnet9};
+use crate::objective::term::cross_entropy::cross_entropy;
+use crate::objective::term::{gap, hessian_norm};
+use crate::{Result, Seed};
+
+/// Steps of a cell before any is timed.
+const WARM_UP: usize = 2;
+/// Timed steps at the least, however slow they are.
+const LEAST_STEPS: usize = 5;
+/// Weight of the mean gap.
+const GAP_WEIGHT: f64 = 0.1;
+/// Weight of the Hessian norm.
+const HESSIAN_WEIGHT: f64 = 0.01;
+/// Weight of the squared input gradient.
+const PENALTY_WEIGHT: f64 = 0.1;
+/// Rows of a batch whose input gradients are counted.
+const GRADIENT_ROWS: usize = 4096;
+
+/// One line of the result.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Measurement {
+    /// The architecture.
+    pub model: &'static str,
+    /// What a step does.
+    pub step: &'static str,
+    /// Rows of a batch.
+    pub batch: usize,
+    /// Median milliseconds of a step.
+    pub median_ms: f64,
+    /// Least milliseconds of a step.
+    pub best_ms: f64,
+    /// Rows per second at the median.
+    pub rows_per_second: f64,
+}
+
+/// What is measured, and for how long.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Seconds of timed steps in each cell.
+    pub seconds: f64,
+    /// Only the model of this name; all if absent.
+    pub only: Option<String>,
+}
+
+/// An architecture and the batch it is measured with.
+struct Subject {
+    name: &'static str,
+    model: ModelConfig,
+    input: InputShape,
+    features: usize,
+    classes: usize,
+    batch: usize,
+    k: usize,
+}
+
+/// Names of the models that can be measured.
+pub const MODELS: [&str; 4] = ["mlp-28-64-32-2", "mlp-28-128-64-2", "cnn", "resnet9"];
+
+fn subjects() -> [Subject; 4] {
+    let mlp = |hidden: [usize; 2]| {
+        ModelConfig::Mlp(mlp::Config {
+            hidden: hidden.to_vec(),
+            ..mlp::Config::default()
+        })
+    };
+    let image = |channels, side| InputShape::Image {
+        channels,
+        height: side,
+        width: side,
+    };
+    [
+        Subject {
+            name: MODELS[0],
+            model: mlp([64, 32]),
+            input: InputShape::Table,
+            features: 28,
+            classes: 2,
+            batch: 128,
+            k: 8,
+        },
+        Subject {
+            name: MODELS[1],
+            model: mlp([128, 64]),
+            input: InputShape::Table,
+            features: 28,
+            classes: 2,
+            batch: 128,
+            k: 8,
+        },
+        Subject {
+            name: MODELS[2],
+            model: ModelConfig::Cnn(cnn::Config::default()),
+            input: image(1, 28),
+            features: 28 * 28,
+            classes: 10,
+            batch: 64,
+            k: 50,
+        },
+        Subject {
+            name: MODELS[3],
+            model: ModelConfig::Resnet9(resnet9::Config::default()),
+            input: image(3, 32),
+            features: 3 * 32 * 32,
+            classes: 10,
+            batch: 20,
+            k: 100,
+        },
+    ]
+}
+
+/// What a training step does beside the class loss.
+#[derive(Clone, Copy)]
+enum Step {
+    Vanilla,
+    GradPenalty,
+    R2et,
+}
+
+impl Step {
+    const ALL: [Self; 3] = [Self::Vanilla, Self::GradPenalty, Self::R2et];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Vanilla => "vanilla",
+            Self::GradPenalty => "grad-penalty",
+            Self::R2et => "r2et",
+        }
+    }
+}
+
+/// Measures every chosen cell; `on_cell` hears of each as it is done.
+///
+/// # Errors
+/// If a network cannot be built or a gradient is not finite.
+pub fn run(options: &Options, mut on_cell: impl FnMut(&Measurement)) -> Result<Vec<Measurement>> {
+    let mut measurements = Vec::new();
+    for subject in subjects() {
+        if options
+            .only
+            .as_ref()
+            .is_some_and(|name| name != subject.name)
+        {
+            continue;
+        }
+        for step in Step::ALL {
+            let mut training = Training::new(&subject)?;
+            let cell = measure(options, subject.name, step.name(), subject.batch, || {
+                training.step(step)
+            })?;
+            on_cell(&cell);
+            measurements.push(cell);
+        }
+        if subject.name == MODELS[0] {
+            let network = Training::new(&subject)?.network;
+            let x = batch(&network, GRADIENT_ROWS);
+            let mut network = network;
+            network.untrack();
+            let cell = measure(
+                options,
+                subject.name,
+                "input-gradient",
+                GRADIENT_ROWS,
+                || {
+                    let pass = network.pass(x.clone());
+                    let classes = predicted(&network, &pass.logits())?;
+                    pass.input_gradient(Output::Probability, classes).value();
+                    Ok(())
+                },
+            )?;
+            on_cell(&cell);
+            measurements.push(cell);
+        }
+    }
+    Ok(measurements)
+}
+
+fn measure(
+    options: &Options,
+    model: &'static str,
+    step: &'static str,
+    batch: usize,
+    mut work: impl FnMut() -> Result<()>,
+) -> Result<Measurement> {
+    for _ in 0..WARM_UP {
+        work()?;
+    }
+    let budget = Duration::from_secs_f64(options.seconds);
+    let begin = Instant::now();
+    let mut times = Vec::new();
+    while times.len() < LEAST_STEPS || begin.elapsed() < budget {
+        let start = Instant::now();
+        work()?;
+        times.push(start.elapsed().as_secs_f64() * 1e3);
+    }
+    times.sort_by(f64::total_cmp);
+    let median_ms = times[times.len() / 2];
+    #[expect(clippy::cast_precision_loss, reason = "batches are small")]
+    let rows_per_second = batch as f64 / (median_ms / 1e3);
+    Ok(Measurement {
+        model,
+        step,
+        batch,
+        median_ms,
+        best_ms: times[0],
+        rows_per_second,
+    })
+}
+
+/// A model in training on one batch.
+struct Training {
+    network: Network,
+    optimizer: Adam,
+    x: Tensor<2>,
+    labels: Tensor<2>,
+    k: usize,
+}
+
+impl Training {
+    fn new(subject: &Subject) -> Result<Self> {
+        let seed = Seed::new(0);
+        let mut network = subject.model.network(
+            &subject.input,
+            subject.features,
+            subject.classes,
+            &mut Fresh::new(seed),
+        )?;
+        let x = batch(&network, subject.batch);
+        let mut stream = seed.stream("labels");
+        let labels: Vec<_> = (0..subject.batch)
+            .map(|_| stream.below(subject.classes))
+            .collect();
+        let labels = one_hot(&labels, subject.classes, network.dtype(), &x.device());
+        network.track();
+        Ok(Self {
+            network,
+            optimizer: Adam::new(1e-3),
+            x,
+            labels,
+            k: subject.k,
+        })
+    }
+
+    fn step(&mut self, step: Step) -> Result<()> {
+        // Class loss and explanation share a pass unless batch statistics keep them apart.
+        let (mut loss, statistics, pass) = if self.network.has_statistics() {
+            let (logits, statistics) = self.network.logits_fitting(self.x.clone());
+            let loss = cross_entropy(logits, self.labels.clone());
+            let explained = !matches!(step, Step::Vanilla);
+            let pass = explained.then(|| self.network.pass(self.x.clone()));
+            (loss, statistics, pass)
+        } else if matches!(step, Step::Vanilla) {
+            let logits = self.network.logits(self.x.clone());
+            (cross_entropy(logits, self.labels.clone()), Vec::new(), None)
+        } else {
+            let pass = self.network.pass(self.x.clone());
+            let loss = cross_entropy(pass.logits(), self.labels.clone());
+            (loss, Vec::new(), Some(pass))
+        };
+        if let Some(pass) = &pass {
+            let classes = predicted(&self.network, &pass.logits())?;
+            let gradient = pass.input_gradient(Output::Probability, classes);
+            let value = gradient.value();
+            let [rows, features] = value.dims();
+            if let Step::R2et = step {
+                let plain = numbers(&value);
+                let weights = gap::weights(&plain, features, self.k)?;
+                let directions = hessian_norm::directions(&plain, features);
+                loss = loss - gap::mean_gap(value, weights) * GAP_WEIGHT
+                    + hessian_norm::mean_norm(&gradient, directions) * HESSIAN_WEIGHT;
+            } else {
+                #[expect(clippy::cast_precision_loss, reason = "batches are small")]
+                let weight = PENALTY_WEIGHT / rows as f64;
+                loss = loss + (value.clone() * value).sum() * weight;
+            }
+        }
+        drop(pass);
+        let gradients = loss.backward();
+        self.optimizer.step(&mut self.network, gradients);
+        self.network.follow(&statistics);
+        Ok(())
+    }
+}
+
+fn batch(network: &Network, rows: usize) -> Tensor<2> {
+    let mut stream = Seed::new(0).stream("batch");
+    let values: Vec<f64> = (0..rows * network.features())
+        .map(|_| stream.normal())
+        .collect();
+    network.batch(&values)
+}
+
+/// The predicted classes, one-hot.
+fn predicted(network: &Network, logits: &Tensor<2>) -> Result<Tensor<2>> {
+    let plain = numbers(logits);
+    let classes = plain
+        .chunks(network.classes())
+        .map(|row| largest(&row.iter().copied().map(f64::from).collect::<Vec<_>>()))
+        .collect::<Result<Vec<_>>>()?;
+    let device = logits.device().without_autodiff();
+    Ok(one_hot(
+        &classes,
+        network.classes(),
+        network.dtype(),
+        &device,
+    ))
+}
+
+/// A tensor's values, row by row.
+fn numbers(tensor: &Tensor<2>) -> Vec<f32> {
+    let data = tensor.clone().without_autodiff().into_data();
+    data.to_vec()
+        .unwrap_or_else(|_| data.iter::<f32>().collect())
+}

@@ -1,0 +1,80 @@
+//! The paper's classic CNN: two 3x3 convolutions, each with max pooling, and three linear layers.
+
+use serde::{Deserialize, Serialize};
+use thickset_engine::NetworkBuilder;
+
+use super::image::{Image, ImageBuilder};
+use super::{Activation, dense};
+use crate::Result;
+use crate::data::InputShape;
+use crate::registry::{Family, Info, Setting};
+
+/// The registry's entry.
+pub static INFO: Info = Info {
+    id: "cnn",
+    label: "CNN",
+    family: Family::Model,
+    summary: "Two 3x3 convolutions with max pooling, three linear layers",
+    formula: "[conv3x3, a, max-pool 2] x 2, linear, a, linear, a, linear",
+    source: "R2ET, appendix B.1.1 (sizes are not given)",
+    direction: None,
+    cost: "4 million multiply-adds a 28x28 image",
+    defaults: &[
+        Setting {
+            name: "channels",
+            value: "[32, 64]",
+            meaning: "of the two convolutions",
+        },
+        Setting {
+            name: "hidden",
+            value: "[128, 64]",
+            meaning: "sizes of the hidden linear layers",
+        },
+        Setting {
+            name: "activation",
+            value: "\"relu\"",
+            meaning: "or { softplus = { beta = 1.0 } }",
+        },
+    ],
+};
+
+/// Sizes and the activation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// Of the two convolutions.
+    pub channels: [usize; 2],
+    /// Of the linear layers before the last.
+    pub hidden: Vec<usize>,
+    /// Between layers.
+    pub activation: Activation,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            channels: [32, 64],
+            hidden: vec![128, 64],
+            activation: Activation::Relu,
+        }
+    }
+}
+
+impl Config {
+    pub(super) fn build(
+        &self,
+        input: &InputShape,
+        outputs: usize,
+        network: &mut NetworkBuilder<'_>,
+    ) -> Result<()> {
+        let image = Image::of(input, INFO.id)?;
+        let mut builder = ImageBuilder { network, image };
+        for channels in self.channels {
+            let from = builder.network.last();
+            builder.conv(from, channels, [3, 1, 1], true)?;
+            self.activation.add(builder.network)?;
+            builder.max_pool(2)?;
+        }
+        dense(&self.hidden, outputs, self.activation, network)
+    }
+}

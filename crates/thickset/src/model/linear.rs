@@ -1,0 +1,39 @@
+//! Logistic regression: the baseline that every table must show.
+//!
+//! `z = W x + b`. On two classes its explanation is the same ranking for every row, so it is
+//! perfectly stable and tells everyone the same.
+
+use serde::{Deserialize, Serialize};
+use thickset_engine::NetworkBuilder;
+
+use super::{Activation, dense};
+use crate::Result;
+use crate::registry::{Family, Info};
+
+/// The registry's entry.
+pub static INFO: Info = Info {
+    id: "linear",
+    label: "Logistic regression",
+    family: Family::Model,
+    summary: "One linear layer: the baseline whose explanations cannot move",
+    formula: "z = W x + b",
+    source: "standard; the baseline of every table",
+    direction: None,
+    cost: "features x classes multiply-adds a row",
+    defaults: &[],
+};
+
+/// It has no settings.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {}
+
+impl Config {
+    #[expect(
+        clippy::unused_self,
+        reason = "every architecture is built from its config"
+    )]
+    pub(super) fn build(&self, classes: usize, builder: &mut NetworkBuilder<'_>) -> Result<()> {
+        dense(&[], classes, Activation::Relu, builder)
+    }
+}

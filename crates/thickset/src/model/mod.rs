@@ -1,0 +1,142 @@
+//! Models: architectures that a configuration names, and one-file models on disk.
+
+pub mod cnn;
+pub mod gcn;
+pub mod linear;
+pub mod mlp;
+pub mod resnet18;
+pub mod resnet9;
+pub mod siamese;
+
+mod fresh;
+mod image;
+mod stored;
+
+pub use fresh::Fresh;
+pub use stored::{Description, Model};
+
+use serde::{Deserialize, Serialize};
+use thickset_engine::layer::{Relu, Softplus};
+use thickset_engine::{Network, NetworkBuilder, ParameterSource, Source};
+
+use crate::data::InputShape;
+use crate::{Error, Result};
+
+/// The widest layer or deepest stack that a configuration may ask for.
+const MAX_SIZE: usize = 1 << 20;
+
+/// An architecture as a configuration states it: `model = { kind = "mlp", hidden = [64, 32] }`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum ModelConfig {
+    /// Logistic regression.
+    Linear(linear::Config),
+    /// Fully connected layers.
+    Mlp(mlp::Config),
+    /// Two convolutions with max pooling, then fully connected layers.
+    Cnn(cnn::Config),
+    /// Nine layers with two residual blocks.
+    Resnet9(resnet9::Config),
+    /// Eighteen layers of residual blocks.
+    Resnet18(resnet18::Config),
+    /// Two inputs through one embedding, compared.
+    Siamese(siamese::Config),
+}
+
+impl ModelConfig {
+    /// The registry's id.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Linear(_) => linear::INFO.id,
+            Self::Mlp(_) => mlp::INFO.id,
+            Self::Cnn(_) => cnn::INFO.id,
+            Self::Resnet9(_) => resnet9::INFO.id,
+            Self::Resnet18(_) => resnet18::INFO.id,
+            Self::Siamese(_) => siamese::INFO.id,
+        }
+    }
+
+    /// Builds the network over `features` of the given shape, its weights taken from `source`.
+    ///
+    /// # Errors
+    /// If the architecture does not fit the input or the source cannot fill it.
+    pub fn network(
+        &self,
+        input: &InputShape,
+        features: usize,
+        classes: usize,
+        source: &mut dyn ParameterSource,
+    ) -> Result<Network> {
+        if classes < 2 {
+            return Err(Error::ModelSize {
+                name: "classes",
+                expected: "at least 2",
+                got: classes,
+            });
+        }
+        let mut builder = NetworkBuilder::new(features, source);
+        match self {
+            Self::Linear(config) => config.build(classes, &mut builder)?,
+            Self::Mlp(config) => config.build(classes, &mut builder)?,
+            Self::Cnn(config) => config.build(input, classes, &mut builder)?,
+            Self::Resnet9(config) => config.build(input, classes, &mut builder)?,
+            Self::Resnet18(config) => config.build(input, classes, &mut builder)?,
+            Self::Siamese(config) => config.build(input, classes, &mut builder)?,
+        }
+        Ok(builder.finish()?)
+    }
+}
+
+/// The nonlinearity between layers: `"relu"` or `{ softplus = { beta = 1.0 } }`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Activation {
+    /// `max(x, 0)`.
+    #[default]
+    Relu,
+    /// `log(1 + exp(beta x)) / beta`.
+    Softplus {
+        /// Sharpness; ReLU in the limit.
+        beta: f64,
+    },
+}
+
+impl Activation {
+    fn add(self, builder: &mut NetworkBuilder<'_>) -> Result<Source> {
+        Ok(match self {
+            Self::Relu => builder.then(|_| Ok(Relu))?,
+            Self::Softplus { beta } => builder.then(|_| Softplus::new(beta))?,
+        })
+    }
+}
+
+/// Fully connected layers of these sizes with an activation after each but the last.
+fn dense(
+    hidden: &[usize],
+    outputs: usize,
+    activation: Activation,
+    builder: &mut NetworkBuilder<'_>,
+) -> Result<()> {
+    for &size in hidden {
+        check_size("hidden", size)?;
+        let features = builder.features(builder.last());
+        builder.then(|scope| thickset_engine::layer::Linear::new(features, size, scope))?;
+        activation.add(builder)?;
+    }
+    let features = builder.features(builder.last());
+    builder.then(|scope| thickset_engine::layer::Linear::new(features, outputs, scope))?;
+    Ok(())
+}
+
+fn check_size(name: &'static str, got: usize) -> Result<()> {
+    if (1..=MAX_SIZE).contains(&got) {
+        Ok(())
+    } else {
+        Err(Error::ModelSize {
+            name,
+            expected: "in 1..=1048576",
+            got,
+        })
+    }
+}

@@ -1,0 +1,101 @@
+//! ResNet-18 with the stem for small images: a 3x3 convolution and no pooling before the blocks.
+
+use serde::{Deserialize, Serialize};
+use thickset_engine::NetworkBuilder;
+use thickset_engine::layer::{Add, AveragePool};
+
+use super::image::{Image, ImageBuilder};
+use super::{Activation, dense};
+use crate::Result;
+use crate::data::InputShape;
+use crate::registry::{Family, Info, Setting};
+
+/// The registry's entry.
+pub static INFO: Info = Info {
+    id: "resnet18",
+    label: "ResNet18",
+    family: Family::Model,
+    summary: "Four stages of two residual blocks, for small images",
+    formula: "conv3x3, 4 x [block, block] at strides 1, 2, 2, 2, global average, linear",
+    source: "R2ET, appendix B.1.1; He et al. 2016, with the stem usual for CIFAR-10",
+    direction: None,
+    cost: "560 million multiply-adds a 32x32 image",
+    defaults: &[
+        Setting {
+            name: "width",
+            value: "64",
+            meaning: "channels of the first stage",
+        },
+        Setting {
+            name: "activation",
+            value: "\"relu\"",
+            meaning: "or { softplus = { beta = 1.0 } }",
+        },
+    ],
+};
+
+/// Width and activation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// Channels of the first stage.
+    pub width: usize,
+    /// After each normalisation.
+    pub activation: Activation,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            width: 64,
+            activation: Activation::Relu,
+        }
+    }
+}
+
+impl Config {
+    pub(super) fn build(
+        &self,
+        input: &InputShape,
+        outputs: usize,
+        network: &mut NetworkBuilder<'_>,
+    ) -> Result<()> {
+        super::check_size("width", self.width)?;
+        let image = Image::of(input, INFO.id)?;
+        let mut builder = ImageBuilder { network, image };
+        builder.block(self.width, self.activation)?;
+        for (factor, stride) in [(1, 1), (2, 2), (4, 2), (8, 2)] {
+            self.residual(&mut builder, factor * self.width, stride)?;
+            self.residual(&mut builder, factor * self.width, 1)?;
+        }
+        let Image {
+            channels,
+            height,
+            width,
+        } = builder.image;
+        network.then(|_| Ok(AveragePool::global(channels, height, width)))?;
+        dense(&[], outputs, self.activation, network)
+    }
+
+    /// Two convolutions beside the input itself, or its 1x1 convolution where the shape changes.
+    fn residual(
+        &self,
+        builder: &mut ImageBuilder<'_, '_>,
+        channels: usize,
+        stride: usize,
+    ) -> Result<()> {
+        let (start, image) = (builder.network.last(), builder.image);
+        builder.conv_norm(start, channels, [3, stride, 1])?;
+        let middle = self.activation.add(builder.network)?;
+        let end = builder.conv_norm(middle, channels, [3, 1, 1])?;
+        let beside = if stride == 1 && image.channels == channels {
+            start
+        } else {
+            builder.image = image;
+            builder.conv_norm(start, channels, [1, stride, 0])?
+        };
+        builder.network.join(&[end, beside], |_| Ok(Add))?;
+        self.activation.add(builder.network)?;
+        Ok(())
+    }
+}

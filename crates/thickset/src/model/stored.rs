@@ -1,0 +1,123 @@
+//! One-file models: weights in safetensors, everything else as JSON in the header's metadata.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use thickset_engine::{Network, StoredModel};
+
+use super::{Fresh, ModelConfig};
+use crate::data::{Encoding, InputShape};
+use crate::{Error, Result, Seed};
+
+/// The version of [`Description`] that this release writes and reads.
+const FORMAT: u32 = 1;
+
+/// What a model's weights are of.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Description {
+    /// Version of this description's form.
+    pub format: u32,
+    /// The architecture.
+    pub model: ModelConfig,
+    /// What an input row is.
+    pub input: InputShape,
+    /// Features of an input row.
+    pub features: usize,
+    /// Names of the classes, in the order of the logits.
+    pub classes: Vec<String>,
+    /// How raw columns become features; absent where inputs are numbers already.
+    pub encoding: Option<Encoding>,
+}
+
+/// A network and what it is.
+#[derive(Clone, Debug)]
+pub struct Model {
+    /// What the network is.
+    pub description: Description,
+    /// The network.
+    pub network: Network,
+}
+
+impl Model {
+    /// A model with fresh weights.
+    ///
+    /// # Errors
+    /// If the architecture does not fit the input.
+    pub fn fresh(
+        model: ModelConfig,
+        input: InputShape,
+        features: usize,
+        classes: Vec<String>,
+        encoding: Option<Encoding>,
+        seed: Seed,
+    ) -> Result<Self> {
+        let mut source = Fresh::new(seed);
+        let network = model.network(&input, features, classes.len(), &mut source)?;
+        Ok(Self {
+            description: Description {
+                format: FORMAT,
+                model,
+                input,
+                features,
+                classes,
+                encoding,
+            },
+            network,
+        })
+    }
+
+    /// Writes the model to one file: beside first, then renamed.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn save(&self, path: &Path) -> Result<()> {
+        Ok(self.network.save(path, &self.description_text())?)
+    }
+
+    fn description_text(&self) -> String {
+        serde_json::to_string(&self.description).expect("a description is plain data")
+    }
+
+    /// Reads a model and checks that file and architecture agree.
+    ///
+    /// # Errors
+    /// If the file cannot be read, is not a model, or does not fit the architecture it states.
+    pub fn load(path: &Path) -> Result<Self> {
+        let in_file = |source| Error::ModelFile {
+            path: path.display().to_string(),
+            source,
+        };
+        let mut stored = StoredModel::read(path).map_err(in_file)?;
+        let description: Description =
+            serde_json::from_str(stored.description()).map_err(|source| {
+                Error::ModelDescription {
+                    path: path.display().to_string(),
+                    source,
+                }
+            })?;
+        if description.format != FORMAT {
+            return Err(Error::ModelFormat {
+                path: path.display().to_string(),
+                expected: FORMAT,
+                got: description.format,
+            });
+        }
+        let network = description.model.network(
+            &description.input,
+            description.features,
+            description.classes.len(),
+            &mut stored,
+        );
+        // The builder reports the engine's refusals as such; here they are the file's.
+        let network = network.map_err(|error| match error {
+            Error::Engine(source) => in_file(source),
+            other => other,
+        })?;
+        stored.finish().map_err(in_file)?;
+        Ok(Self {
+            description,
+            network,
+        })
+    }
+}

@@ -1,0 +1,3 @@
+//! What training minimises: the terms that losses are made of.
+
+pub mod term;

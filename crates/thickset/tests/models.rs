@@ -1,0 +1,334 @@
+//! Models against PyTorch: logits, input gradients, Hessian products and parameter gradients of
+//! losses that contain them. `tests/golden/README.md` defines every number.
+
+mod golden;
+
+use golden::{Golden, close, values};
+use thickset::data::InputShape;
+use thickset::model::{Activation, ModelConfig, cnn, gcn, mlp, resnet9, siamese};
+use thickset_engine::{Network, Output, Tensor, one_hot};
+
+/// What an architecture is called in the goldens, and how it is built.
+struct Case {
+    folder: &'static str,
+    case: &'static str,
+    model: ModelConfig,
+    input: InputShape,
+    classes: usize,
+    /// Goldens number the layers as PyTorch would; ours may have one that PyTorch computes inline.
+    rename: fn(usize) -> usize,
+}
+
+fn cases() -> Vec<Case> {
+    let activations = [
+        ("relu", Activation::Relu),
+        ("softplus", Activation::Softplus { beta: 2.0 }),
+    ];
+    let image = |channels, side| InputShape::Image {
+        channels,
+        height: side,
+        width: side,
+    };
+    let mut cases = Vec::new();
+    for (case, activation) in activations {
+        cases.push(Case {
+            folder: "cnn",
+            case,
+            model: ModelConfig::Cnn(cnn::Config {
+                channels: [3, 4],
+                hidden: vec![7, 6],
+                activation,
+            }),
+            input: image(1, 8),
+            classes: 3,
+            rename: |place| place,
+        });
+        cases.push(Case {
+            folder: "resnet9",
+            case,
+            model: ModelConfig::Resnet9(resnet9::Config {
+                width: 2,
+                activation,
+            }),
+            input: image(3, 16),
+            classes: 3,
+            rename: |place| place,
+        });
+        cases.push(Case {
+            folder: "siamese_gcn",
+            case,
+            model: ModelConfig::Siamese(siamese::Config {
+                embedding: siamese::Embedding::Gcn(gcn::Config {
+                    hidden: 5,
+                    embedding: 4,
+                    activation,
+                }),
+                size: 1,
+            }),
+            input: InputShape::Pair {
+                of: Box::new(InputShape::Graph { nodes: 6 }),
+            },
+            classes: 2,
+            // The adjacency is a layer of its own, after the pair split.
+            rename: |place| if place == 0 { 0 } else { place - 1 },
+        });
+    }
+    cases
+}
+
+impl Case {
+    fn network(&self, golden: &Golden) -> Network {
+        let features = golden.inputs["x"].shape[1];
+        let mut source = golden.weights(self.rename);
+        self.model
+            .network(&self.input, features, self.classes, &mut source)
+            .unwrap()
+    }
+}
+
+/// The three losses of the goldens, with everything they need from one pass.
+fn loss(network: &Network, golden: &Golden, case: &str, kind: &str) -> Tensor<1> {
+    let x = golden.batch(network, "x");
+    let [rows, n] = x.dims();
+    let pass = network.pass(x);
+    let hot = |classes: &[usize]| {
+        let logits = pass.logits();
+        one_hot(
+            classes,
+            network.classes(),
+            network.dtype(),
+            &logits.device(),
+        )
+    };
+    let labels = hot(&golden.labels());
+    let log = thickset_engine::activation::log_softmax(pass.logits(), 1);
+    let cross_entropy = -(log * labels).sum_dim(1);
+    if kind == "ce" {
+        return cross_entropy.mean();
+    }
+    let gradient = pass.input_gradient(Output::Probability, hot(&golden.predicted(case)));
+    let value = gradient.value();
+    if kind == "grad_penalty" {
+        return (cross_entropy + value.powi_scalar(2).sum_dim(1)).mean();
+    }
+    let k = 5;
+    let plain = values(&value);
+    let mut weights = Vec::new();
+    let mut direction = Vec::new();
+    for row in plain.chunks(n) {
+        let mut order: Vec<usize> = (0..n).collect();
+        order.sort_by(|&a, &b| row[b].abs().total_cmp(&row[a].abs()).then(a.cmp(&b)));
+        let mut of_row = vec![-(k as f64); n];
+        order[..k].iter().for_each(|&i| of_row[i] = (n - k) as f64);
+        weights.extend(of_row);
+        let signs: Vec<f64> = row
+            .iter()
+            .map(|g| if *g == 0.0 { 0.0 } else { g.signum() })
+            .collect();
+        let norm = signs.iter().map(|s| s * s).sum::<f64>().sqrt();
+        direction.extend(signs.iter().map(|s| s / norm));
+    }
+    let gap = (value.abs() * network.tensor(weights, [rows, n])).sum_dim(1);
+    let product = gradient.hessian_product(network.tensor(direction, [rows, n]));
+    let norm = (product.powi_scalar(2).sum_dim(1) + 1e-20).sqrt();
+    (cross_entropy - gap * 0.01 + norm * 0.1).mean()
+}
+
+#[test]
+fn outputs_and_input_derivatives_agree_with_pytorch_to_1e_8_in_f64() {
+    for case in cases() {
+        let golden = Golden::read(case.folder);
+        let network = case.network(&golden);
+        let expected = |name: &str| golden.expected(case.case, name);
+        let pass = network.pass(golden.batch(&network, "x"));
+        let hot = |classes: &[usize]| {
+            one_hot(
+                classes,
+                network.classes(),
+                network.dtype(),
+                &pass.logits().device(),
+            )
+        };
+        let predicted = hot(&golden.predicted(case.case));
+        let what = format!("{} {}", case.folder, case.case);
+        close(&what, &pass.logits(), expected("logits"), 1e-8);
+        close(&what, &pass.probabilities(), expected("probs"), 1e-8);
+        close(&what, &pass.penultimate(), expected("penultimate"), 1e-8);
+        let x = golden.batch(&network, "x");
+        close(
+            &what,
+            &network.penultimate(x),
+            expected("penultimate"),
+            1e-8,
+        );
+        let probability = pass.input_gradient(Output::Probability, predicted.clone());
+        close(&what, &probability.value(), expected("grad_p"), 1e-8);
+        let logit = pass.input_gradient(Output::Logit, predicted);
+        close(&what, &logit.value(), expected("grad_logit"), 1e-8);
+        let loss = pass.input_gradient(Output::Loss, hot(&golden.labels()));
+        close(&what, &loss.value(), expected("grad_loss"), 1e-8);
+        let product = probability.hessian_product(golden.batch(&network, "v"));
+        close(&what, &product, expected("hvp_v"), 1e-8);
+        if case.folder != "resnet9" {
+            let hessian = probability.hessian();
+            let [rows, n, _] = hessian.dims();
+            close(
+                &what,
+                &hessian.reshape([rows, n * n]),
+                expected("hessian"),
+                1e-8,
+            );
+        }
+    }
+}
+
+#[test]
+fn parameter_gradients_of_losses_with_input_gradients_agree_with_pytorch() {
+    for case in cases() {
+        let golden = Golden::read(case.folder);
+        for kind in ["ce", "grad_penalty", "r2et"] {
+            let mut network = case.network(&golden);
+            network.track();
+            let loss = loss(&network, &golden, case.case, kind);
+            let what = format!("{} {} {kind}", case.folder, case.case);
+            let expected = golden.expected(case.case, &format!("loss_{kind}"));
+            close(&what, &loss.clone().reshape([1, 1]), expected, 1e-8);
+            let gradients = loss.backward();
+            for parameter in network.parameters() {
+                let name = golden::renamed(&parameter.name, case.rename);
+                let Some(expected) = golden.gradient(&format!("{}/{kind}/{name}", case.case))
+                else {
+                    continue;
+                };
+                let gradient = parameter.value.grad(&gradients).unwrap();
+                close(&format!("{what} {name}"), &gradient, expected, 1e-8);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_gradient_penalty_is_differentiable_in_the_input() {
+    for case in cases() {
+        let golden = Golden::read(case.folder);
+        let network = case.network(&golden);
+        let x = golden.batch(&network, "x").autodiff().require_grad();
+        let pass = network.pass(x.clone());
+        let classes = golden.predicted(case.case);
+        let device = x.device().without_autodiff();
+        let predicted = one_hot(&classes, network.classes(), network.dtype(), &device);
+        let gradient = pass.input_gradient(Output::Probability, predicted).value();
+        let gradients = gradient.powi_scalar(2).sum().backward();
+        let expected = golden.expected(case.case, "grad_penalty_input");
+        close(case.folder, &x.grad(&gradients).unwrap(), expected, 1e-8);
+    }
+}
+
+#[test]
+fn f32_agrees_with_pytorch_to_1e_4() {
+    for case in cases() {
+        let golden = Golden::read(case.folder).single();
+        let mut network = case.network(&golden);
+        let what = format!("{} {} in f32", case.folder, case.case);
+        let predicted = golden.predicted(case.case);
+        {
+            let pass = network.pass(golden.batch(&network, "x"));
+            let device = pass.logits().device();
+            let classes = one_hot(&predicted, network.classes(), network.dtype(), &device);
+            let gradient = pass.input_gradient(Output::Probability, classes);
+            let expected = |name: &str| golden.expected(case.case, name);
+            close(&what, &pass.logits(), expected("logits"), 1e-4);
+            close(&what, &gradient.value(), expected("grad_p"), 1e-4);
+            let product = gradient.hessian_product(golden.batch(&network, "v"));
+            close(&what, &product, expected("hvp_v"), 1e-4);
+        }
+        network.track();
+        let gradients = loss(&network, &golden, case.case, "r2et").backward();
+        for parameter in network.parameters() {
+            let name = golden::renamed(&parameter.name, case.rename);
+            if let Some(expected) = golden.gradient(&format!("{}/r2et/{name}", case.case)) {
+                let gradient = parameter.value.grad(&gradients).unwrap();
+                close(&format!("{what} {name}"), &gradient, expected, 1e-4);
+            }
+        }
+    }
+}
+
+#[test]
+fn batch_statistics_and_their_running_means_agree_with_pytorch() {
+    let golden = Golden::read("resnet9");
+    let case = &cases()[1];
+    let mut network = case.network(&golden);
+    network.track();
+    let (logits, statistics) = network.logits_fitting(golden.batch(&network, "x"));
+    close("fitting", &logits, golden.expected("batch", "logits"), 1e-8);
+    let device = logits.device().without_autodiff();
+    let labels = one_hot(&golden.labels(), 3, network.dtype(), &device);
+    let log = thickset_engine::activation::log_softmax(logits, 1);
+    let gradients = (-(log * labels).sum_dim(1)).mean().backward();
+    for parameter in network.parameters() {
+        if let Some(expected) = golden.gradient(&format!("batch/ce/{}", parameter.name)) {
+            let gradient = parameter.value.grad(&gradients).unwrap();
+            close(&parameter.name, &gradient, expected, 1e-8);
+        }
+    }
+    network.follow(&statistics);
+    for parameter in network.parameters() {
+        if parameter.name.contains("running") {
+            let expected = golden.expected("batch", &parameter.name);
+            close(&parameter.name, &parameter.value, expected, 1e-8);
+        }
+    }
+}
+
+/// The two MLPs of `SPEC.md`, whose tensors have no case prefix.
+#[test]
+fn the_mlps_agree_with_their_goldens() {
+    for (folder, activation) in [
+        ("mlp_relu", Activation::Relu),
+        (
+            "mlp_softplus",
+            Activation::Softplus {
+                beta: golden::beta("mlp_softplus"),
+            },
+        ),
+    ] {
+        let golden = Golden::read(folder);
+        let case = Case {
+            folder,
+            case: "",
+            model: ModelConfig::Mlp(mlp::Config {
+                hidden: vec![8, 6],
+                activation,
+            }),
+            input: InputShape::Table,
+            classes: 3,
+            rename: |place| place,
+        };
+        let network = case.network(&golden);
+        let pass = network.pass(golden.batch(&network, "x"));
+        let hot = |classes: &[usize]| one_hot(classes, 3, network.dtype(), &pass.logits().device());
+        let expected = |name: &str| golden.expected("", name);
+        let probability = pass.input_gradient(Output::Probability, hot(&golden.predicted("")));
+        close(folder, &pass.logits(), expected("logits"), 1e-9);
+        close(folder, &pass.probabilities(), expected("probs"), 1e-9);
+        close(folder, &probability.value(), expected("grad_p"), 1e-9);
+        let logit = pass.input_gradient(Output::Logit, hot(&golden.predicted("")));
+        close(folder, &logit.value(), expected("grad_logit"), 1e-9);
+        let loss = pass.input_gradient(Output::Loss, hot(&golden.labels()));
+        close(folder, &loss.value(), expected("grad_loss"), 1e-9);
+        let product = probability.hessian_product(golden.batch(&network, "v"));
+        close(folder, &product, expected("hvp_v"), 1e-9);
+        let [rows, n, _] = probability.hessian().dims();
+        let hessian = probability.hessian().reshape([rows, n * n]);
+        close(folder, &hessian, expected("hessian"), 1e-9);
+        let jacobian = pass.logit_jacobian();
+        let [rows, classes, n] = jacobian.dims();
+        close(
+            folder,
+            &jacobian.reshape([rows, classes * n]),
+            expected("logit_jacobian"),
+            1e-9,
+        );
+    }
+}
