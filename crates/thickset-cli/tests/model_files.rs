@@ -159,7 +159,7 @@ fn a_file_whose_architecture_is_not_that_of_its_tensors_is_refused() {
         (
             "\\\"kind\\\":\\\"mlp\\\"",
             "\\\"kind\\\":\\\"cnn\\\"",
-            "cannot be read",
+            "model `cnn` takes images, got a table",
         ),
         (
             "\\\"format\\\":1",

@@ -406,3 +406,43 @@ fn batch_statistics_normalise_the_batch_and_are_followed() {
         0.9 + 0.1 * 20.0 / 3.0,
     );
 }
+
+#[test]
+fn the_batch_statistics_themselves_are_differentiated() {
+    let mut layer = made(&[12], |scope| BatchNorm::new(3, scope));
+    let base = inputs(&[[4, 12]]);
+    let weight = Draws(900).tensor([4, 12]);
+    let loss = |layer: &dyn Layer, x: Tensor<2>| {
+        let y = layer.forward_fitting(&[x], &mut Vec::new());
+        (y.clone() * y * weight.clone()).sum()
+    };
+    let x = base[0].clone().autodiff().require_grad();
+    for parameter in layer.parameters_mut().into_iter().take(2) {
+        parameter.value = parameter.value.clone().autodiff().require_grad();
+    }
+    let gradients = loss(&*layer, x.clone()).backward();
+    let scale = layer.parameters()[0].value.clone();
+    let of_scale = values(&scale.grad(&gradients).unwrap());
+    for parameter in layer.parameters_mut() {
+        parameter.value = parameter.value.clone().without_autodiff();
+    }
+    let start = values(&base[0]);
+    for (entry, got) in values(&x.grad(&gradients).unwrap()).into_iter().enumerate() {
+        let shifted = |step: f64| {
+            let mut values = start.clone();
+            values[entry] += step;
+            plain(&loss(&*layer, tensor(values, [4, 12])))
+        };
+        close("input", got, (shifted(STEP) - shifted(-STEP)) / (2.0 * STEP));
+    }
+    let start = values(&scale);
+    for (entry, got) in of_scale.into_iter().enumerate() {
+        let mut shifted = |step: f64| {
+            let mut values = start.clone();
+            values[entry] += step;
+            layer.parameters_mut()[0].value = tensor(values, [1, 3]);
+            plain(&loss(&*layer, base[0].clone()))
+        };
+        close("scale", got, (shifted(STEP) - shifted(-STEP)) / (2.0 * STEP));
+    }
+}

@@ -82,7 +82,8 @@ impl Softplus {
 
     /// `max(x, 0) + log(1 + exp(-beta |x|)) / beta`, which neither overflows nor cancels.
     fn value(self, x: Tensor<2>) -> Tensor<2> {
-        let tail = (x.clone().abs() * -self.beta).exp().log1p() / self.beta;
+        // A product, not a quotient: Burn's backward of a division by a scalar rounds it to `f32`.
+        let tail = (x.clone().abs() * -self.beta).exp().log1p() * (1.0 / self.beta);
         gate(x.clone(), x) + tail
     }
 }

@@ -93,7 +93,9 @@ impl Layer for BatchNorm {
             reason = "batches are far below 2^53 numbers"
         )]
         let count = (rows * features / self.channels) as f64;
-        let mean = channel_sum(x.clone(), self.channels) / count;
+        // Products, not quotients: Burn's backward of a division by a scalar rounds it to `f32`.
+        let share = 1.0 / count;
+        let mean = channel_sum(x.clone(), self.channels) * share;
         let centred = channel_shift(x, -mean.clone(), self.channels);
         let squares = channel_dot(centred.clone(), centred.clone(), self.channels);
         statistics.push(BatchStatistics {
@@ -101,7 +103,7 @@ impl Layer for BatchNorm {
             // One number per channel has no spread; PyTorch refuses it, we keep the variance 0.
             variance: squares.clone().without_autodiff() / (count - 1.0).max(1.0),
         });
-        let factor = self.scale.value.clone() / (squares / count + EPSILON).sqrt();
+        let factor = self.scale.value.clone() / (squares * share + EPSILON).sqrt();
         channel_shift(
             channel_scale(centred, factor, self.channels),
             self.shift.value.clone(),
