@@ -4,9 +4,11 @@
 //! [`WINDOW`] records or from the caller; a text in a number column after that is an error that names its line, because
 //! guessing again would silently turn a measurement into thousands of categories.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::path::Path;
+use std::rc::Rc;
 
 use csv::{ByteRecord, ErrorKind, ReaderBuilder, Trim};
 use serde::{Deserialize, Serialize};
@@ -151,17 +153,28 @@ pub fn read_from(
     let text = skipped
         .chain(std::io::Cursor::new(head.split_off(start)))
         .chain(input);
+    let meter = Rc::new(Cell::new(0));
+    let text = Metered {
+        inner: text,
+        since: Rc::clone(&meter),
+    };
     let reader = ReaderBuilder::new()
         .delimiter(delimiter)
         .has_headers(false)
         .trim(Trim::All)
         .comment(rule.comment.and_then(|c| u8::try_from(c).ok()))
         .from_reader(text);
-    let mut records = Records { reader, path };
+    let mut records = Records {
+        reader,
+        path,
+        meter,
+    };
 
     let mut window = Vec::new();
+    let mut window_bytes = 0;
     let mut record = ByteRecord::new();
-    while window.len() <= WINDOW && records.next(&mut record)? {
+    while window.len() <= WINDOW && window_bytes < MOST_RECORD_BYTES && records.next(&mut record)? {
+        window_bytes += record.as_slice().len();
         window.push(record.clone());
     }
     let Some(first) = window.first() else {
@@ -236,15 +249,54 @@ struct Sink<'a> {
 struct Records<'a, R> {
     reader: csv::Reader<R>,
     path: &'a str,
+    meter: Rc<Cell<usize>>,
+}
+
+/// A reader that fails when one record takes more bytes than we accept.
+struct Metered<R> {
+    inner: R,
+    /// Bytes since the record began.
+    since: Rc<Cell<usize>>,
+}
+
+/// The error inside an `io::Error` when that happens.
+#[derive(Debug, thiserror::Error)]
+#[error("a record of more than {MOST_RECORD_BYTES} bytes")]
+struct RecordTooLong;
+
+impl<R: Read> Read for Metered<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let count = self.inner.read(buffer)?;
+        self.since.set(self.since.get() + count);
+        if self.since.get() > MOST_RECORD_BYTES {
+            return Err(std::io::Error::other(RecordTooLong));
+        }
+        Ok(count)
+    }
 }
 
 impl<R: Read> Records<'_, R> {
     /// Reads the next record; false at the end.
     fn next(&mut self, record: &mut ByteRecord) -> Result<bool> {
         let path = self.path;
-        let more = self.reader.read_byte_record(record).map_err(|error| {
+        let start = self.reader.position().line();
+        self.meter.set(0);
+        self.reader.read_byte_record(record).map_err(|error| {
             let text = error.to_string();
             match error.into_kind() {
+                ErrorKind::Io(source)
+                    if source
+                        .get_ref()
+                        .is_some_and(|inner| inner.is::<RecordTooLong>()) =>
+                {
+                    Error::TooLarge {
+                        path: path.to_owned(),
+                        what: format!(
+                            "the record that starts on line {start} (is a closing quote missing?)"
+                        ),
+                        limit: format!("{} MiB", MOST_RECORD_BYTES >> 20),
+                    }
+                }
                 ErrorKind::Io(source) => source::read_error(path, source),
                 ErrorKind::UnequalLengths {
                     pos,
@@ -262,19 +314,7 @@ impl<R: Read> Records<'_, R> {
                     problem: text,
                 },
             }
-        })?;
-        if record.as_slice().len() > MOST_RECORD_BYTES {
-            return Err(Error::TooLarge {
-                path: path.to_owned(),
-                what: format!(
-                    "the record on line {} with {} bytes (is a closing quote missing?)",
-                    line_of(record),
-                    record.as_slice().len()
-                ),
-                limit: format!("{MOST_RECORD_BYTES} bytes"),
-            });
-        }
-        Ok(more)
+        })
     }
 }
 
