@@ -234,29 +234,7 @@ pub enum Error {
         /// What was expected and what came.
         problem: String,
     },
-}
 
-fn line_suffix(line: Option<u64>) -> String {
-    line.map_or_else(String::new, |line| format!(" line {line}"))
-}
-
-/// Names in backticks with commas; a long list is cut, so that a message stays readable.
-fn quoted_list(names: &[String]) -> String {
-    const SHOWN: usize = 20;
-    let mut text = names
-        .iter()
-        .take(SHOWN)
-        .map(|name| format!("`{name}`"))
-        .collect::<Vec<_>>()
-        .join(", ");
-    if names.len() > SHOWN {
-        text.push_str(&format!(" and {} more", names.len() - SHOWN));
-    }
-    if names.is_empty() {
-        "none".to_owned()
-    } else {
-        text
-    }
     /// No method of the registry has this id.
     #[error("there is no method `{given}`{}", did_you_mean(.nearest.as_deref()))]
     UnknownMethod {
@@ -343,6 +321,30 @@ fn quoted_list(names: &[String]) -> String {
         /// What the solver said.
         status: String,
     },
+}
+
+fn line_suffix(line: Option<u64>) -> String {
+    line.map_or_else(String::new, |line| format!(" line {line}"))
+}
+
+/// Names in backticks with commas; a long list is cut, so that a message stays readable.
+fn quoted_list(names: &[String]) -> String {
+    const SHOWN: usize = 20;
+    let mut text = names
+        .iter()
+        .take(SHOWN)
+        .map(|name| format!("`{name}`"))
+        .collect::<Vec<_>>()
+        .join(", ");
+    if names.len() > SHOWN {
+        let more = format!(" and {} more", names.len() - SHOWN);
+        text.push_str(&more);
+    }
+    if names.is_empty() {
+        "none".to_owned()
+    } else {
+        text
+    }
 }
 
 fn did_you_mean(nearest: Option<&str>) -> String {

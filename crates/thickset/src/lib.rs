@@ -1,7 +1,7 @@
 //! The domain of thickset: data, models, explanations, attacks, metrics and training.
 
-pub mod data;
 mod check;
+pub mod data;
 mod error;
 mod seed;
 

@@ -2,8 +2,8 @@
 
 mod data;
 mod hint;
-mod output;
 mod methods;
+mod output;
 
 use anyhow::Result;
 use clap::Subcommand;

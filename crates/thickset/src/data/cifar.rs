@@ -1,7 +1,7 @@
 //! CIFAR-10's binary batches: a label byte, then 32 x 32 bytes of red, of green and of blue. GTSRB's subset is laid out
 //! the same way.
 
-use super::load::Inputs;
+use super::assemble::Inputs;
 use super::schema::Schema;
 use crate::{Error, Result};
 

@@ -5,27 +5,19 @@
 //! guessing again would silently turn a measurement into thousands of categories.
 
 use std::cell::Cell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
 use std::rc::Rc;
 
-use csv::{ByteRecord, ErrorKind, ReaderBuilder, Trim};
-use serde::{Deserialize, Serialize};
-
-use super::source;
+use super::read_rule::{ReadRule, Wanted};
 use super::table::{Column, ColumnType, Table, Values, parse_number};
+use super::{sniff, source};
 use crate::{Error, Result};
+use csv::{ByteRecord, ErrorKind, ReaderBuilder, Trim};
 
 /// Records that decide the types of columns.
 const WINDOW: usize = 1000;
-
-/// In the window, a column with at least this share of numbers, and more than [`FEW_VALUES`] different ones, is a number
-/// column with an error in it; otherwise it is a category.
-const NUMBER_SHARE: f64 = 0.9;
-
-/// A column with at most this many different numbers beside texts reads as a category, like `1`, `2`, `3+`.
-const FEW_VALUES: usize = 20;
 
 /// The most columns of a table.
 const MOST_COLUMNS: usize = 100_000;
@@ -35,70 +27,6 @@ const MOST_RECORD_BYTES: usize = 16 << 20;
 
 /// Bytes that are looked at to find the delimiter.
 const SNIFFED_BYTES: usize = 64 << 10;
-
-/// Delimiters that are tried, the first of equals wins.
-const DELIMITERS: [u8; 5] = [b',', b';', b'\t', b'|', b' '];
-
-/// How a text file is read. The default infers what it can.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct ReadRule {
-    /// One character; inferred if absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub delimiter: Option<char>,
-    /// Whether the first row names the columns; if absent, it does unless all of its fields are numbers.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub header: Option<bool>,
-    /// Names for the columns of a file without a header.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub columns: Vec<String>,
-    /// Texts that stand for a missing value, beside the empty one.
-    pub missing: Vec<String>,
-    /// Lines at the start of the file that are no rows.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub skip_lines: usize,
-    /// Lines that start with this character are skipped.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub comment: Option<char>,
-    /// The second column of a name gets `.1` appended, the third `.2`; otherwise two columns of a name are an error.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub number_duplicates: bool,
-}
-
-impl Default for ReadRule {
-    fn default() -> Self {
-        Self {
-            delimiter: None,
-            header: None,
-            columns: Vec::new(),
-            missing: ["NA", "N/A", "NaN", "nan", "null", "NULL", "?"]
-                .map(str::to_owned)
-                .to_vec(),
-            skip_lines: 0,
-            comment: None,
-            number_duplicates: false,
-        }
-    }
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "the signature serde calls"
-)]
-fn is_zero(lines: &usize) -> bool {
-    *lines == 0
-}
-
-/// Which columns are kept and as what.
-#[derive(Clone, Debug, Default)]
-pub struct Wanted {
-    /// Only these columns are kept, if given; others cost no memory.
-    pub only: Option<BTreeSet<String>>,
-    /// Types that are known; the rest are inferred.
-    pub types: BTreeMap<String, ColumnType>,
-    /// The last column is a target, to be kept as text.
-    pub last_is_text: bool,
-}
 
 /// Reads a file, plain or gzip.
 ///
@@ -141,7 +69,7 @@ pub fn read_from(
             .map_or(head.len() - start, |end| end + 1);
     }
     let delimiter = match rule.delimiter {
-        None => sniff_delimiter(&head[start..], rule.comment),
+        None => sniff::delimiter(&head[start..], rule.comment),
         Some(c) => u8::try_from(c).map_err(|_| Error::Malformed {
             path: path.to_owned(),
             line: None,
@@ -206,7 +134,7 @@ pub fn read_from(
             let kind = match wanted.types.get(name) {
                 Some(&kind) => kind,
                 None if wanted.last_is_text && position + 1 == names.len() => ColumnType::Text,
-                None => infer(&window, position, &rule.missing),
+                None => sniff::column_type(&window, position, &rule.missing),
             };
             sinks.push(Sink {
                 name,
@@ -391,74 +319,6 @@ fn column_names(
     Ok(names)
 }
 
-/// The delimiter that cuts the first lines into the same number of fields, and into the most.
-fn sniff_delimiter(head: &[u8], comment: Option<char>) -> u8 {
-    let comment = comment.and_then(|c| u8::try_from(c).ok());
-    let lines: Vec<&[u8]> = head
-        .split(|&byte| byte == b'\n')
-        .filter(|line| {
-            !line.trim_ascii().is_empty() && (comment.is_none() || line.first().copied() != comment)
-        })
-        .take(10)
-        .collect();
-    let count = |line: &[u8], delimiter: u8| {
-        let mut quoted = false;
-        line.iter()
-            .filter(|&&byte| {
-                quoted ^= byte == b'"';
-                byte == delimiter && !quoted
-            })
-            .count()
-    };
-    let mut best = (0, b',');
-    for delimiter in DELIMITERS {
-        let Some(least) = lines.iter().map(|line| count(line, delimiter)).min() else {
-            continue;
-        };
-        let steady = lines.iter().all(|line| count(line, delimiter) == least);
-        // A delimiter that gives every line as many fields beats one that does not.
-        let score = if steady { 2 * least } else { least };
-        if score > best.0 {
-            best = (score, delimiter);
-        }
-    }
-    best.1
-}
-
-fn is_missing(text: &str, missing: &[String]) -> bool {
-    text.is_empty() || missing.iter().any(|marker| marker == text)
-}
-
-fn infer(window: &[ByteRecord], position: usize, missing: &[String]) -> ColumnType {
-    let (mut numbers, mut texts) = (0_u32, 0_u32);
-    let mut different = BTreeSet::new();
-    for record in window {
-        // Bytes that are not text are reported, with their line, when the row is stored.
-        let Some(Ok(text)) = record.get(position).map(std::str::from_utf8) else {
-            continue;
-        };
-        if is_missing(text, missing) {
-            continue;
-        }
-        if parse_number(text).is_some() {
-            numbers += 1;
-            if different.len() <= FEW_VALUES {
-                different.insert(text);
-            }
-        } else {
-            texts += 1;
-        }
-    }
-    let share = f64::from(numbers) / f64::from((numbers + texts).max(1));
-    let number =
-        numbers > 0 && (texts == 0 || (share >= NUMBER_SHARE && different.len() > FEW_VALUES));
-    if number {
-        ColumnType::Number
-    } else {
-        ColumnType::Text
-    }
-}
-
 fn push(path: &str, record: &ByteRecord, sinks: &mut [Sink], missing: &[String]) -> Result<()> {
     for sink in sinks {
         let field = record.get(sink.position).unwrap_or_default();
@@ -466,7 +326,7 @@ fn push(path: &str, record: &ByteRecord, sinks: &mut [Sink], missing: &[String])
             path: path.to_owned(),
             line: line_of(record),
         })?;
-        let present = !is_missing(text, missing);
+        let present = !sniff::is_missing(text, missing);
         match &mut sink.values {
             Values::Text(texts) => texts.push(present.then_some(text)),
             Values::Number(values) if !present => values.push(f64::NAN),

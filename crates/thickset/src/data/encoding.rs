@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::csv::{ReadRule, Wanted};
+use super::cells::{self, Cells};
+use super::read_rule::{ReadRule, Wanted};
 use super::recipe::{
     CategoryRule, FeatureRule, FlagRule, NumberRule, Recipe, Scale, TargetRule, Unseen,
 };
@@ -152,7 +153,8 @@ impl NumberEncoding {
         clippy::cast_possible_truncation,
         reason = "features are f32 by design"
     )]
-    fn encode(&self, value: f64) -> f32 {
+    /// The encoded value of an original one.
+    pub(super) fn encode(&self, value: f64) -> f32 {
         let value = if self.clip {
             value.clamp(self.low, self.high)
         } else {
@@ -300,9 +302,9 @@ impl Encoding {
             };
             match column {
                 ColumnEncoding::Number(number) => number.fill(source, rows, &mut cells),
-                ColumnEncoding::Flag(rule) => fill_flag(rule, source, rows, &mut cells),
+                ColumnEncoding::Flag(rule) => cells::fill_flag(rule, source, rows, &mut cells),
                 ColumnEncoding::Category(rule) => {
-                    let count = fill_category(rule, source, rows, &mut cells, &table.path)?;
+                    let count = cells::fill_category(rule, source, rows, &mut cells, &table.path)?;
                     if count > 0 {
                         unseen.insert(name.to_owned(), count);
                     }
@@ -374,117 +376,6 @@ impl ColumnEncoding {
             Self::Flag(_) => 1,
             Self::Category(rule) => rule.groups.len(),
         }
-    }
-}
-
-/// The matrix columns from `first` on.
-struct Cells<'a> {
-    values: &'a mut [f32],
-    width: usize,
-    first: usize,
-}
-
-impl Cells<'_> {
-    fn set(&mut self, row: usize, offset: usize, value: f32) {
-        self.values[row * self.width + self.first + offset] = value;
-    }
-}
-
-impl NumberEncoding {
-    fn fill(&self, source: Option<&Values>, rows: usize, cells: &mut Cells) {
-        for row in 0..rows {
-            let value = source.and_then(|values| values.number(row));
-            cells.set(row, 0, self.encode(value.unwrap_or(self.impute)));
-            if self.indicator && value.is_none() {
-                cells.set(row, 1, 1.0);
-            }
-        }
-    }
-}
-
-fn fill_flag(rule: &FlagRule, source: Option<&Values>, rows: usize, cells: &mut Cells) {
-    let Some(values) = source else { return };
-    let is_on = |text: &str| rule.on.iter().any(|one| one == text);
-    for_each_level(
-        values,
-        rows,
-        |text| text.is_some_and(is_on),
-        |row, on| cells.set(row, 0, f32::from(u8::from(on))),
-    );
-}
-
-/// Sets the group of every row; returns how many rows had a value that no group lists.
-fn fill_category(
-    rule: &CategoryRule,
-    source: Option<&Values>,
-    rows: usize,
-    cells: &mut Cells,
-    path: &str,
-) -> Result<usize> {
-    let members: Vec<Vec<String>> = rule
-        .groups
-        .iter()
-        .map(super::recipe::Group::members)
-        .collect();
-    let other = rule
-        .groups
-        .iter()
-        .position(|group| Some(&group.name) == rule.other.as_ref());
-    let find = |text: Option<&str>| {
-        let text = text.unwrap_or_default();
-        members
-            .iter()
-            .position(|group| group.iter().any(|one| one == text))
-    };
-    let mut unseen = 0;
-    let mut refused = None;
-    let mut place = |row: usize, group: Option<usize>| {
-        if group.is_none() {
-            unseen += 1;
-            if rule.unseen == Unseen::Error && refused.is_none() {
-                refused = Some(row);
-            }
-        }
-        if let Some(group) = group.or(other) {
-            cells.set(row, group, 1.0);
-        }
-    };
-    match source {
-        Some(values) => for_each_level(values, rows, find, &mut place),
-        None => (0..rows).for_each(|row| place(row, find(None))),
-    }
-    match refused {
-        None => Ok(unseen),
-        Some(row) => Err(Error::UnseenCategory {
-            path: path.to_owned(),
-            row: row + 1,
-            column: rule.column.clone(),
-            value: source
-                .and_then(|values| values.text(row))
-                .unwrap_or_default(),
-        }),
-    }
-}
-
-/// Calls `decide` once a different text and `place` once a row; the text is `None` where it is missing.
-fn for_each_level<T: Copy>(
-    values: &Values,
-    rows: usize,
-    decide: impl Fn(Option<&str>) -> T,
-    mut place: impl FnMut(usize, T),
-) {
-    let Values::Text(texts) = values else {
-        (0..rows).for_each(|row| place(row, decide(values.text(row).as_deref())));
-        return;
-    };
-    let by_level: Vec<T> = texts
-        .levels()
-        .iter()
-        .map(|level| decide(Some(level)))
-        .collect();
-    let missing = decide(None);
-    for row in 0..rows {
-        place(row, texts.code(row).map_or(missing, |code| by_level[code]));
     }
 }
 

@@ -1,6 +1,6 @@
 //! IDX, the format of MNIST: big-endian sizes, then one byte a pixel or a label.
 
-use super::load::Inputs;
+use super::assemble::Inputs;
 use super::schema::Schema;
 use crate::{Error, Result};
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use image::{ImageReader, Limits, imageops::FilterType};
 
-use super::load::Inputs;
+use super::assemble::Inputs;
 use super::schema::Schema;
 use crate::{Error, Result};
 

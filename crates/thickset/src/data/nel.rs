@@ -4,7 +4,7 @@
 
 use std::io::{Cursor, Read as _};
 
-use super::load::Inputs;
+use super::assemble::Inputs;
 use super::schema::Schema;
 use crate::{Error, Result};
 

@@ -14,7 +14,7 @@ use parquet::file::metadata::ParquetMetaData;
 use parquet::file::reader::{FileReader as _, SerializedFileReader};
 use parquet::schema::types::ColumnDescriptor;
 
-use super::csv::{ReadRule, Wanted};
+use super::read_rule::{ReadRule, Wanted};
 use super::table::{Column, ColumnType, Table, Values, parse_number};
 use crate::{Error, Result};
 
