@@ -764,6 +764,43 @@ fn a_folder_of_adjacency_matrices_is_a_dataset_of_graphs() {
 }
 
 #[test]
+fn the_recipe_of_the_manual_works() {
+    let manual = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/data.md");
+    let manual = fs::read_to_string(manual).unwrap();
+    let (_, rest) = manual.split_once("```toml\n").unwrap();
+    let recipe = Recipe::parse(rest.split_once("```").unwrap().0, "data.md").unwrap();
+    let mut text = "income,year,sex,job,default\n".to_owned();
+    for row in 0..200 {
+        let job = ["clerk", "manager", "baker", "diver", ""][row % 5];
+        let default = ["no", "yes", "late"][row * 7 % 3];
+        writeln!(
+            text,
+            "{},{},{},{job},{default}",
+            1000 + row,
+            2010 + row % 10,
+            ["male", "female"][row % 2]
+        )
+        .unwrap();
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = write(&folder, "loans.csv", text).display().to_string();
+    let options = OpenOptions {
+        recipe: Some(recipe),
+        ..OpenOptions::default()
+    };
+    let dataset = data::open(&path, &options).unwrap();
+    assert_eq!(dataset.rows(), 100, "half of the years are kept");
+    let names: Vec<&str> = dataset
+        .schema
+        .features
+        .iter()
+        .map(|feature| feature.name.as_str())
+        .collect();
+    assert_eq!(names, ["income", "sex=male", "job=office", "job=elsewhere"]);
+    assert_eq!(dataset.classes, ["repaid", "defaulted"]);
+}
+
+#[test]
 fn the_split_follows_the_seed_and_nothing_else() {
     let path = golden("loans.csv").display().to_string();
     let with = |seed| {

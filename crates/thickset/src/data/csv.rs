@@ -45,59 +45,8 @@ pub fn read(path: &Path, rule: &ReadRule, wanted: &Wanted) -> Result<Table> {
 ///
 /// # Errors
 /// As [`read`].
-pub fn read_from(
-    mut input: impl Read,
-    path: &str,
-    rule: &ReadRule,
-    wanted: &Wanted,
-) -> Result<Table> {
-    let mut head = Vec::new();
-    input
-        .by_ref()
-        .take(SNIFFED_BYTES as u64)
-        .read_to_end(&mut head)
-        .map_err(|error| source::read_error(path, error))?;
-    let mut start = if head.starts_with(b"\xef\xbb\xbf") {
-        3
-    } else {
-        0
-    };
-    for _ in 0..rule.skip_lines {
-        start += head[start..]
-            .iter()
-            .position(|&byte| byte == b'\n')
-            .map_or(head.len() - start, |end| end + 1);
-    }
-    let delimiter = match rule.delimiter {
-        None => sniff::delimiter(&head[start..], rule.comment),
-        Some(c) => u8::try_from(c).map_err(|_| Error::Malformed {
-            path: path.to_owned(),
-            line: None,
-            problem: format!("the delimiter must be one ASCII character, got `{c}`"),
-        })?,
-    };
-    // Empty lines are no records, but they count, so that line numbers stay those of the file.
-    let skipped = std::io::Cursor::new(vec![b'\n'; rule.skip_lines]);
-    let text = skipped
-        .chain(std::io::Cursor::new(head.split_off(start)))
-        .chain(input);
-    let meter = Rc::new(Cell::new(0));
-    let text = Metered {
-        inner: text,
-        since: Rc::clone(&meter),
-    };
-    let reader = ReaderBuilder::new()
-        .delimiter(delimiter)
-        .has_headers(false)
-        .trim(Trim::All)
-        .comment(rule.comment.and_then(|c| u8::try_from(c).ok()))
-        .from_reader(text);
-    let mut records = Records {
-        reader,
-        path,
-        meter,
-    };
-
+pub fn read_from(input: impl Read, path: &str, rule: &ReadRule, wanted: &Wanted) -> Result<Table> {
+    let mut records = records(input, path, rule)?;
     let mut window = Vec::new();
     let mut window_bytes = 0;
     let mut record = ByteRecord::new();
@@ -166,6 +115,60 @@ pub fn read_from(
     })
 }
 
+/// The records of a text: without a byte order mark and the lines to skip, cut at the delimiter.
+fn records<'a>(
+    mut input: impl Read,
+    path: &'a str,
+    rule: &ReadRule,
+) -> Result<Records<'a, impl Read>> {
+    let mut head = Vec::new();
+    input
+        .by_ref()
+        .take(SNIFFED_BYTES as u64)
+        .read_to_end(&mut head)
+        .map_err(|error| source::read_error(path, error))?;
+    let mut start = if head.starts_with(b"\xef\xbb\xbf") {
+        3
+    } else {
+        0
+    };
+    let mut skipped = 0;
+    while skipped < rule.skip_lines && start < head.len() {
+        let end = head[start..].iter().position(|&byte| byte == b'\n');
+        start += end.map_or(head.len() - start, |end| end + 1);
+        skipped += 1;
+    }
+    let delimiter = match rule.delimiter {
+        None => sniff::delimiter(&head[start..], rule.comment),
+        Some(c) => u8::try_from(c).map_err(|_| Error::Malformed {
+            path: path.to_owned(),
+            line: None,
+            problem: format!("the delimiter must be one ASCII character, got `{c}`"),
+        })?,
+    };
+    // Empty lines are no records, but they count, so that line numbers stay those of the file.
+    let skipped = std::io::Cursor::new(vec![b'\n'; skipped]);
+    let text = skipped
+        .chain(std::io::Cursor::new(head.split_off(start)))
+        .chain(input);
+    let meter = Rc::new(Cell::new(0));
+    let text = Metered {
+        inner: text,
+        since: Rc::clone(&meter),
+    };
+    let reader = ReaderBuilder::new()
+        .delimiter(delimiter)
+        .has_headers(false)
+        .trim(Trim::All)
+        .comment(rule.comment.and_then(|c| u8::try_from(c).ok()))
+        .from_reader(text);
+    Ok(Records {
+        reader,
+        path,
+        meter,
+    })
+}
+
 /// A column while it is read.
 struct Sink<'a> {
     name: &'a String,
@@ -213,9 +216,9 @@ impl<R: Read> Records<'_, R> {
             let text = error.to_string();
             match error.into_kind() {
                 ErrorKind::Io(source)
-                    if source
-                        .get_ref()
-                        .is_some_and(|inner| inner.is::<RecordTooLong>()) =>
+                    if source.get_ref().is_some_and(
+                        <dyn std::error::Error + Send + Sync>::is::<RecordTooLong>,
+                    ) =>
                 {
                     Error::TooLarge {
                         path: path.to_owned(),
@@ -232,7 +235,7 @@ impl<R: Read> Records<'_, R> {
                     len,
                 } => Error::RaggedRow {
                     path: path.to_owned(),
-                    line: pos.map_or(0, |pos| pos.line()),
+                    line: pos.as_ref().map_or(0, csv::Position::line),
                     expected: expected_len,
                     found: len,
                 },
@@ -344,4 +347,86 @@ fn push(path: &str, record: &ByteRecord, sinks: &mut [Sink], missing: &[String])
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(text: &str, rule: &ReadRule) -> Result<Table> {
+        read_from(text.as_bytes(), "a.csv", rule, &Wanted::default())
+    }
+
+    #[test]
+    fn quotes_a_byte_order_mark_and_blank_lines_are_read_as_usual() {
+        let text = "\u{feff}name;\"a;b\"\n\"x \"\"y\"\"\";1.5\n\nz;NA\n";
+        let table = table(text, &ReadRule::default()).unwrap();
+        assert_eq!(table.columns[1].name, "a;b");
+        assert_eq!(table.columns[0].values.text(0).as_deref(), Some("x \"y\""));
+        assert_eq!(table.columns[1].values.number(0), Some(1.5));
+        assert!(table.columns[1].values.is_missing(1));
+    }
+
+    #[test]
+    fn lines_that_are_skipped_still_count() {
+        let rule = ReadRule {
+            skip_lines: 2,
+            ..ReadRule::default()
+        };
+        let error = table("one\ntwo, with, commas\na,b\n1,2\n1\n", &rule).unwrap_err();
+        assert!(matches!(error, Error::RaggedRow { line: 5, .. }), "{error}");
+        let rule = ReadRule {
+            skip_lines: usize::MAX,
+            ..ReadRule::default()
+        };
+        assert!(matches!(
+            table("a,b\n1,2\n", &rule),
+            Err(Error::NoRows { .. })
+        ));
+    }
+
+    #[test]
+    fn a_column_of_numbers_with_a_few_texts_is_a_category_only_if_it_has_few_values() {
+        let few: String = (0..100)
+            .map(|row| format!("{},x\n", ["1", "2", "3+"][row % 3]))
+            .collect();
+        assert!(matches!(
+            table(&format!("a,b\n{few}"), &ReadRule::default())
+                .unwrap()
+                .columns[0]
+                .values,
+            Values::Text(_)
+        ));
+        let many: String = (0..100).map(|row| format!("{row},x\n")).collect();
+        let error = table(&format!("a,b\n{many}oops,x\n"), &ReadRule::default()).unwrap_err();
+        assert!(
+            matches!(error, Error::NotANumber { line: 102, .. }),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn columns_of_one_name_are_numbered_when_asked_for() {
+        let rule = ReadRule {
+            number_duplicates: true,
+            ..ReadRule::default()
+        };
+        let names: Vec<String> = table("a,b,a,a\n1,2,3,4\n", &rule)
+            .unwrap()
+            .columns
+            .into_iter()
+            .map(|column| column.name)
+            .collect();
+        assert_eq!(names, ["a", "b", "a.1", "a.2"]);
+    }
+
+    #[test]
+    fn an_infinite_number_is_refused() {
+        let rows: String = (0..50).map(|row| format!("{row},x\n")).collect();
+        let error = table(&format!("a,b\n{rows}inf,x\n"), &ReadRule::default()).unwrap_err();
+        assert!(
+            matches!(error, Error::NotANumber { line: 52, .. }),
+            "{error}"
+        );
+    }
 }

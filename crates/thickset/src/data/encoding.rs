@@ -9,9 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cells::{self, Cells};
 use super::read_rule::{ReadRule, Wanted};
-use super::recipe::{
-    CategoryRule, FeatureRule, FlagRule, NumberRule, Recipe, Scale, TargetRule, Unseen,
-};
+use super::recipe::{CategoryRule, FeatureRule, FlagRule, NumberRule, Recipe, Scale, TargetRule};
 use super::schema::{Feature, FeatureKind, InputShape, Schema};
 use super::table::{ColumnType, Table, Values};
 use crate::{Error, Result};
@@ -54,6 +52,10 @@ pub enum ColumnEncoding {
 }
 
 /// A number's scale, as learned.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "four independent facts, named in the stored file"
+)]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NumberEncoding {
     /// The column.
@@ -98,6 +100,7 @@ pub struct Encoded {
 }
 
 impl NumberEncoding {
+    #[expect(clippy::cast_precision_loss, reason = "far fewer than 2^52 rows")]
     fn fit(rule: &NumberRule, values: &Values, train: &[usize]) -> Self {
         let mut numbers: Vec<f64> = train.iter().filter_map(|&row| values.number(row)).collect();
         numbers.sort_unstable_by(f64::total_cmp);
@@ -149,11 +152,11 @@ impl NumberEncoding {
         }
     }
 
+    /// The encoded value of an original one.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "features are f32 by design"
     )]
-    /// The encoded value of an original one.
     pub(super) fn encode(&self, value: f64) -> f32 {
         let value = if self.clip {
             value.clamp(self.low, self.high)
@@ -167,8 +170,9 @@ impl NumberEncoding {
 /// The q-quantile of ascending numbers, linear between neighbours; 0 for none.
 #[expect(
     clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
     clippy::cast_sign_loss,
-    reason = "a position in a slice"
+    reason = "a position in a slice of far fewer than 2^52 numbers"
 )]
 pub(super) fn quantile(sorted: &[f64], q: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else {
@@ -428,5 +432,94 @@ fn binary(
         integer: true,
         group,
         immutable,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fit(rule: NumberRule, values: Vec<f64>) -> NumberEncoding {
+        let train: Vec<usize> = (0..values.len()).collect();
+        NumberEncoding::fit(&rule, &Values::Number(values), &train)
+    }
+
+    fn rule(scale: Scale, clip: Option<[f64; 2]>) -> NumberRule {
+        NumberRule {
+            column: "x".to_owned(),
+            name: None,
+            unit: None,
+            scale,
+            clip,
+            range: None,
+            indicator: None,
+            immutable: false,
+        }
+    }
+
+    #[test]
+    fn quantiles_are_linear_between_neighbours() {
+        let numbers = [1.0, 2.0, 4.0, 8.0];
+        let found = [0.0, 0.5, 0.75, 1.0].map(|q| quantile(&numbers, q));
+        assert!(
+            found
+                .iter()
+                .zip([1.0, 3.0, 5.0, 8.0])
+                .all(|(a, b)| (a - b).abs() < 1e-12),
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn min_max_puts_the_training_range_on_zero_to_one() {
+        let encoding = fit(rule(Scale::MinMax, None), vec![10.0, 20.0, 30.0]);
+        assert_eq!(
+            [10.0, 25.0, 30.0, 40.0].map(|x| encoding.encode(x)),
+            [0.0, 0.75, 1.0, 1.5]
+        );
+        assert!(encoding.integer && !encoding.indicator);
+    }
+
+    #[test]
+    fn standard_gives_mean_zero_and_deviation_one() {
+        let encoding = fit(rule(Scale::Standard, None), vec![1.0, 3.0, f64::NAN]);
+        assert_eq!(
+            [1.0, 2.0, 3.0].map(|x| encoding.encode(x)),
+            [-1.0, 0.0, 1.0]
+        );
+        assert!(encoding.indicator, "a training value is missing");
+        assert_eq!(encoding.impute.to_bits(), 2.0_f64.to_bits());
+    }
+
+    #[test]
+    fn clipping_sets_outliers_to_the_quantiles_but_never_makes_a_constant() {
+        let encoding = fit(
+            rule(Scale::MinMax, Some([0.25, 0.75])),
+            vec![0.0, 1.0, 2.0, 3.0, 100.0],
+        );
+        assert_eq!(
+            [-5.0, 1.0, 2.0, 1000.0].map(|x| encoding.encode(x)),
+            [0.0, 0.0, 0.5, 1.0]
+        );
+        let rare = fit(
+            rule(Scale::MinMax, Some([0.25, 0.75])),
+            vec![0.0, 0.0, 0.0, 0.0, 5.0],
+        );
+        assert_eq!([0.0, 5.0].map(|x| rare.encode(x)), [0.0, 1.0]);
+    }
+
+    #[test]
+    fn a_constant_column_does_not_divide_by_zero() {
+        assert_eq!(
+            fit(rule(Scale::MinMax, None), vec![7.0, 7.0])
+                .encode(7.0)
+                .to_bits(),
+            0.0_f32.to_bits()
+        );
+        assert!(
+            fit(rule(Scale::Standard, None), vec![f64::NAN])
+                .encode(7.0)
+                .is_finite()
+        );
     }
 }

@@ -92,63 +92,61 @@ pub fn open(what: &str, options: &OpenOptions) -> Result<Dataset> {
             idx::images(&images, what)?,
             idx::labels(&labels_bytes, &labels.display().to_string())?,
         );
-        let inputs = idx::join(images, labels, what)?;
+        let inputs = idx::join(&images, labels, what)?;
         let classes = (0..=inputs.labels.iter().copied().max().unwrap_or(0))
             .map(|class| class.to_string())
             .collect();
         return finish_inputs(what, "IDX images", inputs, classes, None, options);
     }
-    let table = match options.recipe.as_ref() {
-        Some(recipe) => read_table(path, &recipe.read, &wanted(recipe))?,
-        None => {
-            let mut types: BTreeMap<String, ColumnType> = options
-                .categories
+    let table = if let Some(recipe) = &options.recipe {
+        read_table(path, &recipe.read, &wanted(recipe))?
+    } else {
+        let mut types: BTreeMap<String, ColumnType> = options
+            .categories
+            .iter()
+            .map(|name| (name.clone(), ColumnType::Text))
+            .collect();
+        types.extend(
+            options
+                .target
                 .iter()
-                .map(|name| (name.clone(), ColumnType::Text))
-                .collect();
-            types.extend(
-                options
-                    .target
-                    .iter()
-                    .map(|name| (name.clone(), ColumnType::Text)),
-            );
-            let wanted = Wanted {
-                only: None,
-                types,
-                last_is_text: options.target.is_none(),
-            };
-            read_table(path, &options.read, &wanted)?
-        }
+                .map(|name| (name.clone(), ColumnType::Text)),
+        );
+        let wanted = Wanted {
+            only: None,
+            types,
+            last_is_text: options.target.is_none(),
+        };
+        read_table(path, &options.read, &wanted)?
     };
     for name in &options.categories {
         table.column(name)?;
     }
-    let recipe = match options.recipe.clone() {
-        Some(recipe) => recipe,
-        None => {
-            let last = table
-                .columns
-                .last()
-                .map(|column| column.name.clone())
-                .unwrap_or_default();
-            let target = infer::target(&table, options.target.as_ref().unwrap_or(&last))?;
-            Recipe {
-                name: path
-                    .file_stem()
-                    .map(|stem| stem.to_string_lossy().into_owned())
-                    .unwrap_or_default(),
-                title: format!("{what}, predicting `{}`", target.column),
-                origin: None,
-                format: Format::Table,
-                read: options.read.clone(),
-                target,
-                files: Vec::new(),
-                keeps: Vec::new(),
-                features: Vec::new(),
-                image: None,
-                pairs: None,
-                attack: None,
-            }
+    let recipe = if let Some(recipe) = options.recipe.clone() {
+        recipe
+    } else {
+        let last = table
+            .columns
+            .last()
+            .map(|column| column.name.clone())
+            .unwrap_or_default();
+        let target = infer::target(&table, options.target.as_ref().unwrap_or(&last))?;
+        Recipe {
+            name: path
+                .file_stem()
+                .map(|stem| stem.to_string_lossy().into_owned())
+                .unwrap_or_default(),
+            title: format!("{what}, predicting `{}`", target.column),
+            origin: None,
+            format: Format::Table,
+            read: options.read.clone(),
+            target,
+            files: Vec::new(),
+            keeps: Vec::new(),
+            features: Vec::new(),
+            image: None,
+            pairs: None,
+            attack: None,
         }
     };
     finish_table(what, table, &[], recipe, options)

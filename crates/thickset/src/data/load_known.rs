@@ -41,53 +41,49 @@ pub fn open_known(known: &Known, options: &OpenOptions) -> Result<Dataset> {
     if !files.iter().any(|(file, ..)| file.role == Role::Rows) {
         return Err(missing(&recipe, &recipe.files[0].path, &folders));
     }
-    let mut dataset = match recipe.format {
-        Format::Table => {
-            let mut whole: Option<Table> = None;
-            let mut is_test = Vec::new();
-            for (file, bytes, path) in &files {
-                let table =
-                    csv::read_from(Cursor::new(bytes), path, &recipe.read, &wanted(&recipe))?;
-                is_test.resize(is_test.len() + table.rows(), file.role == Role::Test);
-                match &mut whole {
-                    None => whole = Some(table),
-                    Some(whole) => whole.append(&table)?,
-                }
+    let mut dataset = if recipe.format == Format::Table {
+        let mut whole: Option<Table> = None;
+        let mut is_test = Vec::new();
+        for (file, bytes, path) in &files {
+            let table = csv::read_from(Cursor::new(bytes), path, &recipe.read, &wanted(&recipe))?;
+            is_test.resize(is_test.len() + table.rows(), file.role == Role::Test);
+            match &mut whole {
+                None => whole = Some(table),
+                Some(whole) => whole.append(&table)?,
             }
-            let table = whole.ok_or_else(|| missing(&recipe, &recipe.files[0].path, &folders))?;
-            finish_table(known.name, table, &is_test, recipe, options)?
         }
-        _ => {
-            let mut whole: Option<Inputs> = None;
-            let mut is_test = Vec::new();
-            for (file, bytes, path) in &files {
-                let inputs = read_inputs(&recipe, file, bytes, path, &folders)?;
-                is_test.resize(is_test.len() + inputs.labels.len(), file.role == Role::Test);
-                match &mut whole {
-                    None => whole = Some(inputs),
-                    Some(whole) => whole.append(inputs, path)?,
-                }
+        let table = whole.ok_or_else(|| missing(&recipe, &recipe.files[0].path, &folders))?;
+        finish_table(known.name, table, &is_test, recipe, options)?
+    } else {
+        let mut whole: Option<Inputs> = None;
+        let mut is_test = Vec::new();
+        for (file, bytes, path) in &files {
+            let inputs = read_inputs(&recipe, file, bytes, path, &folders)?;
+            is_test.resize(is_test.len() + inputs.labels.len(), file.role == Role::Test);
+            match &mut whole {
+                None => whole = Some(inputs),
+                Some(whole) => whole.append(inputs, path)?,
             }
-            let inputs = whole.ok_or_else(|| missing(&recipe, &recipe.files[0].path, &folders))?;
-            let classes = recipe
-                .target
-                .classes
-                .iter()
-                .map(|class| class.name.clone())
-                .collect();
-            let title = recipe.title.clone();
-            let mut dataset = finish_inputs(
-                known.name,
-                &title,
-                inputs,
-                classes,
-                Some((&is_test, &recipe)),
-                options,
-            )?;
-            dataset.attack = recipe.attack;
-            dataset.recipe = Some(recipe);
-            dataset
         }
+        let inputs = whole.ok_or_else(|| missing(&recipe, &recipe.files[0].path, &folders))?;
+        let classes = recipe
+            .target
+            .classes
+            .iter()
+            .map(|class| class.name.clone())
+            .collect();
+        let title = recipe.title.clone();
+        let mut dataset = finish_inputs(
+            known.name,
+            &title,
+            inputs,
+            classes,
+            Some((&is_test, &recipe)),
+            options,
+        )?;
+        dataset.attack = recipe.attack;
+        dataset.recipe = Some(recipe);
+        dataset
     };
     dataset.notes.extend(notes);
     Ok(dataset)
@@ -107,7 +103,7 @@ fn read_inputs(
             let at = locate::find(folders, name).ok_or_else(|| missing(recipe, name, folders))?;
             let labels = source::read_pinned(&at, file.labels_sha256.as_deref())?;
             idx::join(
-                idx::images(bytes, path)?,
+                &idx::images(bytes, path)?,
                 idx::labels(&labels, &at.display().to_string())?,
                 path,
             )?

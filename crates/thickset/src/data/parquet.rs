@@ -10,7 +10,7 @@ use parquet::basic::{ConvertedType, LogicalType};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{ByteArray, DataType};
 use parquet::errors::ParquetError;
-use parquet::file::metadata::ParquetMetaData;
+use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use parquet::file::reader::{FileReader as _, SerializedFileReader};
 use parquet::schema::types::ColumnDescriptor;
 
@@ -172,7 +172,7 @@ fn check_offsets(name: &str, metadata: &ParquetMetaData, path: &Path) -> Result<
     for column in metadata
         .row_groups()
         .iter()
-        .flat_map(|group| group.columns())
+        .flat_map(RowGroupMetaData::columns)
     {
         let start = column
             .dictionary_page_offset()
@@ -273,7 +273,7 @@ fn drain(
         }
         ColumnReader::Int32ColumnReader(pages) => {
             each(pages, optional, |value| {
-                push_number(sink, value.map(|value| number(f64::from(*value))))
+                push_number(sink, value.map(|value| number(f64::from(*value))));
             })?;
         }
         #[expect(
@@ -282,17 +282,17 @@ fn drain(
         )]
         ColumnReader::Int64ColumnReader(pages) => {
             each(pages, optional, |value| {
-                push_number(sink, value.map(|value| number(*value as f64)))
+                push_number(sink, value.map(|value| number(*value as f64)));
             })?;
         }
         ColumnReader::FloatColumnReader(pages) => {
             each(pages, optional, |value| {
-                push_number(sink, value.map(|value| number(f64::from(*value))))
+                push_number(sink, value.map(|value| number(f64::from(*value))));
             })?;
         }
         ColumnReader::DoubleColumnReader(pages) => {
             each(pages, optional, |value| {
-                push_number(sink, value.map(|value| number(*value)))
+                push_number(sink, value.map(|value| number(*value)));
             })?;
         }
         ColumnReader::ByteArrayColumnReader(pages) => {
@@ -354,7 +354,9 @@ fn each<T: DataType>(
                 visit(if level > 0 { present.next() } else { None });
             }
         } else {
-            values.iter().for_each(|value| visit(Some(value)));
+            for value in &values {
+                visit(Some(value));
+            }
         }
     }
 }
