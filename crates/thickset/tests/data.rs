@@ -1,5 +1,13 @@
 //! Datasets end to end: against values made with pandas, from file to matrix and back, and with hostile files.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "counts and pixels are small, and exported numbers are single precision"
+)]
+#![expect(clippy::float_cmp, reason = "values that must be equal to the bit")]
+
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -50,6 +50,10 @@ mod tests {
     use super::*;
 
     #[test]
+    #[expect(
+        clippy::float_cmp,
+        reason = "the values are exact in binary, or must be equal to the bit"
+    )]
     fn planes_keep_their_order() {
         let mut record = vec![9];
         for colour in [255, 0, 51] {

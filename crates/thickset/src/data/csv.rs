@@ -387,9 +387,10 @@ mod tests {
 
     #[test]
     fn a_column_of_numbers_with_a_few_texts_is_a_category_only_if_it_has_few_values() {
-        let few: String = (0..100)
+        let few = (0..100)
             .map(|row| format!("{},x\n", ["1", "2", "3+"][row % 3]))
-            .collect();
+            .collect::<Vec<_>>()
+            .concat();
         assert!(matches!(
             table(&format!("a,b\n{few}"), &ReadRule::default())
                 .unwrap()
@@ -397,7 +398,10 @@ mod tests {
                 .values,
             Values::Text(_)
         ));
-        let many: String = (0..100).map(|row| format!("{row},x\n")).collect();
+        let many = (0..100)
+            .map(|row| format!("{row},x\n"))
+            .collect::<Vec<_>>()
+            .concat();
         let error = table(&format!("a,b\n{many}oops,x\n"), &ReadRule::default()).unwrap_err();
         assert!(
             matches!(error, Error::NotANumber { line: 102, .. }),
@@ -422,7 +426,10 @@ mod tests {
 
     #[test]
     fn an_infinite_number_is_refused() {
-        let rows: String = (0..50).map(|row| format!("{row},x\n")).collect();
+        let rows = (0..50)
+            .map(|row| format!("{row},x\n"))
+            .collect::<Vec<_>>()
+            .concat();
         let error = table(&format!("a,b\n{rows}inf,x\n"), &ReadRule::default()).unwrap_err();
         assert!(
             matches!(error, Error::NotANumber { line: 52, .. }),

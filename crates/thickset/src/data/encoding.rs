@@ -436,12 +436,16 @@ fn binary(
 }
 
 #[cfg(test)]
+#[expect(
+    clippy::float_cmp,
+    reason = "the values are exact in binary, or must be equal to the bit"
+)]
 mod tests {
     use super::*;
 
-    fn fit(rule: NumberRule, values: Vec<f64>) -> NumberEncoding {
+    fn fit(rule: &NumberRule, values: Vec<f64>) -> NumberEncoding {
         let train: Vec<usize> = (0..values.len()).collect();
-        NumberEncoding::fit(&rule, &Values::Number(values), &train)
+        NumberEncoding::fit(rule, &Values::Number(values), &train)
     }
 
     fn rule(scale: Scale, clip: Option<[f64; 2]>) -> NumberRule {
@@ -472,7 +476,7 @@ mod tests {
 
     #[test]
     fn min_max_puts_the_training_range_on_zero_to_one() {
-        let encoding = fit(rule(Scale::MinMax, None), vec![10.0, 20.0, 30.0]);
+        let encoding = fit(&rule(Scale::MinMax, None), vec![10.0, 20.0, 30.0]);
         assert_eq!(
             [10.0, 25.0, 30.0, 40.0].map(|x| encoding.encode(x)),
             [0.0, 0.75, 1.0, 1.5]
@@ -482,7 +486,7 @@ mod tests {
 
     #[test]
     fn standard_gives_mean_zero_and_deviation_one() {
-        let encoding = fit(rule(Scale::Standard, None), vec![1.0, 3.0, f64::NAN]);
+        let encoding = fit(&rule(Scale::Standard, None), vec![1.0, 3.0, f64::NAN]);
         assert_eq!(
             [1.0, 2.0, 3.0].map(|x| encoding.encode(x)),
             [-1.0, 0.0, 1.0]
@@ -494,7 +498,7 @@ mod tests {
     #[test]
     fn clipping_sets_outliers_to_the_quantiles_but_never_makes_a_constant() {
         let encoding = fit(
-            rule(Scale::MinMax, Some([0.25, 0.75])),
+            &rule(Scale::MinMax, Some([0.25, 0.75])),
             vec![0.0, 1.0, 2.0, 3.0, 100.0],
         );
         assert_eq!(
@@ -502,7 +506,7 @@ mod tests {
             [0.0, 0.0, 0.5, 1.0]
         );
         let rare = fit(
-            rule(Scale::MinMax, Some([0.25, 0.75])),
+            &rule(Scale::MinMax, Some([0.25, 0.75])),
             vec![0.0, 0.0, 0.0, 0.0, 5.0],
         );
         assert_eq!([0.0, 5.0].map(|x| rare.encode(x)), [0.0, 1.0]);
@@ -511,13 +515,13 @@ mod tests {
     #[test]
     fn a_constant_column_does_not_divide_by_zero() {
         assert_eq!(
-            fit(rule(Scale::MinMax, None), vec![7.0, 7.0])
+            fit(&rule(Scale::MinMax, None), vec![7.0, 7.0])
                 .encode(7.0)
                 .to_bits(),
             0.0_f32.to_bits()
         );
         assert!(
-            fit(rule(Scale::Standard, None), vec![f64::NAN])
+            fit(&rule(Scale::Standard, None), vec![f64::NAN])
                 .encode(7.0)
                 .is_finite()
         );

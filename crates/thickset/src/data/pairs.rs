@@ -170,6 +170,10 @@ fn restrict(inputs: Dataset, classes: &[String]) -> Result<Dataset> {
 }
 
 #[cfg(test)]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "row numbers below 2^23 as values"
+)]
 mod tests {
     use std::collections::BTreeMap;
 
