@@ -374,6 +374,10 @@ pub enum Error {
     },
 }
 
+fn line_suffix(line: Option<u64>) -> String {
+    line.map_or_else(String::new, |line| format!(" line {line}"))
+}
+
 /// Names in backticks with commas; a long list is cut, so that a message stays readable.
 fn quoted_list(names: &[String]) -> String {
     const SHOWN: usize = 20;
@@ -384,17 +388,14 @@ fn quoted_list(names: &[String]) -> String {
         .collect::<Vec<_>>()
         .join(", ");
     if names.len() > SHOWN {
-        text.push_str(&format!(" and {} more", names.len() - SHOWN));
+        let more = format!(" and {} more", names.len() - SHOWN);
+        text.push_str(&more);
     }
     if names.is_empty() {
         "none".to_owned()
     } else {
         text
     }
-}
-
-fn line_suffix(line: Option<u64>) -> String {
-    line.map_or_else(String::new, |line| format!(" line {line}"))
 }
 
 fn did_you_mean(nearest: Option<&str>) -> String {

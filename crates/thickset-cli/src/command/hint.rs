@@ -13,7 +13,7 @@ pub fn hint(error: &anyhow::Error) -> Option<String> {
 fn of(error: &Error) -> Option<String> {
     Some(match error {
         Error::RaggedRow { .. } => {
-            "check that line for a missing or an unquoted delimiter; --delimiter sets it".to_owned()
+            "check that line for a missing delimiter or an unclosed quote; --delimiter sets the delimiter".to_owned()
         }
         Error::NotANumber { column, value, .. } => format!(
             "if `{value}` means a missing value, add --missing '{value}'; if `{column}` is a category, add --category '{column}'"

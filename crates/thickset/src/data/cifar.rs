@@ -1,7 +1,7 @@
 //! CIFAR-10's binary batches: a label byte, then 32 x 32 bytes of red, of green and of blue. GTSRB's subset is laid out
 //! the same way.
 
-use super::load::Inputs;
+use super::assemble::Inputs;
 use super::schema::Schema;
 use crate::{Error, Result};
 
@@ -50,6 +50,10 @@ mod tests {
     use super::*;
 
     #[test]
+    #[expect(
+        clippy::float_cmp,
+        reason = "the values are exact in binary, or must be equal to the bit"
+    )]
     fn planes_keep_their_order() {
         let mut record = vec![9];
         for colour in [255, 0, 51] {

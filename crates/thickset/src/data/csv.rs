@@ -4,26 +4,20 @@
 //! [`WINDOW`] records or from the caller; a text in a number column after that is an error that names its line, because
 //! guessing again would silently turn a measurement into thousands of categories.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
+use std::rc::Rc;
 
-use csv::{ByteRecord, ErrorKind, ReaderBuilder, Trim};
-use serde::{Deserialize, Serialize};
-
-use super::source;
+use super::read_rule::{ReadRule, Wanted};
 use super::table::{Column, ColumnType, Table, Values, parse_number};
+use super::{sniff, source};
 use crate::{Error, Result};
+use csv::{ByteRecord, ErrorKind, ReaderBuilder, Trim};
 
 /// Records that decide the types of columns.
 const WINDOW: usize = 1000;
-
-/// In the window, a column with at least this share of numbers, and more than [`FEW_VALUES`] different ones, is a number
-/// column with an error in it; otherwise it is a category.
-const NUMBER_SHARE: f64 = 0.9;
-
-/// A column with at most this many different numbers beside texts reads as a category, like `1`, `2`, `3+`.
-const FEW_VALUES: usize = 20;
 
 /// The most columns of a table.
 const MOST_COLUMNS: usize = 100_000;
@@ -33,70 +27,6 @@ const MOST_RECORD_BYTES: usize = 16 << 20;
 
 /// Bytes that are looked at to find the delimiter.
 const SNIFFED_BYTES: usize = 64 << 10;
-
-/// Delimiters that are tried, the first of equals wins.
-const DELIMITERS: [u8; 5] = [b',', b';', b'\t', b'|', b' '];
-
-/// How a text file is read. The default infers what it can.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct ReadRule {
-    /// One character; inferred if absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub delimiter: Option<char>,
-    /// Whether the first row names the columns; if absent, it does unless all of its fields are numbers.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub header: Option<bool>,
-    /// Names for the columns of a file without a header.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub columns: Vec<String>,
-    /// Texts that stand for a missing value, beside the empty one.
-    pub missing: Vec<String>,
-    /// Lines at the start of the file that are no rows.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub skip_lines: usize,
-    /// Lines that start with this character are skipped.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub comment: Option<char>,
-    /// The second column of a name gets `.1` appended, the third `.2`; otherwise two columns of a name are an error.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub number_duplicates: bool,
-}
-
-impl Default for ReadRule {
-    fn default() -> Self {
-        Self {
-            delimiter: None,
-            header: None,
-            columns: Vec::new(),
-            missing: ["NA", "N/A", "NaN", "nan", "null", "NULL", "?"]
-                .map(str::to_owned)
-                .to_vec(),
-            skip_lines: 0,
-            comment: None,
-            number_duplicates: false,
-        }
-    }
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "the signature serde calls"
-)]
-fn is_zero(lines: &usize) -> bool {
-    *lines == 0
-}
-
-/// Which columns are kept and as what.
-#[derive(Clone, Debug, Default)]
-pub struct Wanted {
-    /// Only these columns are kept, if given; others cost no memory.
-    pub only: Option<BTreeSet<String>>,
-    /// Types that are known; the rest are inferred.
-    pub types: BTreeMap<String, ColumnType>,
-    /// The last column is a target, to be kept as text.
-    pub last_is_text: bool,
-}
 
 /// Reads a file, plain or gzip.
 ///
@@ -115,53 +45,13 @@ pub fn read(path: &Path, rule: &ReadRule, wanted: &Wanted) -> Result<Table> {
 ///
 /// # Errors
 /// As [`read`].
-pub fn read_from(
-    mut input: impl Read,
-    path: &str,
-    rule: &ReadRule,
-    wanted: &Wanted,
-) -> Result<Table> {
-    let mut head = Vec::new();
-    input
-        .by_ref()
-        .take(SNIFFED_BYTES as u64)
-        .read_to_end(&mut head)
-        .map_err(|error| source::read_error(path, error))?;
-    let mut start = if head.starts_with(b"\xef\xbb\xbf") {
-        3
-    } else {
-        0
-    };
-    for _ in 0..rule.skip_lines {
-        start += head[start..]
-            .iter()
-            .position(|&byte| byte == b'\n')
-            .map_or(head.len() - start, |end| end + 1);
-    }
-    let delimiter = match rule.delimiter {
-        None => sniff_delimiter(&head[start..], rule.comment),
-        Some(c) => u8::try_from(c).map_err(|_| Error::Malformed {
-            path: path.to_owned(),
-            line: None,
-            problem: format!("the delimiter must be one ASCII character, got `{c}`"),
-        })?,
-    };
-    // Empty lines are no records, but they count, so that line numbers stay those of the file.
-    let skipped = std::io::Cursor::new(vec![b'\n'; rule.skip_lines]);
-    let text = skipped
-        .chain(std::io::Cursor::new(head.split_off(start)))
-        .chain(input);
-    let reader = ReaderBuilder::new()
-        .delimiter(delimiter)
-        .has_headers(false)
-        .trim(Trim::All)
-        .comment(rule.comment.and_then(|c| u8::try_from(c).ok()))
-        .from_reader(text);
-    let mut records = Records { reader, path };
-
+pub fn read_from(input: impl Read, path: &str, rule: &ReadRule, wanted: &Wanted) -> Result<Table> {
+    let mut records = records(input, path, rule)?;
     let mut window = Vec::new();
+    let mut window_bytes = 0;
     let mut record = ByteRecord::new();
-    while window.len() <= WINDOW && records.next(&mut record)? {
+    while window.len() <= WINDOW && window_bytes < MOST_RECORD_BYTES && records.next(&mut record)? {
+        window_bytes += record.as_slice().len();
         window.push(record.clone());
     }
     let Some(first) = window.first() else {
@@ -193,7 +83,7 @@ pub fn read_from(
             let kind = match wanted.types.get(name) {
                 Some(&kind) => kind,
                 None if wanted.last_is_text && position + 1 == names.len() => ColumnType::Text,
-                None => infer(&window, position, &rule.missing),
+                None => sniff::column_type(&window, position, &rule.missing),
             };
             sinks.push(Sink {
                 name,
@@ -225,6 +115,60 @@ pub fn read_from(
     })
 }
 
+/// The records of a text: without a byte order mark and the lines to skip, cut at the delimiter.
+fn records<'a>(
+    mut input: impl Read,
+    path: &'a str,
+    rule: &ReadRule,
+) -> Result<Records<'a, impl Read>> {
+    let mut head = Vec::new();
+    input
+        .by_ref()
+        .take(SNIFFED_BYTES as u64)
+        .read_to_end(&mut head)
+        .map_err(|error| source::read_error(path, error))?;
+    let mut start = if head.starts_with(b"\xef\xbb\xbf") {
+        3
+    } else {
+        0
+    };
+    let mut skipped = 0;
+    while skipped < rule.skip_lines && start < head.len() {
+        let end = head[start..].iter().position(|&byte| byte == b'\n');
+        start += end.map_or(head.len() - start, |end| end + 1);
+        skipped += 1;
+    }
+    let delimiter = match rule.delimiter {
+        None => sniff::delimiter(&head[start..], rule.comment),
+        Some(c) => u8::try_from(c).map_err(|_| Error::Malformed {
+            path: path.to_owned(),
+            line: None,
+            problem: format!("the delimiter must be one ASCII character, got `{c}`"),
+        })?,
+    };
+    // Empty lines are no records, but they count, so that line numbers stay those of the file.
+    let skipped = std::io::Cursor::new(vec![b'\n'; skipped]);
+    let text = skipped
+        .chain(std::io::Cursor::new(head.split_off(start)))
+        .chain(input);
+    let meter = Rc::new(Cell::new(0));
+    let text = Metered {
+        inner: text,
+        since: Rc::clone(&meter),
+    };
+    let reader = ReaderBuilder::new()
+        .delimiter(delimiter)
+        .has_headers(false)
+        .trim(Trim::All)
+        .comment(rule.comment.and_then(|c| u8::try_from(c).ok()))
+        .from_reader(text);
+    Ok(Records {
+        reader,
+        path,
+        meter,
+    })
+}
+
 /// A column while it is read.
 struct Sink<'a> {
     name: &'a String,
@@ -236,15 +180,54 @@ struct Sink<'a> {
 struct Records<'a, R> {
     reader: csv::Reader<R>,
     path: &'a str,
+    meter: Rc<Cell<usize>>,
+}
+
+/// A reader that fails when one record takes more bytes than we accept.
+struct Metered<R> {
+    inner: R,
+    /// Bytes since the record began.
+    since: Rc<Cell<usize>>,
+}
+
+/// The error inside an `io::Error` when that happens.
+#[derive(Debug, thiserror::Error)]
+#[error("a record of more than {MOST_RECORD_BYTES} bytes")]
+struct RecordTooLong;
+
+impl<R: Read> Read for Metered<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let count = self.inner.read(buffer)?;
+        self.since.set(self.since.get() + count);
+        if self.since.get() > MOST_RECORD_BYTES {
+            return Err(std::io::Error::other(RecordTooLong));
+        }
+        Ok(count)
+    }
 }
 
 impl<R: Read> Records<'_, R> {
     /// Reads the next record; false at the end.
     fn next(&mut self, record: &mut ByteRecord) -> Result<bool> {
         let path = self.path;
-        let more = self.reader.read_byte_record(record).map_err(|error| {
+        let start = self.reader.position().line();
+        self.meter.set(0);
+        self.reader.read_byte_record(record).map_err(|error| {
             let text = error.to_string();
             match error.into_kind() {
+                ErrorKind::Io(source)
+                    if source.get_ref().is_some_and(
+                        <dyn std::error::Error + Send + Sync>::is::<RecordTooLong>,
+                    ) =>
+                {
+                    Error::TooLarge {
+                        path: path.to_owned(),
+                        what: format!(
+                            "the record that starts on line {start} (is a closing quote missing?)"
+                        ),
+                        limit: format!("{} MiB", MOST_RECORD_BYTES >> 20),
+                    }
+                }
                 ErrorKind::Io(source) => source::read_error(path, source),
                 ErrorKind::UnequalLengths {
                     pos,
@@ -252,7 +235,7 @@ impl<R: Read> Records<'_, R> {
                     len,
                 } => Error::RaggedRow {
                     path: path.to_owned(),
-                    line: pos.map_or(0, |pos| pos.line()),
+                    line: pos.as_ref().map_or(0, csv::Position::line),
                     expected: expected_len,
                     found: len,
                 },
@@ -262,19 +245,7 @@ impl<R: Read> Records<'_, R> {
                     problem: text,
                 },
             }
-        })?;
-        if record.as_slice().len() > MOST_RECORD_BYTES {
-            return Err(Error::TooLarge {
-                path: path.to_owned(),
-                what: format!(
-                    "the record on line {} with {} bytes (is a closing quote missing?)",
-                    line_of(record),
-                    record.as_slice().len()
-                ),
-                limit: format!("{MOST_RECORD_BYTES} bytes"),
-            });
-        }
-        Ok(more)
+        })
     }
 }
 
@@ -351,74 +322,6 @@ fn column_names(
     Ok(names)
 }
 
-/// The delimiter that cuts the first lines into the same number of fields, and into the most.
-fn sniff_delimiter(head: &[u8], comment: Option<char>) -> u8 {
-    let comment = comment.and_then(|c| u8::try_from(c).ok());
-    let lines: Vec<&[u8]> = head
-        .split(|&byte| byte == b'\n')
-        .filter(|line| {
-            !line.trim_ascii().is_empty() && (comment.is_none() || line.first().copied() != comment)
-        })
-        .take(10)
-        .collect();
-    let count = |line: &[u8], delimiter: u8| {
-        let mut quoted = false;
-        line.iter()
-            .filter(|&&byte| {
-                quoted ^= byte == b'"';
-                byte == delimiter && !quoted
-            })
-            .count()
-    };
-    let mut best = (0, b',');
-    for delimiter in DELIMITERS {
-        let Some(least) = lines.iter().map(|line| count(line, delimiter)).min() else {
-            continue;
-        };
-        let steady = lines.iter().all(|line| count(line, delimiter) == least);
-        // A delimiter that gives every line as many fields beats one that does not.
-        let score = if steady { 2 * least } else { least };
-        if score > best.0 {
-            best = (score, delimiter);
-        }
-    }
-    best.1
-}
-
-fn is_missing(text: &str, missing: &[String]) -> bool {
-    text.is_empty() || missing.iter().any(|marker| marker == text)
-}
-
-fn infer(window: &[ByteRecord], position: usize, missing: &[String]) -> ColumnType {
-    let (mut numbers, mut texts) = (0_u32, 0_u32);
-    let mut different = BTreeSet::new();
-    for record in window {
-        // Bytes that are not text are reported, with their line, when the row is stored.
-        let Some(Ok(text)) = record.get(position).map(std::str::from_utf8) else {
-            continue;
-        };
-        if is_missing(text, missing) {
-            continue;
-        }
-        if parse_number(text).is_some() {
-            numbers += 1;
-            if different.len() <= FEW_VALUES {
-                different.insert(text);
-            }
-        } else {
-            texts += 1;
-        }
-    }
-    let share = f64::from(numbers) / f64::from((numbers + texts).max(1));
-    let number =
-        numbers > 0 && (texts == 0 || (share >= NUMBER_SHARE && different.len() > FEW_VALUES));
-    if number {
-        ColumnType::Number
-    } else {
-        ColumnType::Text
-    }
-}
-
 fn push(path: &str, record: &ByteRecord, sinks: &mut [Sink], missing: &[String]) -> Result<()> {
     for sink in sinks {
         let field = record.get(sink.position).unwrap_or_default();
@@ -426,7 +329,7 @@ fn push(path: &str, record: &ByteRecord, sinks: &mut [Sink], missing: &[String])
             path: path.to_owned(),
             line: line_of(record),
         })?;
-        let present = !is_missing(text, missing);
+        let present = !sniff::is_missing(text, missing);
         match &mut sink.values {
             Values::Text(texts) => texts.push(present.then_some(text)),
             Values::Number(values) if !present => values.push(f64::NAN),
@@ -444,4 +347,93 @@ fn push(path: &str, record: &ByteRecord, sinks: &mut [Sink], missing: &[String])
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(text: &str, rule: &ReadRule) -> Result<Table> {
+        read_from(text.as_bytes(), "a.csv", rule, &Wanted::default())
+    }
+
+    #[test]
+    fn quotes_a_byte_order_mark_and_blank_lines_are_read_as_usual() {
+        let text = "\u{feff}name;\"a;b\"\n\"x \"\"y\"\"\";1.5\n\nz;NA\n";
+        let table = table(text, &ReadRule::default()).unwrap();
+        assert_eq!(table.columns[1].name, "a;b");
+        assert_eq!(table.columns[0].values.text(0).as_deref(), Some("x \"y\""));
+        assert_eq!(table.columns[1].values.number(0), Some(1.5));
+        assert!(table.columns[1].values.is_missing(1));
+    }
+
+    #[test]
+    fn lines_that_are_skipped_still_count() {
+        let rule = ReadRule {
+            skip_lines: 2,
+            ..ReadRule::default()
+        };
+        let error = table("one\ntwo, with, commas\na,b\n1,2\n1\n", &rule).unwrap_err();
+        assert!(matches!(error, Error::RaggedRow { line: 5, .. }), "{error}");
+        let rule = ReadRule {
+            skip_lines: usize::MAX,
+            ..ReadRule::default()
+        };
+        assert!(matches!(
+            table("a,b\n1,2\n", &rule),
+            Err(Error::NoRows { .. })
+        ));
+    }
+
+    #[test]
+    fn a_column_of_numbers_with_a_few_texts_is_a_category_only_if_it_has_few_values() {
+        let few = (0..100)
+            .map(|row| format!("{},x\n", ["1", "2", "3+"][row % 3]))
+            .collect::<Vec<_>>()
+            .concat();
+        assert!(matches!(
+            table(&format!("a,b\n{few}"), &ReadRule::default())
+                .unwrap()
+                .columns[0]
+                .values,
+            Values::Text(_)
+        ));
+        let many = (0..100)
+            .map(|row| format!("{row},x\n"))
+            .collect::<Vec<_>>()
+            .concat();
+        let error = table(&format!("a,b\n{many}oops,x\n"), &ReadRule::default()).unwrap_err();
+        assert!(
+            matches!(error, Error::NotANumber { line: 102, .. }),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn columns_of_one_name_are_numbered_when_asked_for() {
+        let rule = ReadRule {
+            number_duplicates: true,
+            ..ReadRule::default()
+        };
+        let names: Vec<String> = table("a,b,a,a\n1,2,3,4\n", &rule)
+            .unwrap()
+            .columns
+            .into_iter()
+            .map(|column| column.name)
+            .collect();
+        assert_eq!(names, ["a", "b", "a.1", "a.2"]);
+    }
+
+    #[test]
+    fn an_infinite_number_is_refused() {
+        let rows = (0..50)
+            .map(|row| format!("{row},x\n"))
+            .collect::<Vec<_>>()
+            .concat();
+        let error = table(&format!("a,b\n{rows}inf,x\n"), &ReadRule::default()).unwrap_err();
+        assert!(
+            matches!(error, Error::NotANumber { line: 52, .. }),
+            "{error}"
+        );
+    }
 }

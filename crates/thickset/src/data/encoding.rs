@@ -7,10 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::csv::{ReadRule, Wanted};
-use super::recipe::{
-    CategoryRule, FeatureRule, FlagRule, NumberRule, Recipe, Scale, TargetRule, Unseen,
-};
+use super::cells::{self, Cells};
+use super::read_rule::{ReadRule, Wanted};
+use super::recipe::{CategoryRule, FeatureRule, FlagRule, NumberRule, Recipe, Scale, TargetRule};
 use super::schema::{Feature, FeatureKind, InputShape, Schema};
 use super::table::{ColumnType, Table, Values};
 use crate::{Error, Result};
@@ -53,6 +52,10 @@ pub enum ColumnEncoding {
 }
 
 /// A number's scale, as learned.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "four independent facts, named in the stored file"
+)]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NumberEncoding {
     /// The column.
@@ -97,6 +100,7 @@ pub struct Encoded {
 }
 
 impl NumberEncoding {
+    #[expect(clippy::cast_precision_loss, reason = "far fewer than 2^52 rows")]
     fn fit(rule: &NumberRule, values: &Values, train: &[usize]) -> Self {
         let mut numbers: Vec<f64> = train.iter().filter_map(|&row| values.number(row)).collect();
         numbers.sort_unstable_by(f64::total_cmp);
@@ -148,11 +152,12 @@ impl NumberEncoding {
         }
     }
 
+    /// The encoded value of an original one.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "features are f32 by design"
     )]
-    fn encode(&self, value: f64) -> f32 {
+    pub(super) fn encode(&self, value: f64) -> f32 {
         let value = if self.clip {
             value.clamp(self.low, self.high)
         } else {
@@ -165,8 +170,9 @@ impl NumberEncoding {
 /// The q-quantile of ascending numbers, linear between neighbours; 0 for none.
 #[expect(
     clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
     clippy::cast_sign_loss,
-    reason = "a position in a slice"
+    reason = "a position in a slice of far fewer than 2^52 numbers"
 )]
 pub(super) fn quantile(sorted: &[f64], q: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else {
@@ -300,9 +306,9 @@ impl Encoding {
             };
             match column {
                 ColumnEncoding::Number(number) => number.fill(source, rows, &mut cells),
-                ColumnEncoding::Flag(rule) => fill_flag(rule, source, rows, &mut cells),
+                ColumnEncoding::Flag(rule) => cells::fill_flag(rule, source, rows, &mut cells),
                 ColumnEncoding::Category(rule) => {
-                    let count = fill_category(rule, source, rows, &mut cells, &table.path)?;
+                    let count = cells::fill_category(rule, source, rows, &mut cells, &table.path)?;
                     if count > 0 {
                         unseen.insert(name.to_owned(), count);
                     }
@@ -377,117 +383,6 @@ impl ColumnEncoding {
     }
 }
 
-/// The matrix columns from `first` on.
-struct Cells<'a> {
-    values: &'a mut [f32],
-    width: usize,
-    first: usize,
-}
-
-impl Cells<'_> {
-    fn set(&mut self, row: usize, offset: usize, value: f32) {
-        self.values[row * self.width + self.first + offset] = value;
-    }
-}
-
-impl NumberEncoding {
-    fn fill(&self, source: Option<&Values>, rows: usize, cells: &mut Cells) {
-        for row in 0..rows {
-            let value = source.and_then(|values| values.number(row));
-            cells.set(row, 0, self.encode(value.unwrap_or(self.impute)));
-            if self.indicator && value.is_none() {
-                cells.set(row, 1, 1.0);
-            }
-        }
-    }
-}
-
-fn fill_flag(rule: &FlagRule, source: Option<&Values>, rows: usize, cells: &mut Cells) {
-    let Some(values) = source else { return };
-    let is_on = |text: &str| rule.on.iter().any(|one| one == text);
-    for_each_level(
-        values,
-        rows,
-        |text| text.is_some_and(is_on),
-        |row, on| cells.set(row, 0, f32::from(u8::from(on))),
-    );
-}
-
-/// Sets the group of every row; returns how many rows had a value that no group lists.
-fn fill_category(
-    rule: &CategoryRule,
-    source: Option<&Values>,
-    rows: usize,
-    cells: &mut Cells,
-    path: &str,
-) -> Result<usize> {
-    let members: Vec<Vec<String>> = rule
-        .groups
-        .iter()
-        .map(super::recipe::Group::members)
-        .collect();
-    let other = rule
-        .groups
-        .iter()
-        .position(|group| Some(&group.name) == rule.other.as_ref());
-    let find = |text: Option<&str>| {
-        let text = text.unwrap_or_default();
-        members
-            .iter()
-            .position(|group| group.iter().any(|one| one == text))
-    };
-    let mut unseen = 0;
-    let mut refused = None;
-    let mut place = |row: usize, group: Option<usize>| {
-        if group.is_none() {
-            unseen += 1;
-            if rule.unseen == Unseen::Error && refused.is_none() {
-                refused = Some(row);
-            }
-        }
-        if let Some(group) = group.or(other) {
-            cells.set(row, group, 1.0);
-        }
-    };
-    match source {
-        Some(values) => for_each_level(values, rows, find, &mut place),
-        None => (0..rows).for_each(|row| place(row, find(None))),
-    }
-    match refused {
-        None => Ok(unseen),
-        Some(row) => Err(Error::UnseenCategory {
-            path: path.to_owned(),
-            row: row + 1,
-            column: rule.column.clone(),
-            value: source
-                .and_then(|values| values.text(row))
-                .unwrap_or_default(),
-        }),
-    }
-}
-
-/// Calls `decide` once a different text and `place` once a row; the text is `None` where it is missing.
-fn for_each_level<T: Copy>(
-    values: &Values,
-    rows: usize,
-    decide: impl Fn(Option<&str>) -> T,
-    mut place: impl FnMut(usize, T),
-) {
-    let Values::Text(texts) = values else {
-        (0..rows).for_each(|row| place(row, decide(values.text(row).as_deref())));
-        return;
-    };
-    let by_level: Vec<T> = texts
-        .levels()
-        .iter()
-        .map(|level| decide(Some(level)))
-        .collect();
-    let missing = decide(None);
-    for row in 0..rows {
-        place(row, texts.code(row).map_or(missing, |code| by_level[code]));
-    }
-}
-
 fn number_features(number: &NumberEncoding, features: &mut Vec<Feature>) {
     features.push(Feature {
         name: number.name.clone(),
@@ -537,5 +432,98 @@ fn binary(
         integer: true,
         group,
         immutable,
+    }
+}
+
+#[cfg(test)]
+#[expect(
+    clippy::float_cmp,
+    reason = "the values are exact in binary, or must be equal to the bit"
+)]
+mod tests {
+    use super::*;
+
+    fn fit(rule: &NumberRule, values: Vec<f64>) -> NumberEncoding {
+        let train: Vec<usize> = (0..values.len()).collect();
+        NumberEncoding::fit(rule, &Values::Number(values), &train)
+    }
+
+    fn rule(scale: Scale, clip: Option<[f64; 2]>) -> NumberRule {
+        NumberRule {
+            column: "x".to_owned(),
+            name: None,
+            unit: None,
+            scale,
+            clip,
+            range: None,
+            indicator: None,
+            immutable: false,
+        }
+    }
+
+    #[test]
+    fn quantiles_are_linear_between_neighbours() {
+        let numbers = [1.0, 2.0, 4.0, 8.0];
+        let found = [0.0, 0.5, 0.75, 1.0].map(|q| quantile(&numbers, q));
+        assert!(
+            found
+                .iter()
+                .zip([1.0, 3.0, 5.0, 8.0])
+                .all(|(a, b)| (a - b).abs() < 1e-12),
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn min_max_puts_the_training_range_on_zero_to_one() {
+        let encoding = fit(&rule(Scale::MinMax, None), vec![10.0, 20.0, 30.0]);
+        assert_eq!(
+            [10.0, 25.0, 30.0, 40.0].map(|x| encoding.encode(x)),
+            [0.0, 0.75, 1.0, 1.5]
+        );
+        assert!(encoding.integer && !encoding.indicator);
+    }
+
+    #[test]
+    fn standard_gives_mean_zero_and_deviation_one() {
+        let encoding = fit(&rule(Scale::Standard, None), vec![1.0, 3.0, f64::NAN]);
+        assert_eq!(
+            [1.0, 2.0, 3.0].map(|x| encoding.encode(x)),
+            [-1.0, 0.0, 1.0]
+        );
+        assert!(encoding.indicator, "a training value is missing");
+        assert_eq!(encoding.impute.to_bits(), 2.0_f64.to_bits());
+    }
+
+    #[test]
+    fn clipping_sets_outliers_to_the_quantiles_but_never_makes_a_constant() {
+        let encoding = fit(
+            &rule(Scale::MinMax, Some([0.25, 0.75])),
+            vec![0.0, 1.0, 2.0, 3.0, 100.0],
+        );
+        assert_eq!(
+            [-5.0, 1.0, 2.0, 1000.0].map(|x| encoding.encode(x)),
+            [0.0, 0.0, 0.5, 1.0]
+        );
+        let rare = fit(
+            &rule(Scale::MinMax, Some([0.25, 0.75])),
+            vec![0.0, 0.0, 0.0, 0.0, 5.0],
+        );
+        assert_eq!([0.0, 5.0].map(|x| rare.encode(x)), [0.0, 1.0]);
+    }
+
+    #[test]
+    fn a_constant_column_does_not_divide_by_zero() {
+        assert_eq!(
+            fit(&rule(Scale::MinMax, None), vec![7.0, 7.0])
+                .encode(7.0)
+                .to_bits(),
+            0.0_f32.to_bits()
+        );
+        assert!(
+            fit(&rule(Scale::Standard, None), vec![f64::NAN])
+                .encode(7.0)
+                .is_finite()
+        );
     }
 }

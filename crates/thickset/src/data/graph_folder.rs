@@ -3,9 +3,10 @@
 
 use std::path::Path;
 
-use super::csv::{self, ReadRule, Wanted};
+use super::assemble::Inputs;
+use super::csv;
 use super::infer;
-use super::load::Inputs;
+use super::read_rule::{ReadRule, Wanted};
 use super::schema::Schema;
 use super::table::ColumnType;
 use crate::{Error, Result};

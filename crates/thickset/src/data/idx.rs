@@ -1,6 +1,6 @@
 //! IDX, the format of MNIST: big-endian sizes, then one byte a pixel or a label.
 
-use super::load::Inputs;
+use super::assemble::Inputs;
 use super::schema::Schema;
 use crate::{Error, Result};
 
@@ -61,7 +61,7 @@ pub fn labels<'a>(bytes: &'a [u8], path: &str) -> Result<&'a [u8]> {
 ///
 /// # Errors
 /// If there are not as many labels as images, or no image.
-pub fn join(images: Images, labels: &[u8], path: &str) -> Result<Inputs> {
+pub fn join(images: &Images, labels: &[u8], path: &str) -> Result<Inputs> {
     if images.count != labels.len() {
         return Err(Error::Malformed {
             path: path.to_owned(),
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn a_file_of_two_images_reads_back() {
         let inputs = join(
-            images(&file([2, 1, 2], &[0, 51, 102, 255]), "a").unwrap(),
+            &images(&file([2, 1, 2], &[0, 51, 102, 255]), "a").unwrap(),
             &[7, 3],
             "a",
         )

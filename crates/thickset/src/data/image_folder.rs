@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use image::{ImageReader, Limits, imageops::FilterType};
 
-use super::load::Inputs;
+use super::assemble::Inputs;
 use super::schema::Schema;
 use crate::{Error, Result};
 
@@ -113,18 +113,18 @@ fn decode(path: &Path, size: Option<(usize, usize)>) -> Result<image::RgbImage> 
     limits.max_image_height = Some(MOST_SIDE);
     limits.max_alloc = Some(MOST_DECODED);
     reader.limits(limits);
-    let image = reader.decode().map_err(|source| Error::Image {
+    let decoded = reader.decode().map_err(|source| Error::Image {
         path: name(),
         source,
     })?;
-    let side = |pixels: usize| u32::try_from(pixels).unwrap_or(u32::MAX).min(MOST_SIDE);
-    let image = match size {
+    let bounded = |pixels: usize| u32::try_from(pixels).unwrap_or(u32::MAX).min(MOST_SIDE);
+    let scaled = match size {
         Some((height, width)) => {
-            image.resize_exact(side(width), side(height), FilterType::Triangle)
+            decoded.resize_exact(bounded(width), bounded(height), FilterType::Triangle)
         }
-        None => image,
+        None => decoded,
     };
-    Ok(image.into_rgb8())
+    Ok(scaled.into_rgb8())
 }
 
 /// The visible entries of a folder by name, so that no file system's order matters.

@@ -3,6 +3,8 @@
 //! [`open`] takes the name of a known dataset or the path of a file or folder and gives a [`Dataset`]. Tables go through
 //! a [`Recipe`], which is fitted to the training rows as an [`Encoding`]; images and graphs have fixed scales.
 
+mod assemble;
+mod cells;
 mod cifar;
 mod correlation_pack;
 mod csv;
@@ -17,17 +19,20 @@ mod image_folder;
 mod infer;
 mod known;
 mod load;
+mod load_known;
 mod locate;
 mod nel;
 mod pairs;
 mod parquet;
+mod read_rule;
 mod recipe;
 mod schema;
+mod sniff;
 mod source;
 mod split;
 mod table;
 
-pub use csv::{ReadRule, Wanted, read as read_csv, read_from as read_csv_from};
+pub use csv::{read as read_csv, read_from as read_csv_from};
 pub use dataset::Dataset;
 pub use describe::{ClassSummary, FeatureSummary, Summary, describe};
 pub use encoding::{ColumnEncoding, Encoded, Encoding, MissingColumn, NumberEncoding};
@@ -37,6 +42,7 @@ pub use known::{KNOWN, Known};
 pub use load::{OpenOptions, open};
 pub use locate::{VARIABLE as DATA_VARIABLE, find as find_file, folders};
 pub use parquet::read as read_parquet;
+pub use read_rule::{ReadRule, Wanted};
 pub use recipe::{
     AttackDefaults, CategoryRule, ClassRule, FeatureRule, FileRule, FlagRule, Format, Group,
     ImageRule, KeepRule, NumberRule, Origin, PairRule, Recipe, Role, Scale, TargetRule, Unseen,

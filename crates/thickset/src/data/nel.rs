@@ -4,7 +4,7 @@
 
 use std::io::{Cursor, Read as _};
 
-use super::load::Inputs;
+use super::assemble::Inputs;
 use super::schema::Schema;
 use crate::{Error, Result};
 
@@ -52,124 +52,130 @@ pub fn read_zip(bytes: &[u8], entry: &str, path: &str) -> Result<Inputs> {
 /// # Errors
 /// If a line is not as above, with its number.
 pub fn read(bytes: &[u8], path: &str) -> Result<Inputs> {
-    let mut values = Vec::new();
-    let mut labels = Vec::new();
-    // The region of each node of the graph being read, and its edges.
-    let mut regions: Vec<usize> = Vec::new();
-    let mut edges: Vec<(usize, usize, f32)> = Vec::new();
-    let mut lines: u64 = 0;
-    for (index, line) in bytes.split(|&byte| byte == b'\n').enumerate() {
-        lines = index as u64 + 1;
-        let problem = |problem: String| Error::Malformed {
+    let mut inputs = Inputs {
+        values: Vec::new(),
+        labels: Vec::new(),
+        schema: Schema::graph(REGIONS, 0.0, 1.0),
+    };
+    let mut graph = Graph::default();
+    let mut line = 0;
+    for text in bytes.split(|&byte| byte == b'\n') {
+        line += 1;
+        let malformed = |problem| Error::Malformed {
             path: path.to_owned(),
-            line: Some(lines),
+            line: Some(line),
             problem,
         };
-        let text = std::str::from_utf8(line).map_err(|_| Error::NotUtf8 {
+        let text = std::str::from_utf8(text).map_err(|_| Error::NotUtf8 {
             path: path.to_owned(),
-            line: lines,
+            line,
         })?;
         let fields: Vec<&str> = text.split_whitespace().collect();
         match fields.as_slice() {
-            [] | ["g", ..] => {}
-            ["n", number, label] => {
-                if number.parse() != Ok(regions.len() + 1) {
-                    return Err(problem(format!(
-                        "expected node {}, got `{number}`",
-                        regions.len() + 1
-                    )));
-                }
-                let region = label
-                    .strip_prefix("n_")
-                    .and_then(|digits| digits.parse().ok());
-                match region.filter(|&region| region < REGIONS) {
-                    Some(region) if regions.contains(&region) => {
-                        return Err(problem(format!(
-                            "the region `{label}` comes twice in one graph"
-                        )));
-                    }
-                    Some(region) => regions.push(region),
-                    None => {
-                        return Err(problem(format!(
-                            "expected a region `n_0` to `n_{}`, got `{label}`",
-                            REGIONS - 1
-                        )));
-                    }
-                }
-            }
-            ["e", from, to, weight] => {
-                let node = |text: &str| {
-                    let number = text
-                        .parse::<usize>()
-                        .ok()
-                        .and_then(|number| number.checked_sub(1));
-                    number
-                        .and_then(|number| regions.get(number))
-                        .copied()
-                        .ok_or_else(|| {
-                            problem(format!(
-                                "expected one of the graph's {} nodes, got `{text}`",
-                                regions.len()
-                            ))
-                        })
-                };
-                let (a, b) = (node(from)?, node(to)?);
-                let weight = weight
-                    .parse::<f32>()
-                    .ok()
-                    .filter(|weight| weight.is_finite());
-                let weight = weight
-                    .ok_or_else(|| problem("expected a number as the edge's weight".to_owned()))?;
-                if a == b {
-                    return Err(problem("an edge joins a node with itself".to_owned()));
-                }
-                edges.push((a.min(b), a.max(b), weight));
-            }
-            ["x", class] => {
-                labels.push(match *class {
-                    "-1" => 0,
-                    "1" => 1,
-                    other => {
-                        return Err(problem(format!(
-                            "expected the class -1 or 1, got `{other}`"
-                        )));
-                    }
-                });
-                if labels.len() > MOST_GRAPHS {
-                    return Err(problem(format!("more than {MOST_GRAPHS} graphs")));
-                }
-                let start = values.len();
-                values.resize(start + REGIONS * (REGIONS - 1) / 2, 0.0);
-                for (a, b, weight) in edges.drain(..) {
-                    values[start + edge_index(a, b)] = weight;
-                }
-                regions.clear();
-            }
-            _ => {
-                return Err(problem(format!(
-                    "expected a line `n`, `e`, `g` or `x`, got `{}`",
-                    shortened(text)
-                )));
-            }
+            [] | ["g", ..] => Ok(()),
+            ["n", number, label] => graph.add_node(number, label),
+            ["e", from, to, weight] => graph.add_edge(from, to, weight),
+            ["x", class] => std::mem::take(&mut graph).finish(class, &mut inputs),
+            _ => Err(format!(
+                "expected a line `n`, `e`, `g` or `x`, got `{}`",
+                shortened(text)
+            )),
         }
+        .map_err(malformed)?;
     }
-    if !regions.is_empty() || !edges.is_empty() {
+    if !graph.regions.is_empty() {
         return Err(Error::Malformed {
             path: path.to_owned(),
-            line: Some(lines),
+            line: Some(line),
             problem: "the file ends inside a graph, before its `x` line".to_owned(),
         });
     }
-    if labels.is_empty() {
+    if inputs.labels.is_empty() {
         return Err(Error::NoRows {
             path: path.to_owned(),
         });
     }
-    Ok(Inputs {
-        values,
-        labels,
-        schema: Schema::graph(REGIONS, 0.0, 1.0),
-    })
+    Ok(inputs)
+}
+
+/// The graph that is being read; problems are in words, the caller knows the line.
+#[derive(Default)]
+struct Graph {
+    /// The region of each node.
+    regions: Vec<usize>,
+    /// Pairs of regions, the lower first, with their weight.
+    edges: Vec<(usize, usize, f32)>,
+}
+
+impl Graph {
+    fn add_node(&mut self, number: &str, label: &str) -> std::result::Result<(), String> {
+        let expected = self.regions.len() + 1;
+        if number.parse() != Ok(expected) {
+            return Err(format!("expected node {expected}, got `{number}`"));
+        }
+        let region = label
+            .strip_prefix("n_")
+            .and_then(|digits| digits.parse().ok());
+        let Some(region) = region.filter(|&region| region < REGIONS) else {
+            return Err(format!(
+                "expected a region `n_0` to `n_{}`, got `{label}`",
+                REGIONS - 1
+            ));
+        };
+        if self.regions.contains(&region) {
+            return Err(format!("the region `{label}` comes twice in one graph"));
+        }
+        self.regions.push(region);
+        Ok(())
+    }
+
+    fn add_edge(&mut self, from: &str, to: &str, weight: &str) -> std::result::Result<(), String> {
+        let node = |text: &str| {
+            let place = text
+                .parse::<usize>()
+                .ok()
+                .and_then(|number| number.checked_sub(1));
+            let region = place.and_then(|place| self.regions.get(place)).copied();
+            region.ok_or_else(|| {
+                format!(
+                    "expected one of the graph's {} nodes, got `{text}`",
+                    self.regions.len()
+                )
+            })
+        };
+        let (a, b) = (node(from)?, node(to)?);
+        let Some(weight) = weight
+            .parse::<f32>()
+            .ok()
+            .filter(|weight| weight.is_finite())
+        else {
+            return Err(format!(
+                "expected a number as the edge's weight, got `{weight}`"
+            ));
+        };
+        if a == b {
+            return Err("an edge joins a node with itself".to_owned());
+        }
+        self.edges.push((a.min(b), a.max(b), weight));
+        Ok(())
+    }
+
+    fn finish(self, class: &str, inputs: &mut Inputs) -> std::result::Result<(), String> {
+        inputs.labels.push(match class {
+            "-1" => 0,
+            "1" => 1,
+            other => return Err(format!("expected the class -1 or 1, got `{other}`")),
+        });
+        if inputs.labels.len() > MOST_GRAPHS {
+            return Err(format!("more than {MOST_GRAPHS} graphs"));
+        }
+        let start = inputs.values.len();
+        inputs.values.resize(start + inputs.schema.len(), 0.0);
+        for (a, b, weight) in self.edges {
+            inputs.values[start + edge_index(a, b)] = weight;
+        }
+        Ok(())
+    }
 }
 
 /// The place of the pair `a < b` in the upper triangle, row by row.

@@ -28,34 +28,31 @@ pub fn pair(inputs: Dataset, rule: &PairRule, seed: Seed) -> Result<Dataset> {
         pairs: Vec::new(),
         split: Split::default(),
     };
-    match rule.drawn {
-        Some([train, validation, test]) => {
-            let (mut for_validation, mut for_test) = (Vec::new(), Vec::new());
-            for (place, &row) in inputs.split.test.iter().enumerate() {
-                if place % VALIDATION_SHARE == 0 {
-                    for_validation.push(row)
-                } else {
-                    for_test.push(row)
-                }
+    if let Some([train, validation, test]) = rule.drawn {
+        let (mut for_validation, mut for_test) = (Vec::new(), Vec::new());
+        for (place, &row) in inputs.split.test.iter().enumerate() {
+            if place % VALIDATION_SHARE == 0 {
+                for_validation.push(row);
+            } else {
+                for_test.push(row);
             }
-            let for_train: Vec<usize> =
-                [&inputs.split.train[..], &inputs.split.validation[..]].concat();
-            made.draw(&inputs, Part::Train, &for_train, train, seed)?;
-            made.draw(&inputs, Part::Validation, &for_validation, validation, seed)?;
-            made.draw(&inputs, Part::Test, &for_test, test, seed)?;
         }
-        None => {
-            let train = &inputs.split.train;
-            for (place, &left) in train.iter().enumerate() {
-                for &right in &train[place + 1..] {
-                    made.push(&inputs, Part::Train, left, right);
-                }
+        let for_train: Vec<usize> =
+            [&inputs.split.train[..], &inputs.split.validation[..]].concat();
+        made.draw(&inputs, Part::Train, &for_train, train, seed)?;
+        made.draw(&inputs, Part::Validation, &for_validation, validation, seed)?;
+        made.draw(&inputs, Part::Test, &for_test, test, seed)?;
+    } else {
+        let train = &inputs.split.train;
+        for (place, &left) in train.iter().enumerate() {
+            for &right in &train[place + 1..] {
+                made.push(&inputs, Part::Train, left, right);
             }
-            for part in [Part::Validation, Part::Test] {
-                for &left in inputs.split.rows(part) {
-                    for &right in train {
-                        made.push(&inputs, part, left, right);
-                    }
+        }
+        for part in [Part::Validation, Part::Test] {
+            for &left in inputs.split.rows(part) {
+                for &right in train {
+                    made.push(&inputs, part, left, right);
                 }
             }
         }
@@ -105,7 +102,7 @@ impl Made {
         // Far more tries than a sensible request needs; a request that cannot be met must end.
         const TRIES: usize = 1000;
         let mut stream = seed.stream(&format!("pairs/{}", part.name()));
-        let mut seen = BTreeSet::new();
+        let mut drawn = BTreeSet::new();
         for number in 0..count {
             let want_same = number % 2 == 0;
             let found = (0..TRIES).find_map(|_| {
@@ -115,7 +112,7 @@ impl Made {
                 );
                 let fits =
                     left != right && (inputs.labels[*left] == inputs.labels[*right]) == want_same;
-                (fits && seen.insert((*left.min(right), *left.max(right))))
+                (fits && drawn.insert((*left.min(right), *left.max(right))))
                     .then_some((*left, *right))
             });
             let Some((left, right)) = found else {
@@ -173,6 +170,10 @@ fn restrict(inputs: Dataset, classes: &[String]) -> Result<Dataset> {
 }
 
 #[cfg(test)]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "row numbers below 2^23 as values"
+)]
 mod tests {
     use std::collections::BTreeMap;
 

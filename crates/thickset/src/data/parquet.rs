@@ -10,10 +10,11 @@ use parquet::basic::{ConvertedType, LogicalType};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{ByteArray, DataType};
 use parquet::errors::ParquetError;
+use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use parquet::file::reader::{FileReader as _, SerializedFileReader};
 use parquet::schema::types::ColumnDescriptor;
 
-use super::csv::{ReadRule, Wanted};
+use super::read_rule::{ReadRule, Wanted};
 use super::table::{Column, ColumnType, Table, Values, parse_number};
 use crate::{Error, Result};
 
@@ -42,12 +43,23 @@ pub fn is_parquet(path: &Path) -> Result<bool> {
     Ok(start == MAGIC)
 }
 
-/// Reads the wanted columns of a file. Nested columns, and types without a meaning as number or text, are left out with a
-/// note. Of `rule`, only the texts for missing values matter.
+/// Reads the wanted columns of a file. The reader underneath panics on some broken files; that is an error here.
 ///
 /// # Errors
 /// If the file is broken, or a number column has a text.
 pub fn read(path: &Path, rule: &ReadRule, wanted: &Wanted) -> Result<Table> {
+    std::panic::catch_unwind(|| read_columns(path, rule, wanted)).unwrap_or_else(|_| {
+        Err(Error::Malformed {
+            path: path.display().to_string(),
+            line: None,
+            problem: "the Parquet reader gave up on its content".to_owned(),
+        })
+    })
+}
+
+/// Nested columns, and types without a meaning as number or text, are left out with a note. Of `rule`, only the texts
+/// for missing values matter.
+fn read_columns(path: &Path, rule: &ReadRule, wanted: &Wanted) -> Result<Table> {
     let name = path.display().to_string();
     let broken = |source| Error::Parquet {
         path: name.clone(),
@@ -59,6 +71,7 @@ pub fn read(path: &Path, rule: &ReadRule, wanted: &Wanted) -> Result<Table> {
         source,
     })?;
     let reader = SerializedFileReader::new(file).map_err(broken)?;
+    check_offsets(&name, reader.metadata(), path)?;
     let schema = reader.metadata().file_metadata().schema_descr_ptr();
     let mut table = Table {
         path: name.clone(),
@@ -148,6 +161,43 @@ pub fn read(path: &Path, rule: &ReadRule, wanted: &Wanted) -> Result<Table> {
     }
 }
 
+/// Refuses places outside of the file, which the reader underneath takes on trust.
+fn check_offsets(name: &str, metadata: &ParquetMetaData, path: &Path) -> Result<()> {
+    let io = |source| Error::Io {
+        action: "read",
+        path: name.to_owned(),
+        source,
+    };
+    let size = path.metadata().map_err(io)?.len();
+    for column in metadata
+        .row_groups()
+        .iter()
+        .flat_map(RowGroupMetaData::columns)
+    {
+        let start = column
+            .dictionary_page_offset()
+            .unwrap_or_else(|| column.data_page_offset());
+        let end = start.checked_add(column.compressed_size());
+        let inside = |place: i64| u64::try_from(place).is_ok_and(|place| place <= size);
+        let counts = column.num_values() >= 0 && column.compressed_size() >= 0;
+        if !counts
+            || !inside(start)
+            || !inside(column.data_page_offset())
+            || !end.is_some_and(inside)
+        {
+            return Err(Error::Malformed {
+                path: name.to_owned(),
+                line: None,
+                problem: format!(
+                    "column `{}` lies outside of the file",
+                    column.column_path().string()
+                ),
+            });
+        }
+    }
+    Ok(())
+}
+
 /// One value of a column.
 enum Cell<'a> {
     Missing,
@@ -223,7 +273,7 @@ fn drain(
         }
         ColumnReader::Int32ColumnReader(pages) => {
             each(pages, optional, |value| {
-                push_number(sink, value.map(|value| number(f64::from(*value))))
+                push_number(sink, value.map(|value| number(f64::from(*value))));
             })?;
         }
         #[expect(
@@ -232,17 +282,17 @@ fn drain(
         )]
         ColumnReader::Int64ColumnReader(pages) => {
             each(pages, optional, |value| {
-                push_number(sink, value.map(|value| number(*value as f64)))
+                push_number(sink, value.map(|value| number(*value as f64)));
             })?;
         }
         ColumnReader::FloatColumnReader(pages) => {
             each(pages, optional, |value| {
-                push_number(sink, value.map(|value| number(f64::from(*value))))
+                push_number(sink, value.map(|value| number(f64::from(*value))));
             })?;
         }
         ColumnReader::DoubleColumnReader(pages) => {
             each(pages, optional, |value| {
-                push_number(sink, value.map(|value| number(*value)))
+                push_number(sink, value.map(|value| number(*value)));
             })?;
         }
         ColumnReader::ByteArrayColumnReader(pages) => {
@@ -304,7 +354,9 @@ fn each<T: DataType>(
                 visit(if level > 0 { present.next() } else { None });
             }
         } else {
-            values.iter().for_each(|value| visit(Some(value)));
+            for value in &values {
+                visit(Some(value));
+            }
         }
     }
 }

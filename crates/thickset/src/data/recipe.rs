@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::csv::ReadRule;
+use super::read_rule::ReadRule;
 use crate::{Error, Result};
 
 /// How a dataset's files become rows, labels and features.

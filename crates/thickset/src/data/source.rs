@@ -162,7 +162,11 @@ mod tests {
     fn a_gzip_bomb_is_refused_at_the_cap() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("bomb.csv.gz");
-        std::fs::write(&path, gzip(&vec![b'0'; (FREE_BYTES + 1) as usize])).unwrap();
+        std::fs::write(
+            &path,
+            gzip(&vec![b'0'; usize::try_from(FREE_BYTES).unwrap() + 1]),
+        )
+        .unwrap();
         assert!(matches!(read(&path), Err(Error::TooLarge { .. })));
     }
 

@@ -62,9 +62,9 @@ impl Split {
         let mut rows_of = vec![Vec::new(); classes];
         for (row, &label) in labels.iter().enumerate() {
             if is_test(row) {
-                split.test.push(row)
+                split.test.push(row);
             } else {
-                rows_of[label].push(row)
+                rows_of[label].push(row);
             }
         }
         let official = !split.test.is_empty();
