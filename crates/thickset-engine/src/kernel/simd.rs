@@ -29,7 +29,29 @@ pub(crate) trait Vector: Copy {
     /// `to` must be valid for writing `LANES` numbers.
     unsafe fn store(self, to: *mut Self::Number);
 
+    /// Transposes a square of `LANES` by `LANES` numbers: number `i` of the row at `from + from_rows[j]` becomes number `j` of
+    /// the row at `to + to_rows[i]`.
+    ///
+    /// # Safety
+    /// Both tables must have `LANES` entries, and each row must be valid for `LANES` numbers.
+    #[inline(always)]
+    unsafe fn transpose(
+        from: *const Self::Number,
+        from_rows: &[usize],
+        to: *mut Self::Number,
+        to_rows: &[usize],
+    ) {
+        for (column, &from_row) in from_rows[..Self::LANES].iter().enumerate() {
+            for (row, &to_row) in to_rows[..Self::LANES].iter().enumerate() {
+                // SAFETY: the caller vouches for the rows, and both counters are below `LANES`.
+                unsafe { *to.add(to_row + column) = *from.add(from_row + row) };
+            }
+        }
+    }
+
     fn add(self, other: Self) -> Self;
+    fn sub(self, other: Self) -> Self;
+    fn mul(self, other: Self) -> Self;
     /// `self * by + plus`.
     fn mul_add(self, by: Self, plus: Self) -> Self;
 }
@@ -93,6 +115,16 @@ macro_rules! portable {
             }
 
             #[inline(always)]
+            fn sub(self, other: Self) -> Self {
+                Self(std::array::from_fn(|lane| self.0[lane] - other.0[lane]))
+            }
+
+            #[inline(always)]
+            fn mul(self, other: Self) -> Self {
+                Self(std::array::from_fn(|lane| self.0[lane] * other.0[lane]))
+            }
+
+            #[inline(always)]
             fn mul_add(self, by: Self, plus: Self) -> Self {
                 Self(std::array::from_fn(|lane| {
                     if FUSED {
@@ -116,7 +148,7 @@ mod x86 {
     use super::{Portable, Task, Vector};
 
     macro_rules! wide {
-        ($name:ident, $register:ident, $number:ty, $splat:ident, $load:ident, $store:ident, $add:ident, $mul_add:ident) => {
+        ($name:ident, $register:ident, $number:ty, $splat:ident, $load:ident, $store:ident, $add:ident, $sub:ident, $mul:ident, $mul_add:ident $(, $transpose:ident)?) => {
             /// An AVX-512 register. Private to this module, which makes one only where the processor is known to have them.
             #[derive(Clone, Copy)]
             struct $name(arch::$register);
@@ -143,10 +175,35 @@ mod x86 {
                     unsafe { arch::$store(to, self.0) }
                 }
 
+                $(
+                    #[inline(always)]
+                    unsafe fn transpose(
+                        from: *const $number,
+                        from_rows: &[usize],
+                        to: *mut $number,
+                        to_rows: &[usize],
+                    ) {
+                        // SAFETY: as in `splat`; the caller vouches for the rows.
+                        unsafe { $transpose(from, from_rows, to, to_rows) }
+                    }
+                )?
+
                 #[inline(always)]
                 fn add(self, other: Self) -> Self {
                     // SAFETY: as in `splat`.
                     Self(unsafe { arch::$add(self.0, other.0) })
+                }
+
+                #[inline(always)]
+                fn sub(self, other: Self) -> Self {
+                    // SAFETY: as in `splat`.
+                    Self(unsafe { arch::$sub(self.0, other.0) })
+                }
+
+                #[inline(always)]
+                fn mul(self, other: Self) -> Self {
+                    // SAFETY: as in `splat`.
+                    Self(unsafe { arch::$mul(self.0, other.0) })
                 }
 
                 #[inline(always)]
@@ -158,6 +215,52 @@ mod x86 {
         };
     }
 
+    /// Transposes sixteen registers: pairs, then pairs of pairs, then quarters of a register.
+    #[inline(always)]
+    unsafe fn transpose_f32(
+        from: *const f32,
+        from_rows: &[usize],
+        to: *mut f32,
+        to_rows: &[usize],
+    ) {
+        let (from_rows, to_rows) = (&from_rows[..16], &to_rows[..16]);
+        // SAFETY: the caller vouches for AVX-512 and for the rows.
+        unsafe {
+            let zero = arch::_mm512_setzero_ps();
+            let (mut a, mut b) = ([zero; 16], [zero; 16]);
+            for i in 0..16 {
+                a[i] = arch::_mm512_loadu_ps(from.add(from_rows[i]));
+            }
+            for i in 0..8 {
+                b[2 * i] = arch::_mm512_unpacklo_ps(a[2 * i], a[2 * i + 1]);
+                b[2 * i + 1] = arch::_mm512_unpackhi_ps(a[2 * i], a[2 * i + 1]);
+            }
+            for i in 0..4 {
+                for half in 0..2 {
+                    let low = arch::_mm512_castps_pd(b[4 * i + half]);
+                    let high = arch::_mm512_castps_pd(b[4 * i + half + 2]);
+                    a[4 * i + 2 * half] =
+                        arch::_mm512_castpd_ps(arch::_mm512_unpacklo_pd(low, high));
+                    a[4 * i + 2 * half + 1] =
+                        arch::_mm512_castpd_ps(arch::_mm512_unpackhi_pd(low, high));
+                }
+            }
+            for i in 0..4 {
+                let even = arch::_mm512_shuffle_f32x4::<0x88>(a[i], a[4 + i]);
+                let even_below = arch::_mm512_shuffle_f32x4::<0x88>(a[8 + i], a[12 + i]);
+                let odd = arch::_mm512_shuffle_f32x4::<0xdd>(a[i], a[4 + i]);
+                let odd_below = arch::_mm512_shuffle_f32x4::<0xdd>(a[8 + i], a[12 + i]);
+                b[i] = arch::_mm512_shuffle_f32x4::<0x88>(even, even_below);
+                b[8 + i] = arch::_mm512_shuffle_f32x4::<0xdd>(even, even_below);
+                b[4 + i] = arch::_mm512_shuffle_f32x4::<0x88>(odd, odd_below);
+                b[12 + i] = arch::_mm512_shuffle_f32x4::<0xdd>(odd, odd_below);
+            }
+            for i in 0..16 {
+                arch::_mm512_storeu_ps(to.add(to_rows[i]), b[i]);
+            }
+        }
+    }
+
     wide!(
         Wide32,
         __m512,
@@ -166,7 +269,10 @@ mod x86 {
         _mm512_loadu_ps,
         _mm512_storeu_ps,
         _mm512_add_ps,
-        _mm512_fmadd_ps
+        _mm512_sub_ps,
+        _mm512_mul_ps,
+        _mm512_fmadd_ps,
+        transpose_f32
     );
     wide!(
         Wide64,
@@ -176,6 +282,8 @@ mod x86 {
         _mm512_loadu_pd,
         _mm512_storeu_pd,
         _mm512_add_pd,
+        _mm512_sub_pd,
+        _mm512_mul_pd,
         _mm512_fmadd_pd
     );
 
