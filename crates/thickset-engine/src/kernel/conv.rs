@@ -11,7 +11,9 @@ use burn::tensor::Tensor;
 use super::adjoint::Bilinear;
 use super::simd::Number;
 use super::storage::{by_type, size};
-use super::{ConvShape, composed, conv_direct, on_flex, winograd, winograd_weight};
+use super::{
+    ConvShape, composed, conv_direct, conv_direct_weight, on_flex, winograd, winograd_weight,
+};
 
 /// The convolution of each row of `x`, `[rows, in_features]`, with `w`, `[out_channels, fan_in]` (`PyTorch`'s layout,
 /// flattened): `[rows, out_features]`. A row's result does not depend on the other rows.
@@ -116,7 +118,7 @@ trait Algorithm: Number {
     }
 
     fn weight(x: &[Self], g: &[Self], rows: usize, shape: &ConvShape) -> Vec<Self> {
-        conv_direct::weight(x, g, rows, shape)
+        conv_direct_weight::weight(x, g, rows, shape)
     }
 }
 
@@ -144,7 +146,7 @@ impl Algorithm for f32 {
         if winograd::pays(shape) {
             winograd_weight::weight(x, g, rows, shape)
         } else {
-            conv_direct::weight(x, g, rows, shape)
+            conv_direct_weight::weight(x, g, rows, shape)
         }
     }
 }

@@ -12,6 +12,7 @@ mod channel;
 mod composed;
 mod conv;
 mod conv_direct;
+mod conv_direct_weight;
 mod conv_shape;
 mod max_pool;
 mod patches;
@@ -21,6 +22,9 @@ mod storage;
 mod testing;
 mod tile;
 mod winograd;
+mod winograd_points;
+mod winograd_taps;
+mod winograd_tiling;
 mod winograd_weight;
 
 pub use channel::{channel_broadcast, channel_dot, channel_scale, channel_shift, channel_sum};

@@ -32,9 +32,10 @@ impl Patches {
         }
     }
 
-    /// Numbers of one padded image.
+    /// Numbers from one padded image to the next: whole lines of the cache, so that what follows is aligned.
     pub(crate) fn padded(&self) -> usize {
-        self.shape.in_channels * self.padded_height * self.padded_width
+        (self.shape.in_channels * self.padded_height * self.padded_width)
+            .next_multiple_of(MOST_LANES)
     }
 
     /// Copies one image into a padded one, zeros included.

@@ -8,6 +8,10 @@
     unsafe_code,
     reason = "vector instructions and pointers into packed operands"
 )]
+#![expect(
+    clippy::inline_always,
+    reason = "a kernel is compiled for the instruction set of the function it is inlined into"
+)]
 
 use std::fmt::Debug;
 use std::ops::{Add, AddAssign, Mul};
