@@ -232,6 +232,7 @@ mod tests {
 
     use super::*;
     use crate::kernel::ShapeError;
+    use crate::kernel::simd::NARROW;
     use crate::kernel::testing::{
         alone, bits, check_gradients, flex, inner, on_threads, random, same, values,
     };
@@ -472,6 +473,28 @@ mod tests {
                         "row {row} of {rows} for {shape:?}"
                     );
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn bits_do_not_depend_on_the_width_of_registers() {
+        use std::sync::atomic::Ordering::Relaxed;
+        for dtype in [DType::F32, DType::F64] {
+            for shape in layers() {
+                let [x, w, g] = inputs(5, shape, 7, dtype);
+                let all = || {
+                    [
+                        bits(&conv2d(x.clone(), w.clone(), shape)),
+                        bits(&conv2d_input(g.clone(), w.clone(), shape)),
+                        bits(&conv2d_weight(x.clone(), g.clone(), shape)),
+                    ]
+                };
+                let wide = all();
+                NARROW.store(true, Relaxed);
+                let narrow = all();
+                NARROW.store(false, Relaxed);
+                assert!(narrow == wide, "{dtype:?} for {shape:?}");
             }
         }
     }

@@ -309,6 +309,20 @@ mod x86 {
     runners!(avx512_f64, avx2_f64, f64, Wide64, 8);
 }
 
+/// Whether a test has asked for the registers of processors without AVX-512.
+#[cfg(target_arch = "x86_64")]
+fn narrow() -> bool {
+    #[cfg(test)]
+    return NARROW.load(std::sync::atomic::Ordering::Relaxed);
+    #[cfg(not(test))]
+    return false;
+}
+
+/// Set to run kernels with narrower registers. They do the same operations in the same order, so a test that sets it does
+/// not disturb those that run beside it.
+#[cfg(test)]
+pub(crate) static NARROW: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
+
 macro_rules! number {
     ($number:ty, $lanes:literal, $avx512:ident, $avx2:ident) => {
         impl Number for $number {
@@ -317,7 +331,7 @@ macro_rules! number {
             fn vectorised(task: impl Task<Self>) {
                 #[cfg(target_arch = "x86_64")]
                 if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-                    if is_x86_feature_detected!("avx512f") {
+                    if is_x86_feature_detected!("avx512f") && !narrow() {
                         // SAFETY: the processor has the features the function is compiled for.
                         return unsafe { x86::$avx512(task) };
                     }
