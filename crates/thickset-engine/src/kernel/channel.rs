@@ -159,16 +159,7 @@ impl ChannelBackend for Flex {
 
     fn broadcast(b: FloatTensor<Self>, rows: usize, features: usize) -> FloatTensor<Self> {
         let [_, channels] = size(&b);
-        by_type!(
-            |b| {
-                let row: Vec<_> = b
-                    .iter()
-                    .flat_map(|&value| std::iter::repeat_n(value, features / channels))
-                    .collect();
-                row.repeat(rows)
-            },
-            [rows, features]
-        )
+        by_type!(|b| repeated(b, rows, features / channels), [rows, features])
     }
 }
 
@@ -319,6 +310,25 @@ fn each<T: Number>(
     out
 }
 
+/// `rows` rows of each number `plane` times.
+fn repeated<T: Number>(numbers: &[T], rows: usize, plane: usize) -> Vec<T> {
+    let row: Vec<T> = numbers
+        .iter()
+        .flat_map(|&value| std::iter::repeat_n(value, plane))
+        .collect();
+    let mut out = Vec::with_capacity(rows * row.len());
+    out.spare_capacity_mut()[..rows * row.len()]
+        .par_chunks_mut(row.len())
+        .for_each(|out| {
+            for (out, &value) in out.iter_mut().zip(&row) {
+                out.write(value);
+            }
+        });
+    // SAFETY: every row has been written.
+    unsafe { out.set_len(rows * row.len()) };
+    out
+}
+
 /// Per channel the sum of `x`, or of `x * g`: pixel by pixel within a row, then row by row within a part, then the parts.
 fn sums<T: Number>(
     x: &[T],
@@ -367,6 +377,13 @@ impl<T: Number> Task<T> for Total<'_, T> {
             let range = row * self.features..(row + 1) * self.features;
             let x = &self.x[range.clone()];
             let g = self.g.map(|g| &g[range]);
+            if plane < V::LANES {
+                for (pixel, &x) in x.iter().enumerate() {
+                    let value = g.map_or(x, |g| x * g[pixel]);
+                    self.totals[pixel / plane] += value;
+                }
+                continue;
+            }
             for (channel, total) in self.totals.iter_mut().enumerate() {
                 let range = channel * plane..(channel + 1) * plane;
                 *total += match g {

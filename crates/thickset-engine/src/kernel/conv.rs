@@ -9,8 +9,11 @@ use burn::backend::{Autodiff, Backend, Dispatch, Flex, backend_extension};
 use burn::tensor::Tensor;
 
 use super::adjoint::Bilinear;
+use super::simd::Number;
 use super::storage::{by_type, size};
-use super::{ConvShape, composed, conv_direct, on_flex};
+use super::{
+    ConvShape, composed, conv_direct, conv_direct_weight, on_flex, winograd, winograd_weight,
+};
 
 /// The convolution of each row of `x`, `[rows, in_features]`, with `w`, `[out_channels, fan_in]` (`PyTorch`'s layout,
 /// flattened): `[rows, out_features]`. A row's result does not depend on the other rows.
@@ -103,11 +106,56 @@ pub(crate) trait ConvBackend: Backend {
     ) -> FloatTensor<Self>;
 }
 
+/// The three operations on rows of numbers, by the algorithm that suits the type and the shape; the number of rows has no
+/// say, so that a row's bits do not depend on it.
+trait Algorithm: Number {
+    fn forward(x: &[Self], w: &[Self], rows: usize, shape: &ConvShape) -> Vec<Self> {
+        conv_direct::forward(x, w, rows, shape)
+    }
+
+    fn input(g: &[Self], w: &[Self], rows: usize, shape: &ConvShape) -> Vec<Self> {
+        conv_direct::input(g, w, rows, shape)
+    }
+
+    fn weight(x: &[Self], g: &[Self], rows: usize, shape: &ConvShape) -> Vec<Self> {
+        conv_direct_weight::weight(x, g, rows, shape)
+    }
+}
+
+/// Double precision is for checking, so it stays with the algorithm that loses no digits.
+impl Algorithm for f64 {}
+
+impl Algorithm for f32 {
+    fn forward(x: &[f32], w: &[f32], rows: usize, shape: &ConvShape) -> Vec<f32> {
+        if winograd::pays(shape) {
+            winograd::forward(x, w, rows, shape)
+        } else {
+            conv_direct::forward(x, w, rows, shape)
+        }
+    }
+
+    fn input(g: &[f32], w: &[f32], rows: usize, shape: &ConvShape) -> Vec<f32> {
+        if winograd::pays(shape) {
+            winograd::input(g, w, rows, shape)
+        } else {
+            conv_direct::input(g, w, rows, shape)
+        }
+    }
+
+    fn weight(x: &[f32], g: &[f32], rows: usize, shape: &ConvShape) -> Vec<f32> {
+        if winograd::pays(shape) {
+            winograd_weight::weight(x, g, rows, shape)
+        } else {
+            conv_direct_weight::weight(x, g, rows, shape)
+        }
+    }
+}
+
 impl ConvBackend for Flex {
     fn conv(x: FloatTensor<Self>, w: FloatTensor<Self>, shape: ConvShape) -> FloatTensor<Self> {
         let [rows, _] = size(&x);
         by_type!(
-            |x, w| conv_direct::forward(x, w, rows, &shape),
+            |x, w| Algorithm::forward(x, w, rows, &shape),
             [rows, shape.out_features()]
         )
     }
@@ -119,7 +167,7 @@ impl ConvBackend for Flex {
     ) -> FloatTensor<Self> {
         let [rows, _] = size(&g);
         by_type!(
-            |g, w| conv_direct::input(g, w, rows, &shape),
+            |g, w| Algorithm::input(g, w, rows, &shape),
             [rows, shape.in_features()]
         )
     }
@@ -131,7 +179,7 @@ impl ConvBackend for Flex {
     ) -> FloatTensor<Self> {
         let [rows, _] = size(&x);
         by_type!(
-            |x, g| conv_direct::weight(x, g, rows, &shape),
+            |x, g| Algorithm::weight(x, g, rows, &shape),
             [shape.out_channels, shape.fan_in()]
         )
     }
@@ -184,6 +232,7 @@ mod tests {
 
     use super::*;
     use crate::kernel::ShapeError;
+    use crate::kernel::simd::NARROW;
     use crate::kernel::testing::{
         alone, bits, check_gradients, flex, inner, on_threads, random, same, values,
     };
@@ -424,6 +473,28 @@ mod tests {
                         "row {row} of {rows} for {shape:?}"
                     );
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn bits_do_not_depend_on_the_width_of_registers() {
+        use std::sync::atomic::Ordering::Relaxed;
+        for dtype in [DType::F32, DType::F64] {
+            for shape in layers() {
+                let [x, w, g] = inputs(5, shape, 7, dtype);
+                let all = || {
+                    [
+                        bits(&conv2d(x.clone(), w.clone(), shape)),
+                        bits(&conv2d_input(g.clone(), w.clone(), shape)),
+                        bits(&conv2d_weight(x.clone(), g.clone(), shape)),
+                    ]
+                };
+                let wide = all();
+                NARROW.store(true, Relaxed);
+                let narrow = all();
+                NARROW.store(false, Relaxed);
+                assert!(narrow == wide, "{dtype:?} for {shape:?}");
             }
         }
     }

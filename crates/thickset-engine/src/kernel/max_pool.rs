@@ -3,6 +3,11 @@
 //! The indices are fixed once found, so pooling is linear in what it gathers, and its derivative of every order is one of
 //! the two operations.
 
+#![expect(
+    clippy::inline_always,
+    reason = "a kernel is compiled for the instruction set of the function it is inlined into"
+)]
+
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::tensor::{FloatTensor, IntTensor};
 use burn::backend::{Autodiff, Backend, Dispatch, Flex, backend_extension};
@@ -10,6 +15,7 @@ use burn::tensor::{Int, Tensor};
 use rayon::prelude::*;
 
 use super::adjoint::Linear;
+use super::simd::{Number, Task, Vector};
 use super::storage::{Numbers, by_type, numbers, size, tensor};
 use super::{ShapeError, composed, on_flex};
 
@@ -234,29 +240,71 @@ impl<B: PoolBackend, C: CheckpointStrategy> PoolBackend for Autodiff<B, C> {
     }
 }
 
-fn find<T: PartialOrd + Copy + Send + Sync>(x: &[T], rows: usize, shape: &PoolShape) -> Vec<i32> {
+fn find<T: Number>(x: &[T], rows: usize, shape: &PoolShape) -> Vec<i32> {
     let mut found = vec![0; rows * shape.out_features()];
-    let plane = shape.height * shape.width;
     found
         .par_chunks_mut(shape.out_features())
         .zip(x.par_chunks(shape.in_features()))
-        .for_each(|(found, x)| {
-            let windows = found.chunks_exact_mut(shape.out_height() * shape.out_width());
-            for (channel, found) in windows.enumerate() {
-                for (y, found) in found.chunks_exact_mut(shape.out_width()).enumerate() {
-                    let corner = channel * plane + y * shape.stride * shape.width;
-                    for (window, found) in found.iter_mut().enumerate() {
-                        *found = maximum(x, corner + window * shape.stride, shape);
-                    }
-                }
-            }
-        });
+        .for_each(|(found, x)| T::vectorised(Find { x, shape, found }));
     found
 }
 
+struct Find<'a, T> {
+    x: &'a [T],
+    shape: &'a PoolShape,
+    found: &'a mut [i32],
+}
+
+impl<T: Number> Task<T> for Find<'_, T> {
+    #[inline(always)]
+    fn run<V: Vector<Number = T>>(self) {
+        let Self { x, shape, found } = self;
+        let lines = found.chunks_exact_mut(shape.out_width()).enumerate();
+        for (line, found) in lines {
+            let (channel, y) = (line / shape.out_height(), line % shape.out_height());
+            let corner = (channel * shape.height + y * shape.stride) * shape.width;
+            if shape.window == 2 && shape.stride == 2 {
+                let (above, below) = x[corner..].split_at(shape.width);
+                find_pairs(above, below, corner, shape.width, found);
+            } else {
+                for (window, found) in found.iter_mut().enumerate() {
+                    *found = maximum(x, corner + window * shape.stride, shape);
+                }
+            }
+        }
+    }
+}
+
+/// The index of an element of a row. [`PoolShape::checked`] has seen to it that all of them fit.
+#[inline(always)]
+fn index(at: usize) -> i32 {
+    i32::try_from(at).unwrap_or(i32::MAX)
+}
+
+/// The maxima of a line of two by two windows, without branches, so that it becomes vector code.
+#[inline(always)]
+fn find_pairs<T: Number>(above: &[T], below: &[T], corner: usize, width: usize, found: &mut [i32]) {
+    let (mut at, down) = (index(corner), index(width));
+    let windows = above.chunks_exact(2).zip(below.chunks_exact(2));
+    for ((above, below), found) in windows.zip(found) {
+        let (mut best, mut place) = (above[0], at);
+        for (value, candidate) in [
+            (above[1], at + 1),
+            (below[0], at + down),
+            (below[1], at + down + 1),
+        ] {
+            let higher = value > best;
+            best = if higher { value } else { best };
+            place = if higher { candidate } else { place };
+        }
+        *found = place;
+        at += 2;
+    }
+}
+
 /// The index of the maximum of the window whose upper left corner is at `corner`.
-#[inline]
-fn maximum<T: PartialOrd + Copy>(x: &[T], corner: usize, shape: &PoolShape) -> i32 {
+#[inline(always)]
+fn maximum<T: Number>(x: &[T], corner: usize, shape: &PoolShape) -> i32 {
     let (mut best, mut at) = (x[corner], corner);
     for y in 0..shape.window {
         let first = corner + y * shape.width;
@@ -266,7 +314,7 @@ fn maximum<T: PartialOrd + Copy>(x: &[T], corner: usize, shape: &PoolShape) -> i
             }
         }
     }
-    i32::try_from(at).unwrap_or(i32::MAX)
+    index(at)
 }
 
 fn gather<T: Copy + Default + Send + Sync>(x: &[T], indices: &[i32], shape: &PoolShape) -> Vec<T> {
@@ -320,7 +368,7 @@ mod tests {
     use crate::kernel::testing::{alone, bits, check_gradients, flex, on_threads, random, same};
 
     fn shapes() -> impl Strategy<Value = PoolShape> {
-        (1..4usize, 1..9usize, 1..9usize, 1..4usize, 1..4usize)
+        (1..4usize, 1..9usize, 1..40usize, 1..4usize, 1..4usize)
             .prop_map(|(channels, height, width, window, stride)| PoolShape {
                 channels,
                 height,

@@ -12,16 +12,23 @@ mod channel;
 mod composed;
 mod conv;
 mod conv_direct;
+mod conv_direct_weight;
 mod conv_shape;
 mod gate;
 mod gemm;
 mod linear;
 mod max_pool;
+mod patches;
 mod simd;
 mod storage;
 #[cfg(test)]
 mod testing;
 mod tile;
+mod winograd;
+mod winograd_points;
+mod winograd_taps;
+mod winograd_tiling;
+mod winograd_weight;
 
 pub use channel::{channel_broadcast, channel_dot, channel_scale, channel_shift, channel_sum};
 pub use conv::{conv2d, conv2d_input, conv2d_weight};

@@ -8,6 +8,10 @@
     unsafe_code,
     reason = "vector instructions and pointers into packed operands"
 )]
+#![expect(
+    clippy::inline_always,
+    reason = "a kernel is compiled for the instruction set of the function it is inlined into"
+)]
 
 use std::fmt::Debug;
 use std::ops::{Add, AddAssign, Mul};
@@ -29,7 +33,29 @@ pub(crate) trait Vector: Copy {
     /// `to` must be valid for writing `LANES` numbers.
     unsafe fn store(self, to: *mut Self::Number);
 
+    /// Transposes a square of `LANES` by `LANES` numbers: number `i` of the row at `from + from_rows[j]` becomes number `j` of
+    /// the row at `to + to_rows[i]`.
+    ///
+    /// # Safety
+    /// Both tables must have `LANES` entries, and each row must be valid for `LANES` numbers.
+    #[inline(always)]
+    unsafe fn transpose(
+        from: *const Self::Number,
+        from_rows: &[usize],
+        to: *mut Self::Number,
+        to_rows: &[usize],
+    ) {
+        for (column, &from_row) in from_rows[..Self::LANES].iter().enumerate() {
+            for (row, &to_row) in to_rows[..Self::LANES].iter().enumerate() {
+                // SAFETY: the caller vouches for the rows, and both counters are below `LANES`.
+                unsafe { *to.add(to_row + column) = *from.add(from_row + row) };
+            }
+        }
+    }
+
     fn add(self, other: Self) -> Self;
+    fn sub(self, other: Self) -> Self;
+    fn mul(self, other: Self) -> Self;
     /// `self * by + plus`.
     fn mul_add(self, by: Self, plus: Self) -> Self;
 }
@@ -93,6 +119,16 @@ macro_rules! portable {
             }
 
             #[inline(always)]
+            fn sub(self, other: Self) -> Self {
+                Self(std::array::from_fn(|lane| self.0[lane] - other.0[lane]))
+            }
+
+            #[inline(always)]
+            fn mul(self, other: Self) -> Self {
+                Self(std::array::from_fn(|lane| self.0[lane] * other.0[lane]))
+            }
+
+            #[inline(always)]
             fn mul_add(self, by: Self, plus: Self) -> Self {
                 Self(std::array::from_fn(|lane| {
                     if FUSED {
@@ -116,7 +152,7 @@ mod x86 {
     use super::{Portable, Task, Vector};
 
     macro_rules! wide {
-        ($name:ident, $register:ident, $number:ty, $splat:ident, $load:ident, $store:ident, $add:ident, $mul_add:ident) => {
+        ($name:ident, $register:ident, $number:ty, $splat:ident, $load:ident, $store:ident, $add:ident, $sub:ident, $mul:ident, $mul_add:ident $(, $transpose:ident)?) => {
             /// An AVX-512 register. Private to this module, which makes one only where the processor is known to have them.
             #[derive(Clone, Copy)]
             struct $name(arch::$register);
@@ -143,10 +179,35 @@ mod x86 {
                     unsafe { arch::$store(to, self.0) }
                 }
 
+                $(
+                    #[inline(always)]
+                    unsafe fn transpose(
+                        from: *const $number,
+                        from_rows: &[usize],
+                        to: *mut $number,
+                        to_rows: &[usize],
+                    ) {
+                        // SAFETY: as in `splat`; the caller vouches for the rows.
+                        unsafe { $transpose(from, from_rows, to, to_rows) }
+                    }
+                )?
+
                 #[inline(always)]
                 fn add(self, other: Self) -> Self {
                     // SAFETY: as in `splat`.
                     Self(unsafe { arch::$add(self.0, other.0) })
+                }
+
+                #[inline(always)]
+                fn sub(self, other: Self) -> Self {
+                    // SAFETY: as in `splat`.
+                    Self(unsafe { arch::$sub(self.0, other.0) })
+                }
+
+                #[inline(always)]
+                fn mul(self, other: Self) -> Self {
+                    // SAFETY: as in `splat`.
+                    Self(unsafe { arch::$mul(self.0, other.0) })
                 }
 
                 #[inline(always)]
@@ -158,6 +219,52 @@ mod x86 {
         };
     }
 
+    /// Transposes sixteen registers: pairs, then pairs of pairs, then quarters of a register.
+    #[inline(always)]
+    unsafe fn transpose_f32(
+        from: *const f32,
+        from_rows: &[usize],
+        to: *mut f32,
+        to_rows: &[usize],
+    ) {
+        let (from_rows, to_rows) = (&from_rows[..16], &to_rows[..16]);
+        // SAFETY: the caller vouches for AVX-512 and for the rows.
+        unsafe {
+            let zero = arch::_mm512_setzero_ps();
+            let (mut a, mut b) = ([zero; 16], [zero; 16]);
+            for i in 0..16 {
+                a[i] = arch::_mm512_loadu_ps(from.add(from_rows[i]));
+            }
+            for i in 0..8 {
+                b[2 * i] = arch::_mm512_unpacklo_ps(a[2 * i], a[2 * i + 1]);
+                b[2 * i + 1] = arch::_mm512_unpackhi_ps(a[2 * i], a[2 * i + 1]);
+            }
+            for i in 0..4 {
+                for half in 0..2 {
+                    let low = arch::_mm512_castps_pd(b[4 * i + half]);
+                    let high = arch::_mm512_castps_pd(b[4 * i + half + 2]);
+                    a[4 * i + 2 * half] =
+                        arch::_mm512_castpd_ps(arch::_mm512_unpacklo_pd(low, high));
+                    a[4 * i + 2 * half + 1] =
+                        arch::_mm512_castpd_ps(arch::_mm512_unpackhi_pd(low, high));
+                }
+            }
+            for i in 0..4 {
+                let even = arch::_mm512_shuffle_f32x4::<0x88>(a[i], a[4 + i]);
+                let even_below = arch::_mm512_shuffle_f32x4::<0x88>(a[8 + i], a[12 + i]);
+                let odd = arch::_mm512_shuffle_f32x4::<0xdd>(a[i], a[4 + i]);
+                let odd_below = arch::_mm512_shuffle_f32x4::<0xdd>(a[8 + i], a[12 + i]);
+                b[i] = arch::_mm512_shuffle_f32x4::<0x88>(even, even_below);
+                b[8 + i] = arch::_mm512_shuffle_f32x4::<0xdd>(even, even_below);
+                b[4 + i] = arch::_mm512_shuffle_f32x4::<0x88>(odd, odd_below);
+                b[12 + i] = arch::_mm512_shuffle_f32x4::<0xdd>(odd, odd_below);
+            }
+            for i in 0..16 {
+                arch::_mm512_storeu_ps(to.add(to_rows[i]), b[i]);
+            }
+        }
+    }
+
     wide!(
         Wide32,
         __m512,
@@ -166,7 +273,10 @@ mod x86 {
         _mm512_loadu_ps,
         _mm512_storeu_ps,
         _mm512_add_ps,
-        _mm512_fmadd_ps
+        _mm512_sub_ps,
+        _mm512_mul_ps,
+        _mm512_fmadd_ps,
+        transpose_f32
     );
     wide!(
         Wide64,
@@ -176,6 +286,8 @@ mod x86 {
         _mm512_loadu_pd,
         _mm512_storeu_pd,
         _mm512_add_pd,
+        _mm512_sub_pd,
+        _mm512_mul_pd,
         _mm512_fmadd_pd
     );
 
@@ -197,6 +309,20 @@ mod x86 {
     runners!(avx512_f64, avx2_f64, f64, Wide64, 8);
 }
 
+/// Whether a test has asked for the registers of processors without AVX-512.
+#[cfg(target_arch = "x86_64")]
+fn narrow() -> bool {
+    #[cfg(test)]
+    return NARROW.load(std::sync::atomic::Ordering::Relaxed);
+    #[cfg(not(test))]
+    return false;
+}
+
+/// Set to run kernels with narrower registers. They do the same operations in the same order, so a test that sets it does
+/// not disturb those that run beside it.
+#[cfg(test)]
+pub(crate) static NARROW: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
+
 macro_rules! number {
     ($number:ty, $lanes:literal, $avx512:ident, $avx2:ident) => {
         impl Number for $number {
@@ -205,7 +331,7 @@ macro_rules! number {
             fn vectorised(task: impl Task<Self>) {
                 #[cfg(target_arch = "x86_64")]
                 if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-                    if is_x86_feature_detected!("avx512f") {
+                    if is_x86_feature_detected!("avx512f") && !narrow() {
                         // SAFETY: the processor has the features the function is compiled for.
                         return unsafe { x86::$avx512(task) };
                     }

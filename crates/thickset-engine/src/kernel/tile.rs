@@ -36,15 +36,15 @@ pub(crate) struct Target<T> {
     pub column: usize,
 }
 
-/// The largest share of `left` columns one tile may take: 12, 8 or 4 as registers allow; the last tile may overhang.
+/// How many of `left` columns the next tile takes, 12, 8 or 4 as registers allow; the last may overhang, up to a multiple of
+/// four. Sixteen go as twice eight, since a tile of four leaves registers idle.
 #[inline(always)]
 pub(crate) fn columns<V: Vector>(left: usize) -> usize {
-    if left >= 12 && V::TILE.1 >= 12 {
-        12
-    } else if left > 4 && V::TILE.1 >= 8 {
-        8
-    } else {
-        4
+    match left {
+        _ if V::TILE.1 < 8 => 4,
+        0..=4 => 4,
+        5..=11 | 13..=16 => 8,
+        _ => 12,
     }
 }
 
