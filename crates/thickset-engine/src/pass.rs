@@ -6,7 +6,8 @@
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
 
-use crate::layer::{Layer, Linearised, Softmax};
+use crate::kernel::{probability_seed, probability_seed_tangent};
+use crate::layer::{Layer as _, Linearised, Softmax};
 use crate::network::{Network, Source};
 
 /// Which scalar of a row is differentiated; the class is chosen per row.
@@ -150,46 +151,39 @@ fn hand_out(
     }
 }
 
-/// The chosen output as a function of the logits, linearised.
+/// The chosen output as a function of the logits.
 struct Head {
     output: Output,
     classes: Tensor<2>,
-    softmax: Box<dyn Linearised>,
+    logits: Tensor<2>,
     /// The output's gradient in the logits.
     seed: Tensor<2>,
 }
 
 impl Head {
     fn new(output: Output, classes: Tensor<2>, logits: Tensor<2>) -> Self {
-        let (probabilities, softmax) = Softmax.linearise(&[logits]);
         let seed = match output {
-            Output::Probability => only(softmax.pullback(classes.clone())),
+            Output::Probability => probability_seed(logits.clone(), classes.clone()),
             Output::Logit => classes.clone(),
-            Output::Loss => probabilities - classes.clone(),
+            Output::Loss => Softmax.forward(&[logits.clone()]) - classes.clone(),
         };
         Self {
             output,
             classes,
-            softmax,
+            logits,
             seed,
         }
     }
 
     /// The change of the seed when the logits move along `v`.
     fn seed_tangent(&self, v: Tensor<2>) -> Tensor<2> {
+        let logits = self.logits.clone();
         match self.output {
-            Output::Probability => {
-                let still = self.classes.zeros_like();
-                only(self.softmax.pullback_tangent(&[v], &self.classes, still))
-            }
+            Output::Probability => probability_seed_tangent(logits, v, self.classes.clone()),
             Output::Logit => self.classes.zeros_like(),
-            Output::Loss => self.softmax.tangent(&[v]),
+            Output::Loss => Softmax.linearise(&[logits]).1.tangent(&[v]),
         }
     }
-}
-
-fn only(mut shares: Vec<Tensor<2>>) -> Tensor<2> {
-    shares.pop().expect("a layer of one input has one share")
 }
 
 /// An input gradient and what its own derivative needs.

@@ -293,18 +293,23 @@ fn each<T: Number>(
     }
     let mut out = Vec::with_capacity(x.len());
     let job = features * (JOB / features).max(1);
-    out.spare_capacity_mut()[..x.len()]
-        .par_chunks_mut(job)
-        .zip(x.par_chunks(job))
-        .for_each(|(out, x)| {
-            T::vectorised(Each {
-                x,
-                channel,
-                features,
-                with,
-                out,
-            });
+    let task = |(out, x)| {
+        T::vectorised(Each {
+            x,
+            channel,
+            features,
+            with,
+            out,
         });
+    };
+    let room = &mut out.spare_capacity_mut()[..x.len()];
+    // Handing little work to other threads takes longer than doing it.
+    if x.len() <= job {
+        task((room, x));
+    } else {
+        let jobs = room.par_chunks_mut(job).zip(x.par_chunks(job));
+        jobs.for_each(task);
+    }
     // SAFETY: every number of `x` has its number of `out`, which its job has written.
     unsafe { out.set_len(x.len()) };
     out
@@ -339,20 +344,24 @@ fn sums<T: Number>(
 ) -> Vec<T> {
     let rows_per_part = rows.div_ceil(PARTS).max(1);
     let part = rows_per_part * features;
-    let parts: Vec<Vec<T>> = (0..rows.div_ceil(rows_per_part))
-        .into_par_iter()
-        .map(|index| {
-            let range = index * part..((index + 1) * part).min(x.len());
-            let mut totals = vec![T::default(); channels];
-            T::vectorised(Total {
-                x: &x[range.clone()],
-                g: g.map(|g| &g[range]),
-                features,
-                totals: &mut totals,
-            });
-            totals
-        })
-        .collect();
+    let of_part = |index: usize| {
+        let range = index * part..((index + 1) * part).min(x.len());
+        let mut totals = vec![T::default(); channels];
+        T::vectorised(Total {
+            x: &x[range.clone()],
+            g: g.map(|g| &g[range]),
+            features,
+            totals: &mut totals,
+        });
+        totals
+    };
+    let parts = 0..rows.div_ceil(rows_per_part);
+    // Handing little work to other threads takes longer than doing it.
+    let parts: Vec<Vec<T>> = if x.len() <= JOB {
+        parts.map(of_part).collect()
+    } else {
+        parts.into_par_iter().map(of_part).collect()
+    };
     let mut totals = vec![T::default(); channels];
     for part in parts {
         for (total, value) in totals.iter_mut().zip(part) {
@@ -377,6 +386,12 @@ impl<T: Number> Task<T> for Total<'_, T> {
             let range = row * self.features..(row + 1) * self.features;
             let x = &self.x[range.clone()];
             let g = self.g.map(|g| &g[range]);
+            if plane == 1 {
+                for (pixel, total) in self.totals.iter_mut().enumerate() {
+                    *total += g.map_or(x[pixel], |g| x[pixel] * g[pixel]);
+                }
+                continue;
+            }
             if plane < V::LANES {
                 for (pixel, &x) in x.iter().enumerate() {
                     let value = g.map_or(x, |g| x * g[pixel]);

@@ -20,18 +20,18 @@ pub fn gate(value: Tensor<2>, decider: Tensor<2>) -> Tensor<2> {
     if !on_flex(&value) {
         return value.mask_fill(decider.lower_equal_elem(0.0), 0.0);
     }
-    Tensor::from_dispatch(<Dispatch as GateOps>::gate(
+    Tensor::from_dispatch(<Dispatch as GateBackend>::gate(
         value.into_dispatch(),
         decider.into_dispatch(),
     ))
 }
 
 #[backend_extension(Flex, Autodiff)]
-pub trait GateOps: Backend {
+pub(crate) trait GateBackend: Backend {
     fn gate(value: FloatTensor<Self>, decider: FloatTensor<Self>) -> FloatTensor<Self>;
 }
 
-impl GateOps for Flex {
+impl GateBackend for Flex {
     fn gate(value: FloatTensor<Self>, decider: FloatTensor<Self>) -> FloatTensor<Self> {
         let shape = size(&value);
         by_type!(|value, decider| passed(value, decider), shape)
@@ -44,7 +44,7 @@ fn passed<T: Number>(value: &[T], decider: &[T]) -> Vec<T> {
     value.iter().zip(decider).map(choose).collect()
 }
 
-impl<B: Backend + GateOps, C: CheckpointStrategy> GateOps for Autodiff<B, C> {
+impl<B: Backend + GateBackend, C: CheckpointStrategy> GateBackend for Autodiff<B, C> {
     fn gate(value: FloatTensor<Self>, decider: FloatTensor<Self>) -> FloatTensor<Self> {
         let decider = decider.into_primitive();
         Linear::<B, FloatTensor<B>> {

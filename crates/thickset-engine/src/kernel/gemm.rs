@@ -40,21 +40,51 @@ pub(super) enum Side {
 
 /// The product of two rank-2 tensors, each as stored or transposed.
 pub(super) fn multiply(a: &FlexTensor, a_side: Side, b: &FlexTensor, b_side: Side) -> FlexTensor {
-    let (a_size, b_size) = (size(a), size(b));
-    let turned = |[rows, columns]: [usize; 2], side| match side {
-        Side::Plain => [rows, columns],
-        Side::Transposed => [columns, rows],
-    };
-    let ([rows, depth], [b_depth, columns]) = (turned(a_size, a_side), turned(b_size, b_side));
-    assert_eq!(depth, b_depth, "inner sizes of a matrix product");
+    let ([rows, depth], [_, columns]) = sizes(a, a_side, b, b_side);
+    let (a_stored, b_stored) = (size(a)[1], size(b)[1]);
     by_type!(
         |a, b| {
-            let a = Strided::new(a, a_size[1], a_side);
-            let b = Strided::new(b, b_size[1], b_side);
-            product(a, b, [rows, columns, depth])
+            let a = Strided::new(a, a_stored, a_side);
+            let b = Strided::new(b, b_stored, b_side);
+            product(a, b, [rows, columns, depth], None)
         },
         [rows, columns]
     )
+}
+
+/// The same, each row's chains starting from `start`, `[1, columns]`, in place of zero.
+pub(super) fn multiply_onto(
+    start: &FlexTensor,
+    a: &FlexTensor,
+    a_side: Side,
+    b: &FlexTensor,
+    b_side: Side,
+) -> FlexTensor {
+    let ([rows, depth], [_, columns]) = sizes(a, a_side, b, b_side);
+    let (a_stored, b_stored) = (size(a)[1], size(b)[1]);
+    assert_eq!(size(start), [1, columns], "one start a column");
+    let start = start.to_contiguous();
+    by_type!(
+        |a, b| {
+            let a = Strided::new(a, a_stored, a_side);
+            let b = Strided::new(b, b_stored, b_side);
+            product(a, b, [rows, columns, depth], Some(start.storage()))
+        },
+        [rows, columns]
+    )
+}
+
+fn sizes(a: &FlexTensor, a_side: Side, b: &FlexTensor, b_side: Side) -> ([usize; 2], [usize; 2]) {
+    let turned = |tensor: &FlexTensor, side| {
+        let [rows, columns] = size(tensor);
+        match side {
+            Side::Plain => [rows, columns],
+            Side::Transposed => [columns, rows],
+        }
+    };
+    let (a, b) = (turned(a, a_side), turned(b, b_side));
+    assert_eq!(a[1], b[0], "inner sizes of a matrix product");
+    (a, b)
 }
 
 /// A matrix over a slice, by its steps from row to row and from column to column.
@@ -83,9 +113,13 @@ fn product<T: Number>(
     a: Strided<'_, T>,
     b: Strided<'_, T>,
     [rows, columns, depth]: [usize; 3],
+    start: Option<&[T]>,
 ) -> Vec<T> {
     if rows * columns == 0 || depth == 0 {
-        return vec![T::default(); rows * columns];
+        return start.map_or_else(
+            || vec![T::default(); rows * columns],
+            |start| start.repeat(rows),
+        );
     }
     let width = REGISTERS * T::LANES;
     let panels = columns.div_ceil(width);
@@ -100,6 +134,13 @@ fn product<T: Number>(
                 let packed = &*packed;
                 let task = |top: usize| {
                     let count = THREAD_ROWS.min(rows - top);
+                    if let (0, Some(start)) = (first, start) {
+                        for row in top..top + count {
+                            // SAFETY: the row lies within the output, and `start` has its length.
+                            let to = out.at(row * columns);
+                            std::ptr::copy_nonoverlapping(start.as_ptr(), to, columns);
+                        }
+                    }
                     T::vectorised(Rows {
                         a: a.values[top * a.row_step + first * a.column_step..].as_ptr(),
                         row_step: a.row_step,
@@ -107,7 +148,7 @@ fn product<T: Number>(
                         packed,
                         out: out.at(top * columns),
                         size: [count, columns, taken],
-                        keep: first > 0,
+                        keep: first > 0 || start.is_some(),
                     });
                 };
                 if rows * columns * depth >= PARALLEL_WORK {

@@ -16,6 +16,7 @@ mod conv_direct_weight;
 mod conv_shape;
 mod gate;
 mod gemm;
+mod head;
 mod linear;
 mod max_pool;
 mod patches;
@@ -34,7 +35,8 @@ pub use channel::{channel_broadcast, channel_dot, channel_scale, channel_shift, 
 pub use conv::{conv2d, conv2d_input, conv2d_weight};
 pub use conv_shape::ConvShape;
 pub use gate::gate;
-pub use linear::{linear, linear_input, linear_weight};
+pub use head::{cross_entropy, probability_seed, probability_seed_tangent};
+pub use linear::{affine, linear, linear_input, linear_weight};
 pub use max_pool::{PoolShape, max_pool_indices, pool_gather, pool_scatter};
 
 /// A shape that no image can have.

@@ -3,7 +3,7 @@
 use burn::tensor::Tensor;
 
 use super::{Layer, Linearised, single};
-use crate::kernel::{channel_shift, linear, linear_input};
+use crate::kernel::{affine, linear, linear_input};
 use crate::{Init, Parameter, Result, Scope};
 
 /// A fully connected layer.
@@ -41,10 +41,10 @@ impl Layer for Linear {
     }
 
     fn forward(&self, inputs: &[Tensor<2>]) -> Tensor<2> {
-        channel_shift(
-            linear(single(inputs), self.weight.value.clone()),
+        affine(
+            single(inputs),
+            self.weight.value.clone(),
             self.bias.value.clone(),
-            self.out_features,
         )
     }
 

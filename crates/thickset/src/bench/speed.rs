@@ -6,13 +6,13 @@
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
+use thickset_engine::kernel::cross_entropy;
 use thickset_engine::optimizer::{Adam, Optimizer as _};
 use thickset_engine::{Network, Output, Tensor, one_hot};
 
 use crate::data::InputShape;
 use crate::metric::ranking::largest;
 use crate::model::{Fresh, ModelConfig, cnn, mlp, resnet9};
-use crate::objective::term::cross_entropy::cross_entropy;
 use crate::objective::term::{gap, hessian_norm};
 use crate::{Result, Seed};
 

@@ -1,5 +1,4 @@
 //! Terms of losses: each is one number of a batch, a tensor that one `backward` differentiates.
 
-pub mod cross_entropy;
 pub mod gap;
 pub mod hessian_norm;
