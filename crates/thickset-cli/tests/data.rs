@@ -59,7 +59,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
 /// `income,age,default` with this many rows, one a line from line 2 on.
 fn loans(rows: usize) -> String {
     let row = |row: usize| {
-        let default = if row % 3 == 0 { "yes" } else { "no" };
+        let default = if row.is_multiple_of(3) { "yes" } else { "no" };
         format!("{}.5,{},{default}\n", 900 + row * 7 % 1000, 18 + row % 60)
     };
     let rows: Vec<String> = (0..rows).map(row).collect();

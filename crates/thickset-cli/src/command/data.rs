@@ -1,27 +1,17 @@
 //! `thickset data`: what datasets there are, what is in them, and their numbers in a file.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
 use thickset::Seed;
 use thickset::data::{
-    self, Dataset, FeatureKind, FeatureSummary, InferOptions, InputShape, KNOWN, Known,
-    OpenOptions, ReadRule, Recipe, Scale, Summary,
+    self, Dataset, InferOptions, KNOWN, Known, OpenOptions, ReadRule, Recipe, Scale,
 };
 
-use super::output;
-
-/// Heights of a histogram's bars.
-const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-
-/// More features than this are pixels or edges, and are shown together.
-const MOST_LISTED: usize = 200;
-
-/// The longest name that is shown whole.
-const MOST_NAME: usize = 44;
+use super::{data_view, output};
 
 /// `thickset data`
 #[derive(Args)]
@@ -37,7 +27,7 @@ enum Action {
         after_help = "Examples:\n  thickset data list\n  thickset data list --data-dir ~/datasets --json"
     )]
     List {
-        /// A data folder to look in before $THICKSET_DATA and the platform's data folder
+        /// A data folder to look in before `$THICKSET_DATA` and the platform's data folder
         #[arg(long, value_name = "FOLDER")]
         data_dir: Option<PathBuf>,
         /// Print JSON
@@ -79,7 +69,7 @@ struct Source {
     /// A dataset's name, a CSV, Parquet or IDX file, or a folder of images or graphs
     #[arg(value_name = "NAME|FILE")]
     what: String,
-    /// A data folder to look in before $THICKSET_DATA and the platform's data folder
+    /// A data folder to look in before `$THICKSET_DATA` and the platform's data folder
     #[arg(long, value_name = "FOLDER")]
     data_dir: Option<PathBuf>,
     /// The column to predict [default: the last]
@@ -142,7 +132,7 @@ fn parse_size(text: &str) -> Result<(usize, usize), String> {
 /// Runs the subcommand.
 pub fn run(arguments: Arguments) -> Result<()> {
     match arguments.action {
-        Action::List { data_dir, json } => list(data_dir, json),
+        Action::List { data_dir, json } => list(data_dir.as_deref(), json),
         Action::Show {
             source,
             json,
@@ -199,8 +189,8 @@ impl Source {
     }
 }
 
-fn list(data_dir: Option<PathBuf>, json: bool) -> Result<()> {
-    let folders = data::folders(data_dir.as_deref());
+fn list(data_dir: Option<&Path>, json: bool) -> Result<()> {
+    let folders = data::folders(data_dir);
     let mut rows = Vec::new();
     for known in KNOWN {
         let recipe = known.recipe()?;
@@ -269,209 +259,6 @@ fn show(source: &Source, json: bool, recipe: bool) -> Result<()> {
     if json {
         output::print_json(&summary)
     } else {
-        output::print(&render(&summary)?)
+        output::print(&data_view::render(&summary)?)
     }
-}
-
-fn render(summary: &Summary) -> Result<String> {
-    let mut text = String::new();
-    writeln!(text, "{}\n", summary.title)?;
-    let [train, validation, test] = summary.split;
-    writeln!(
-        text,
-        "rows      {} (train {train}, validation {validation}, test {test})",
-        summary.rows
-    )?;
-    writeln!(
-        text,
-        "features  {}{}",
-        summary.feature_count,
-        shape(&summary.shape)
-    )?;
-    if let Some(attack) = summary.attack {
-        writeln!(
-            text,
-            "attacks   k {}, l2 radius {}",
-            attack.k, attack.epsilon
-        )?;
-    }
-    writeln!(text, "\nclasses")?;
-    let width = summary
-        .classes
-        .iter()
-        .map(|class| class.name.chars().count())
-        .max()
-        .unwrap_or(0)
-        .min(MOST_NAME);
-    for class in &summary.classes {
-        let share = 100.0 * class.rows as f64 / summary.rows.max(1) as f64;
-        writeln!(
-            text,
-            "  {:<width$}  {:>7}  {share:5.1}%",
-            shorten(&class.name),
-            class.rows
-        )?;
-    }
-    if summary.features.len() <= MOST_LISTED {
-        render_features(summary, &mut text)?;
-    } else {
-        render_together(summary, &mut text)?;
-    }
-    if !summary.notes.is_empty() {
-        writeln!(text, "\nnotes")?;
-        for note in &summary.notes {
-            writeln!(text, "  {note}")?;
-        }
-    }
-    Ok(text)
-}
-
-fn shape(shape: &InputShape) -> String {
-    match shape {
-        InputShape::Table => String::new(),
-        InputShape::Image {
-            channels,
-            height,
-            width,
-        } => {
-            format!(": images, {channels} x {height} x {width}")
-        }
-        InputShape::Graph { nodes } => format!(": the node pairs of graphs with {nodes} nodes"),
-        InputShape::Pair { of } => format!(", two inputs a row{}", self::shape(of)),
-    }
-}
-
-fn render_features(summary: &Summary, text: &mut String) -> Result<()> {
-    let width = summary
-        .features
-        .iter()
-        .map(|feature| feature.name.chars().count())
-        .max()
-        .unwrap_or(0)
-        .min(MOST_NAME);
-    writeln!(
-        text,
-        "\n{:<width$}  {:<9} {:<22} {:>7}  histogram",
-        "feature", "type", "range", "missing"
-    )?;
-    for feature in &summary.features {
-        let range = match feature.kind {
-            FeatureKind::Level { .. } | FeatureKind::Missing => {
-                format!("1 in {:.1}%", 100.0 * feature.mean)
-            }
-            _ => {
-                let unit = feature
-                    .unit
-                    .as_ref()
-                    .map(|unit| format!(" {unit}"))
-                    .unwrap_or_default();
-                format!("{}..{}{unit}", number(feature.low), number(feature.high))
-            }
-        };
-        let fixed = if feature.immutable { "  fixed" } else { "" };
-        writeln!(
-            text,
-            "{:<width$}  {:<9} {range:<22} {:>7}  {}{fixed}",
-            shorten(&feature.name),
-            kind(feature),
-            feature.missing,
-            bars(&feature.histogram)
-        )?;
-    }
-    Ok(())
-}
-
-/// Pixels and edges are alike, so that one line says what they are.
-fn render_together(summary: &Summary, text: &mut String) -> Result<()> {
-    let (mut low, mut high, mut sum) = (f64::INFINITY, f64::NEG_INFINITY, 0.0);
-    let mut histogram = [0_usize; 12];
-    for feature in &summary.features {
-        low = low.min(feature.low);
-        high = high.max(feature.high);
-        sum += feature.mean;
-        // The means of the features; their own histograms have different ranges and do not add up.
-    }
-    let mean = sum / summary.features.len() as f64;
-    let (least, greatest) = summary.features.iter().fold(
-        (f64::INFINITY, f64::NEG_INFINITY),
-        |(low, high), feature| (low.min(feature.mean), high.max(feature.mean)),
-    );
-    for feature in &summary.features {
-        let place = if greatest > least {
-            (feature.mean - least) / (greatest - least)
-        } else {
-            0.0
-        };
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "a bar's number"
-        )]
-        let bar = (place * 12.0) as usize;
-        histogram[bar.min(11)] += 1;
-    }
-    let kind = summary.features.first().map(kind).unwrap_or_default();
-    writeln!(text, "\nall {} {kind} features", summary.features.len())?;
-    writeln!(text, "  range     {}..{}", number(low), number(high))?;
-    writeln!(text, "  mean      {}", number(mean))?;
-    writeln!(
-        text,
-        "  means of features from {} to {}  {}",
-        number(least),
-        number(greatest),
-        bars(&histogram)
-    )?;
-    writeln!(text, "  (--json lists each)")?;
-    Ok(())
-}
-
-fn kind(feature: &FeatureSummary) -> &'static str {
-    match feature.kind {
-        FeatureKind::Number if feature.integer => "integer",
-        FeatureKind::Number => "number",
-        FeatureKind::Level { .. } => "category",
-        FeatureKind::Missing => "missing",
-        FeatureKind::Pixel { .. } => "pixel",
-        FeatureKind::Edge { .. } => "edge",
-    }
-}
-
-/// Up to four significant digits; whole numbers whole.
-fn number(value: f64) -> String {
-    if value.fract() == 0.0 && value.abs() < 1e15 {
-        return format!("{value}");
-    }
-    let digits = value.abs().log10().floor();
-    if (-4.0..6.0).contains(&digits) {
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "0 to 7"
-        )]
-        let decimals = (3.0 - digits).max(0.0) as usize;
-        let text = format!("{value:.decimals$}");
-        if text.contains('.') {
-            text.trim_end_matches('0').trim_end_matches('.').to_owned()
-        } else {
-            text
-        }
-    } else {
-        format!("{value:.3e}")
-    }
-}
-
-fn bars(histogram: &[usize]) -> String {
-    let most = histogram.iter().copied().max().unwrap_or(0).max(1);
-    histogram
-        .iter()
-        .map(|&count| BARS[(count * (BARS.len() - 1)).div_ceil(most)])
-        .collect()
-}
-
-fn shorten(name: &str) -> String {
-    if name.chars().count() <= MOST_NAME {
-        return name.to_owned();
-    }
-    let start: String = name.chars().take(MOST_NAME - 1).collect();
-    format!("{start}…")
 }

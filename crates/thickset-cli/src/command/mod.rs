@@ -2,6 +2,7 @@
 
 mod bench;
 mod data;
+mod data_view;
 mod hint;
 mod methods;
 mod model;
