@@ -28,7 +28,7 @@ const CHUNK_BYTES: usize = 2 << 20;
 const CHUNK_SUMS: usize = 4;
 
 /// How many tiles a product walks before it moves on: two registers and one narrow block of them stay in the first cache.
-const DEPTH: usize = 256;
+const DEPTH: usize = 128;
 
 /// How many columns a product takes: half a block, or what registers allow.
 const COLUMNS: usize = 8;
