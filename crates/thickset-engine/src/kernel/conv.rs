@@ -500,6 +500,38 @@ mod tests {
     }
 
     #[test]
+    fn an_argument_that_is_not_tracked_is_a_constant() {
+        let shape = layers()[1];
+        let [x, w, g] = inputs(3, shape, 8, DType::F64);
+        let tracked = |tensor: &Tensor<2>| {
+            Tensor::<2>::from_data(tensor.to_data(), (&flex().autodiff(), DType::F64))
+                .require_grad()
+        };
+        let product = |left: Tensor<2>, right: &Tensor<2>| {
+            left * Tensor::from_data(right.to_data(), (&flex().autodiff(), DType::F64))
+        };
+        let by_weight = tracked(&w);
+        let gradients = product(conv2d(x.clone(), by_weight.clone(), shape), &g)
+            .sum()
+            .backward();
+        let expected = conv2d_weight(x.clone(), g.clone(), shape);
+        same(
+            &by_weight.grad(&gradients).unwrap(),
+            &expected,
+            TOLERANCE_F64,
+        );
+        let by_input = tracked(&x);
+        let gradients = product(conv2d(by_input.clone(), w.clone(), shape), &g)
+            .sum()
+            .backward();
+        same(
+            &by_input.grad(&gradients).unwrap(),
+            &conv2d_input(g, w, shape),
+            TOLERANCE_F64,
+        );
+    }
+
+    #[test]
     fn a_batch_of_no_rows_gives_no_rows() {
         let shape = layers()[0];
         let [x, w, g] = inputs(0, shape, 1, DType::F32);

@@ -13,18 +13,15 @@ use rayon::prelude::*;
 
 use super::buffer::{Scratch, Shared, filled};
 use super::conv_shape::ConvShape;
-use super::patches::{Patches, REGISTERS};
+use super::patches::Patches;
 use super::simd::{Number, Task, Vector};
-use super::tile::{Target, Walk, columns, product};
+use super::tile::{MOST_COLUMNS, REGISTERS, Target, Walk, columns, product};
 
 /// About how many output pixels one job multiplies at a time.
 const JOB_PIXELS: usize = 512;
 
 /// How many steps of the weights one job lays out.
 const JOB_STEPS: usize = 64;
-
-/// The most columns a tile has.
-pub(crate) const MOST_COLUMNS: usize = 12;
 
 /// The convolution of `rows` images `x` with `w`, `[out_channels, fan_in]`.
 pub(crate) fn forward<T: Number>(x: &[T], w: &[T], rows: usize, shape: &ConvShape) -> Vec<T> {
@@ -122,7 +119,7 @@ impl<T: Number, F: Fn(usize, usize) -> T> Task<T> for Group<T, F> {
     fn run<V: Vector<Number = T>>(self) {
         let mut first = 0;
         while first < self.rows {
-            let width = columns::<V>(self.rows - first);
+            let width = columns(self.rows - first);
             for step in self.steps.clone() {
                 for column in 0..width {
                     let row = first + column;
@@ -160,18 +157,8 @@ unsafe fn panel_by_group<V: Vector>(
         narrow_step: count,
         narrow_block: 0,
     };
-    for register in (0..REGISTERS).step_by(V::TILE.0) {
-        let registers = V::TILE.0.min(REGISTERS - register);
-        // SAFETY: the caller's promise; the registers left are those of the panel.
-        unsafe {
-            let target = Target {
-                to: target.to.add(register * V::LANES),
-                ..target
-            };
-            let panel = panel.add(register * V::LANES);
-            product::<V, 1>(registers, count, &walk, panel, group, target, false);
-        }
-    }
+    // SAFETY: the caller's promise.
+    unsafe { product::<V, 1>(REGISTERS, count, &walk, panel, group, target, false) };
 }
 
 struct Forward<'a, T> {
@@ -222,7 +209,7 @@ impl<T: Number> Task<T> for Forward<'_, T> {
             let inside = starts.len() == width && pixel + width <= pixels;
             let mut first = 0;
             while first < outputs {
-                let count = columns::<V>(outputs - first);
+                let count = columns(outputs - first);
                 let direct = inside && first + count <= outputs;
                 let target = if direct {
                     let to = out.at((row * outputs + first) * pixels + pixel);
@@ -295,7 +282,7 @@ impl<T: Number> Task<T> for Input<'_, T> {
         padded.fill(T::default());
         let mut first = 0;
         while first < self.steps.len() {
-            let count = columns::<V>(self.steps.len() - first);
+            let count = columns(self.steps.len() - first);
             for panel in 0..panels {
                 let to = values[panel * width..].as_mut_ptr();
                 let target = Target {

@@ -12,11 +12,10 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::buffer::Scratch;
-use super::conv_direct::MOST_COLUMNS;
 use super::conv_shape::ConvShape;
-use super::patches::{Patches, REGISTERS};
+use super::patches::Patches;
 use super::simd::{Number, Task, Vector};
-use super::tile::{Target, Walk, columns, product};
+use super::tile::{MOST_COLUMNS, REGISTERS, Target, Walk, columns, product};
 
 /// Into how many parts the rows are cut when the weights' gradient is summed: enough to keep the cores of a large machine
 /// busy. It does not depend on the machine, so neither do the bits.
@@ -142,11 +141,11 @@ impl<T: Number> Task<T> for Weight<'_, T> {
                     narrow_step: 1,
                     narrow_block: depth * width,
                 };
-                for block in (0..blocks).step_by(V::TILE.0) {
-                    let registers = V::TILE.0.min(blocks - block);
+                for block in (0..blocks).step_by(REGISTERS) {
+                    let registers = REGISTERS.min(blocks - block);
                     let mut first = 0;
                     while first < depth {
-                        let columns = columns::<V>(depth - first);
+                        let columns = columns(depth - first);
                         let wide = wide[block * held * lanes..].as_ptr();
                         let narrow = panels[first * width..].as_ptr();
                         let target = Target {

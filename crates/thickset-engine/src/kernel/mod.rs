@@ -1,6 +1,6 @@
 //! The operations that layers are made of, each differentiable to any order in every tensor it takes.
 //!
-//! On the `flex` device they are kernels of our own, elsewhere [`composed`] of Burn's operations. Each one's backward calls
+//! On the `flex` device they are kernels of our own, elsewhere composed of Burn's operations. Each one's backward calls
 //! others of the same family, so a pullback written with them can be differentiated again.
 
 use burn::backend::DispatchDevice;

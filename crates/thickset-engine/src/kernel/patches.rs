@@ -8,9 +8,7 @@
 
 use super::conv_shape::ConvShape;
 use super::simd::{Number, Vector};
-
-/// Registers of pixels in a panel.
-pub(crate) const REGISTERS: usize = 2;
+use super::tile::REGISTERS;
 
 /// The most lanes a register has.
 const MOST_LANES: usize = 16;

@@ -1,6 +1,6 @@
 //! Vector registers: one kernel source, compiled for each instruction set and chosen at run time.
 //!
-//! A kernel is a [`Task`]: a value with a `run` generic over the register type. [`vectorised`] runs it with the widest
+//! A kernel is a [`Task`]: a value with a `run` generic over the register type. [`Number::vectorised`] runs it with the widest
 //! registers the processor has. Every lane does the same operations in the same order, so results do not depend on where
 //! in a register an element happens to lie.
 
@@ -20,8 +20,8 @@ use std::ops::{Add, AddAssign, Mul};
 pub(crate) trait Vector: Copy {
     type Number: Number;
     const LANES: usize = Self::Number::LANES;
-    /// How many registers by how many broadcast numbers one tile of a product may hold without spilling.
-    const TILE: (usize, usize);
+    /// Whether there are too few registers for more than four sums at a time.
+    const FEW: bool;
 
     fn splat(value: Self::Number) -> Self;
 
@@ -94,7 +94,7 @@ macro_rules! portable {
     ($number:ty, $lanes:literal) => {
         impl<const FUSED: bool> Vector for Portable<$number, $lanes, FUSED> {
             type Number = $number;
-            const TILE: (usize, usize) = (1, 4);
+            const FEW: bool = true;
 
             #[inline(always)]
             fn splat(value: $number) -> Self {
@@ -159,7 +159,7 @@ mod x86 {
 
             impl Vector for $name {
                 type Number = $number;
-                const TILE: (usize, usize) = (2, 12);
+                const FEW: bool = false;
 
                 #[inline(always)]
                 fn splat(value: $number) -> Self {

@@ -36,15 +36,17 @@ pub(crate) struct Target<T> {
     pub column: usize,
 }
 
-/// How many of `left` columns the next tile takes, 12, 8 or 4 as registers allow; the last may overhang, up to a multiple of
-/// four. Sixteen go as twice eight, since a tile of four leaves registers idle.
-#[inline(always)]
-pub(crate) fn columns<V: Vector>(left: usize) -> usize {
+/// The most registers and columns of one product.
+pub(crate) const REGISTERS: usize = 2;
+pub(crate) const MOST_COLUMNS: usize = 12;
+
+/// How many of `left` columns the next product takes, 12, 8 or 4; the last may overhang, up to a multiple of four. Sixteen
+/// go as twice eight, since four leave registers idle. Layouts rely on it, so it depends on nothing else.
+pub(crate) fn columns(left: usize) -> usize {
     match left {
-        _ if V::TILE.1 < 8 => 4,
         0..=4 => 4,
         5..=11 | 13..=16 => 8,
-        _ => 12,
+        _ => MOST_COLUMNS,
     }
 }
 
@@ -63,8 +65,19 @@ pub(crate) unsafe fn product<V: Vector, const COLUMN: usize>(
     target: Target<V::Number>,
     keep: bool,
 ) {
-    // SAFETY: the caller's promise is that of `tile`.
+    // SAFETY: the caller's promise is that of `tile`, for all of the columns and registers or some of them.
     unsafe {
+        if V::FEW {
+            for r in 0..registers {
+                for j in (0..columns).step_by(4) {
+                    let to = target.to.add(r * target.register + j * target.column);
+                    let wide = wide.add(r * walk.wide_register);
+                    let narrow = narrow.add(j * COLUMN);
+                    tile::<V, 1, 4, COLUMN>(walk, wide, narrow, Target { to, ..target }, keep);
+                }
+            }
+            return;
+        }
         match (registers, columns) {
             (2, 12) => tile::<V, 2, 12, COLUMN>(walk, wide, narrow, target, keep),
             (2, 8) => tile::<V, 2, 8, COLUMN>(walk, wide, narrow, target, keep),

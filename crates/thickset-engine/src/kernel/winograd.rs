@@ -24,7 +24,7 @@ use rayon::prelude::*;
 use super::buffer::{Scratch, Shared, filled};
 use super::conv_shape::ConvShape;
 use super::simd::{Number, Task, Vector};
-use super::tile::{Target, Walk, columns, product};
+use super::tile::{REGISTERS, Target, Walk, columns, product};
 use super::winograd_points::{FREQUENCIES, OUT};
 use super::winograd_taps::{TransformWeights, Weights};
 use super::winograd_tiling::{LANES, Spectrum, Tiling, TransformTiles, apart};
@@ -228,11 +228,11 @@ unsafe fn multiply<V: Vector<Number = f32>>(
         narrow_step: 1,
         narrow_block: tiles * LANES,
     };
-    for block in (0..out_blocks).step_by(V::TILE.0) {
-        let registers = V::TILE.0.min(out_blocks - block);
+    for block in (0..out_blocks).step_by(REGISTERS) {
+        let registers = REGISTERS.min(out_blocks - block);
         let mut tile = 0;
         while tile < tiles {
-            let count = columns::<V>(tiles - tile);
+            let count = columns(tiles - tile);
             // SAFETY: the caller's promise; as tiles are a multiple of four, no column overhangs.
             unsafe {
                 let to = sums.add((block * tiles + tile) * LANES);

@@ -17,7 +17,7 @@ use rayon::prelude::*;
 use super::buffer::{Scratch, Shared, filled};
 use super::conv_shape::ConvShape;
 use super::simd::{Number, Task, Vector};
-use super::tile::{Target, Walk, product};
+use super::tile::{REGISTERS, Target, Walk, product};
 use super::winograd_points::FREQUENCIES;
 use super::winograd_taps::TransformBack;
 use super::winograd_tiling::{LANES, Spectrum, Tiling, TransformTiles, apart};
@@ -28,9 +28,9 @@ const CHUNK_BYTES: usize = 2 << 20;
 const CHUNK_SUMS: usize = 4;
 
 /// How many tiles a product walks before it moves on: two registers and one narrow block of them stay in the first cache.
-const DEPTH: usize = 256;
+const DEPTH: usize = 128;
 
-/// How many columns a product takes: half a block, or what registers allow.
+/// How many columns a product takes: half a block.
 const COLUMNS: usize = 8;
 
 /// How many blocks of outputs one job takes.
@@ -280,7 +280,6 @@ struct Multiply<'a> {
 impl Task<f32> for Multiply<'_> {
     #[inline(always)]
     fn run<V: Vector<Number = f32>>(self) {
-        let columns = COLUMNS.min(V::TILE.1);
         let steps = self.blocks * LANES;
         for start in (0..self.count).step_by(DEPTH) {
             let walk = Walk {
@@ -292,10 +291,10 @@ impl Task<f32> for Multiply<'_> {
                 narrow_block: 0,
             };
             let keep = self.keep || start > 0;
-            for out_block in self.out_blocks.clone().step_by(V::TILE.0) {
-                let registers = V::TILE.0.min(self.out_blocks.end - out_block);
+            for out_block in self.out_blocks.clone().step_by(REGISTERS) {
+                let registers = REGISTERS.min(self.out_blocks.end - out_block);
                 let wide = self.gradients[(out_block * self.room + start) * LANES..].as_ptr();
-                for step in (0..steps).step_by(columns) {
+                for step in (0..steps).step_by(COLUMNS) {
                     let tile = step / LANES * self.room + start;
                     let narrow = self.inputs[tile * LANES + step % LANES..].as_ptr();
                     let to = self.sums.at((out_block * steps + step) * LANES);
@@ -307,7 +306,7 @@ impl Task<f32> for Multiply<'_> {
                     // SAFETY: the walk stays within the tiles of the blocks, the columns within one block, and the sums
                     // have room for all steps of all blocks.
                     unsafe {
-                        product::<V, 1>(registers, columns, &walk, wide, narrow, target, keep);
+                        product::<V, 1>(registers, COLUMNS, &walk, wide, narrow, target, keep);
                     }
                 }
             }
