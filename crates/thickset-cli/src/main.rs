@@ -17,6 +17,7 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
+    thickset_engine::memory::keep_freed_blocks();
     match command::run(Arguments::parse().command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -8,6 +8,7 @@
 
 pub mod kernel;
 pub mod layer;
+pub mod memory;
 pub mod optimizer;
 
 mod error;

@@ -4,15 +4,23 @@
 //! (`gate(v, x)`). It is linear in the first argument, and its own adjoint; the second argument
 //! decides and has no derivative. At exactly zero the gate is closed.
 
+#![expect(unsafe_code, reason = "an output that is written before it is read")]
+
+use std::mem::MaybeUninit;
+
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Autodiff, Backend, Dispatch, Flex, backend_extension};
 use burn::tensor::Tensor;
+use rayon::prelude::*;
 
 use super::adjoint::Linear;
 use super::on_flex;
 use super::simd::Number;
 use super::storage::{by_type, size};
+
+/// Numbers that one thread takes at a time.
+const JOB: usize = 64 * 1024;
 
 /// `value` where `decider > 0`, else 0; both `[rows, features]`.
 #[must_use]
@@ -40,8 +48,26 @@ impl GateBackend for Flex {
 
 fn passed<T: Number>(value: &[T], decider: &[T]) -> Vec<T> {
     let zero = T::default();
-    let choose = |(&value, &decider): (&T, &T)| if decider > zero { value } else { zero };
-    value.iter().zip(decider).map(choose).collect()
+    let task = |((out, value), decider): ((&mut [MaybeUninit<T>], &[T]), &[T])| {
+        for ((out, &value), &decider) in out.iter_mut().zip(value).zip(decider) {
+            out.write(if decider > zero { value } else { zero });
+        }
+    };
+    assert_eq!(value.len(), decider.len(), "a gate has one decider a value");
+    let mut out = Vec::with_capacity(value.len());
+    let room = &mut out.spare_capacity_mut()[..value.len()];
+    // Handing little work to other threads takes longer than doing it.
+    if value.len() <= JOB {
+        task(((room, value), decider));
+    } else {
+        room.par_chunks_mut(JOB)
+            .zip(value.par_chunks(JOB))
+            .zip(decider.par_chunks(JOB))
+            .for_each(task);
+    }
+    // SAFETY: every value has its number of `out`, which its task has written.
+    unsafe { out.set_len(value.len()) };
+    out
 }
 
 impl<B: Backend + GateBackend, C: CheckpointStrategy> GateBackend for Autodiff<B, C> {
