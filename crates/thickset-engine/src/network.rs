@@ -104,8 +104,7 @@ impl Network {
     /// `[rows, classes]`.
     #[must_use]
     pub fn logits(&self, x: Tensor<2>) -> Tensor<2> {
-        let mut outputs = self.run(x, |node, inputs| node.layer.forward(inputs));
-        outputs.pop().expect("a network has layers")
+        last(self.run(&x, |node, inputs| node.layer.forward(inputs)))
     }
 
     /// Softmax of the logits.
@@ -136,10 +135,10 @@ impl Network {
     #[must_use]
     pub fn logits_fitting(&self, x: Tensor<2>) -> (Tensor<2>, Vec<BatchStatistics>) {
         let mut statistics = Vec::new();
-        let mut outputs = self.run(x, |node, inputs| {
+        let outputs = self.run(&x, |node, inputs| {
             node.layer.forward_fitting(inputs, &mut statistics)
         });
-        (outputs.pop().expect("a network has layers"), statistics)
+        (last(outputs), statistics)
     }
 
     /// Lets running statistics follow those of a batch.
@@ -163,7 +162,7 @@ impl Network {
     #[must_use]
     pub fn pass(&self, x: Tensor<2>) -> Pass<'_> {
         let mut linearised = Vec::with_capacity(self.nodes.len());
-        let outputs = self.run(x.clone(), |node, inputs| {
+        let outputs = self.run(&x, |node, inputs| {
             let (output, at) = node.layer.linearise(inputs);
             linearised.push(at);
             output
@@ -173,7 +172,7 @@ impl Network {
 
     fn run(
         &self,
-        x: Tensor<2>,
+        x: &Tensor<2>,
         mut step: impl FnMut(&Node, &[Tensor<2>]) -> Tensor<2>,
     ) -> Vec<Tensor<2>> {
         let mut outputs: Vec<Tensor<2>> = Vec::with_capacity(self.nodes.len());
@@ -235,6 +234,11 @@ impl Network {
             parameter.value = parameter.value.clone().without_autodiff();
         }
     }
+}
+
+/// The output of the last layer; the builder makes no network without one.
+fn last(mut outputs: Vec<Tensor<2>>) -> Tensor<2> {
+    outputs.swap_remove(outputs.len() - 1)
 }
 
 /// Builds a network layer by layer, each layer checked against what it reads.

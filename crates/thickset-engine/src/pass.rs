@@ -165,7 +165,7 @@ impl Head {
         let seed = match output {
             Output::Probability => probability_seed(logits.clone(), classes.clone()),
             Output::Logit => classes.clone(),
-            Output::Loss => Softmax.forward(&[logits.clone()]) - classes.clone(),
+            Output::Loss => Softmax.forward(std::slice::from_ref(&logits)) - classes.clone(),
         };
         Self {
             output,

@@ -17,12 +17,12 @@ const STEP: f64 = 1e-5;
 const TOLERANCE: f64 = 1e-7;
 
 /// Numbers that look random and never repeat: the fractional parts of multiples of the golden ratio.
-struct Draws(u64);
+struct Draws(u32);
 
 impl Draws {
     fn next(&mut self) -> f64 {
         self.0 += 1;
-        (self.0 as f64 * 0.618_033_988_749_894_9).fract() * 2.0 - 1.0
+        (f64::from(self.0) * 0.618_033_988_749_894_9).fract() * 2.0 - 1.0
     }
 
     fn tensor(&mut self, size: [usize; 2]) -> Tensor<2> {
@@ -56,7 +56,7 @@ fn values(tensor: &Tensor<2>) -> Vec<f64> {
         .clone()
         .without_autodiff()
         .into_data()
-        .to_vec()
+        .try_to_vec()
         .unwrap()
 }
 
@@ -142,7 +142,7 @@ fn plain(scalar: &Tensor<1>) -> f64 {
         .clone()
         .without_autodiff()
         .into_data()
-        .to_vec::<f64>()
+        .try_to_vec::<f64>()
         .unwrap()[0]
 }
 
@@ -377,10 +377,10 @@ fn softplus_neither_overflows_nor_loses_its_slope_far_from_zero() {
     let x = tensor(vec![-1e4, -40.0, 40.0, 1e4], [1, 4]);
     let (output, at) = layer.linearise(&[x]);
     let slopes = at.tangent(&[tensor(vec![1.0; 4], [1, 4])]);
-    assert_eq!(values(&output)[0], 0.0);
-    assert_eq!(values(&output)[3], 1e4);
+    close("far below", values(&output)[0], 0.0);
+    close("far above", values(&output)[3], 1e4);
     assert!(values(&output)[1] > 0.0);
-    assert_eq!(values(&slopes)[3], 1.0);
+    close("slope far above", values(&slopes)[3], 1.0);
     assert!(Softplus::new(0.0).is_err() && Softplus::new(f64::NAN).is_err());
 }
 

@@ -72,7 +72,7 @@ fn rows(network: &Network, count: usize) -> Vec<f64> {
 }
 
 fn bits(tensor: Tensor<2>) -> Vec<u32> {
-    let values: Vec<f32> = tensor.without_autodiff().into_data().to_vec().unwrap();
+    let values: Vec<f32> = tensor.without_autodiff().into_data().try_to_vec().unwrap();
     values.into_iter().map(f32::to_bits).collect()
 }
 

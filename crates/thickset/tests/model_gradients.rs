@@ -111,7 +111,7 @@ fn plain(tensor: Tensor<1>) -> f64 {
     tensor
         .without_autodiff()
         .into_data()
-        .to_vec::<f64>()
+        .try_to_vec::<f64>()
         .unwrap()[0]
 }
 
@@ -120,7 +120,7 @@ fn values(tensor: &Tensor<2>) -> Vec<f64> {
         .clone()
         .without_autodiff()
         .into_data()
-        .to_vec()
+        .try_to_vec()
         .unwrap()
 }
 

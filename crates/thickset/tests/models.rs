@@ -11,7 +11,7 @@ use thickset_engine::{Network, Output, Tensor, one_hot};
 /// What an architecture is called in the goldens, and how it is built.
 struct Case {
     folder: &'static str,
-    case: &'static str,
+    activation: &'static str,
     model: ModelConfig,
     input: InputShape,
     classes: usize,
@@ -30,10 +30,10 @@ fn cases() -> Vec<Case> {
         width: side,
     };
     let mut cases = Vec::new();
-    for (case, activation) in activations {
+    for (name, activation) in activations {
         cases.push(Case {
             folder: "cnn",
-            case,
+            activation: name,
             model: ModelConfig::Cnn(cnn::Config {
                 channels: [3, 4],
                 hidden: vec![7, 6],
@@ -45,7 +45,7 @@ fn cases() -> Vec<Case> {
         });
         cases.push(Case {
             folder: "resnet9",
-            case,
+            activation: name,
             model: ModelConfig::Resnet9(resnet9::Config {
                 width: 2,
                 activation,
@@ -56,7 +56,7 @@ fn cases() -> Vec<Case> {
         });
         cases.push(Case {
             folder: "siamese_gcn",
-            case,
+            activation: name,
             model: ModelConfig::Siamese(siamese::Config {
                 embedding: siamese::Embedding::Gcn(gcn::Config {
                     hidden: 5,
@@ -87,6 +87,7 @@ impl Case {
 }
 
 /// The three losses of the goldens, with everything they need from one pass.
+#[expect(clippy::cast_precision_loss, reason = "numbers of features are small")]
 fn loss(network: &Network, golden: &Golden, case: &str, kind: &str) -> Tensor<1> {
     let x = golden.batch(network, "x");
     let [rows, n] = x.dims();
@@ -139,7 +140,7 @@ fn outputs_and_input_derivatives_agree_with_pytorch_to_1e_8_in_f64() {
     for case in cases() {
         let golden = Golden::read(case.folder);
         let network = case.network(&golden);
-        let expected = |name: &str| golden.expected(case.case, name);
+        let expected = |name: &str| golden.expected(case.activation, name);
         let pass = network.pass(golden.batch(&network, "x"));
         let hot = |classes: &[usize]| {
             one_hot(
@@ -149,8 +150,8 @@ fn outputs_and_input_derivatives_agree_with_pytorch_to_1e_8_in_f64() {
                 &pass.logits().device(),
             )
         };
-        let predicted = hot(&golden.predicted(case.case));
-        let what = format!("{} {}", case.folder, case.case);
+        let predicted = hot(&golden.predicted(case.activation));
+        let what = format!("{} {}", case.folder, case.activation);
         close(&what, &pass.logits(), expected("logits"), 1e-8);
         close(&what, &pass.probabilities(), expected("probs"), 1e-8);
         close(&what, &pass.penultimate(), expected("penultimate"), 1e-8);
@@ -189,14 +190,14 @@ fn parameter_gradients_of_losses_with_input_gradients_agree_with_pytorch() {
         for kind in ["ce", "grad_penalty", "r2et"] {
             let mut network = case.network(&golden);
             network.track();
-            let loss = loss(&network, &golden, case.case, kind);
-            let what = format!("{} {} {kind}", case.folder, case.case);
-            let expected = golden.expected(case.case, &format!("loss_{kind}"));
+            let loss = loss(&network, &golden, case.activation, kind);
+            let what = format!("{} {} {kind}", case.folder, case.activation);
+            let expected = golden.expected(case.activation, &format!("loss_{kind}"));
             close(&what, &loss.clone().reshape([1, 1]), expected, 1e-8);
             let gradients = loss.backward();
             for parameter in network.parameters() {
                 let name = golden::renamed(&parameter.name, case.rename);
-                let Some(expected) = golden.gradient(&format!("{}/{kind}/{name}", case.case))
+                let Some(expected) = golden.gradient(&format!("{}/{kind}/{name}", case.activation))
                 else {
                     continue;
                 };
@@ -214,12 +215,12 @@ fn the_gradient_penalty_is_differentiable_in_the_input() {
         let network = case.network(&golden);
         let x = golden.batch(&network, "x").autodiff().require_grad();
         let pass = network.pass(x.clone());
-        let classes = golden.predicted(case.case);
+        let classes = golden.predicted(case.activation);
         let device = x.device().without_autodiff();
         let predicted = one_hot(&classes, network.classes(), network.dtype(), &device);
         let gradient = pass.input_gradient(Output::Probability, predicted).value();
         let gradients = gradient.powi_scalar(2).sum().backward();
-        let expected = golden.expected(case.case, "grad_penalty_input");
+        let expected = golden.expected(case.activation, "grad_penalty_input");
         close(case.folder, &x.grad(&gradients).unwrap(), expected, 1e-8);
     }
 }
@@ -229,24 +230,24 @@ fn f32_agrees_with_pytorch_to_1e_4() {
     for case in cases() {
         let golden = Golden::read(case.folder).single();
         let mut network = case.network(&golden);
-        let what = format!("{} {} in f32", case.folder, case.case);
-        let predicted = golden.predicted(case.case);
+        let what = format!("{} {} in f32", case.folder, case.activation);
+        let predicted = golden.predicted(case.activation);
         {
             let pass = network.pass(golden.batch(&network, "x"));
             let device = pass.logits().device();
             let classes = one_hot(&predicted, network.classes(), network.dtype(), &device);
             let gradient = pass.input_gradient(Output::Probability, classes);
-            let expected = |name: &str| golden.expected(case.case, name);
+            let expected = |name: &str| golden.expected(case.activation, name);
             close(&what, &pass.logits(), expected("logits"), 1e-4);
             close(&what, &gradient.value(), expected("grad_p"), 1e-4);
             let product = gradient.hessian_product(golden.batch(&network, "v"));
             close(&what, &product, expected("hvp_v"), 1e-4);
         }
         network.track();
-        let gradients = loss(&network, &golden, case.case, "r2et").backward();
+        let gradients = loss(&network, &golden, case.activation, "r2et").backward();
         for parameter in network.parameters() {
             let name = golden::renamed(&parameter.name, case.rename);
-            if let Some(expected) = golden.gradient(&format!("{}/r2et/{name}", case.case)) {
+            if let Some(expected) = golden.gradient(&format!("{}/r2et/{name}", case.activation)) {
                 let gradient = parameter.value.grad(&gradients).unwrap();
                 close(&format!("{what} {name}"), &gradient, expected, 1e-4);
             }
@@ -296,7 +297,7 @@ fn the_mlps_agree_with_their_goldens() {
         let golden = Golden::read(folder);
         let case = Case {
             folder,
-            case: "",
+            activation: "",
             model: ModelConfig::Mlp(mlp::Config {
                 hidden: vec![8, 6],
                 activation,

@@ -32,6 +32,9 @@ struct Speed {
     /// Measure this model alone
     #[arg(long, value_name = "MODEL", value_parser = speed::MODELS)]
     only: Option<String>,
+    /// Measure this step alone
+    #[arg(long, value_name = "STEP", value_parser = speed::STEPS)]
+    step: Option<String>,
     /// Seconds of timed steps in each cell
     #[arg(long, default_value_t = 3.0, value_parser = positive_seconds)]
     seconds: f64,
@@ -57,6 +60,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
     let options = Options {
         seconds: arguments.seconds,
         only: arguments.only,
+        step: arguments.step,
     };
     let cells = speed::run(&options, |cell| {
         eprintln!("measured {} {}", cell.model, cell.step);

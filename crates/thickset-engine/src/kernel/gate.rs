@@ -5,6 +5,10 @@
 //! decides and has no derivative. At exactly zero the gate is closed.
 
 #![expect(unsafe_code, reason = "an output that is written before it is read")]
+#![expect(
+    clippy::inline_always,
+    reason = "a kernel is compiled for the instruction set of the function it is inlined into"
+)]
 
 use std::mem::MaybeUninit;
 
@@ -16,7 +20,7 @@ use rayon::prelude::*;
 
 use super::adjoint::Linear;
 use super::on_flex;
-use super::simd::Number;
+use super::simd::{Number, Task, Vector};
 use super::storage::{by_type, size};
 
 /// Numbers that one thread takes at a time.
@@ -47,27 +51,45 @@ impl GateBackend for Flex {
 }
 
 fn passed<T: Number>(value: &[T], decider: &[T]) -> Vec<T> {
-    let zero = T::default();
-    let task = |((out, value), decider): ((&mut [MaybeUninit<T>], &[T]), &[T])| {
-        for ((out, &value), &decider) in out.iter_mut().zip(value).zip(decider) {
-            out.write(if decider > zero { value } else { zero });
-        }
+    let task = |out, value, decider| {
+        T::vectorised(Passed {
+            out,
+            value,
+            decider,
+        });
     };
     assert_eq!(value.len(), decider.len(), "a gate has one decider a value");
     let mut out = Vec::with_capacity(value.len());
     let room = &mut out.spare_capacity_mut()[..value.len()];
     // Handing little work to other threads takes longer than doing it.
     if value.len() <= JOB {
-        task(((room, value), decider));
+        task(room, value, decider);
     } else {
         room.par_chunks_mut(JOB)
             .zip(value.par_chunks(JOB))
             .zip(decider.par_chunks(JOB))
-            .for_each(task);
+            .for_each(|((room, value), decider)| task(room, value, decider));
     }
     // SAFETY: every value has its number of `out`, which its task has written.
     unsafe { out.set_len(value.len()) };
     out
+}
+
+struct Passed<'a, T> {
+    out: &'a mut [MaybeUninit<T>],
+    value: &'a [T],
+    decider: &'a [T],
+}
+
+impl<T: Number> Task<T> for Passed<'_, T> {
+    #[inline(always)]
+    fn run<V: Vector<Number = T>>(self) {
+        let zero = T::default();
+        let values = self.value.iter().zip(self.decider);
+        for (out, (&value, &decider)) in self.out.iter_mut().zip(values) {
+            out.write(if decider > zero { value } else { zero });
+        }
+    }
 }
 
 impl<B: Backend + GateBackend, C: CheckpointStrategy> GateBackend for Autodiff<B, C> {

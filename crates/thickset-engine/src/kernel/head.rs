@@ -147,6 +147,10 @@ impl HeadBackend for Flex {
     }
 }
 
+#[expect(
+    clippy::many_single_char_names,
+    reason = "the names of the formulas above"
+)]
 impl HeadGradients for Flex {
     fn cross_entropy_gradient(
         z: FloatTensor<Self>,
@@ -215,7 +219,9 @@ fn softmax(z: &[f64], p: &mut [f64]) -> f64 {
         *p = (z - most).exp();
         sum += *p;
     }
-    p.iter_mut().for_each(|p| *p /= sum);
+    for p in p.iter_mut() {
+        *p /= sum;
+    }
     most + sum.ln()
 }
 

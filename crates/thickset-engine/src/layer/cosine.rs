@@ -67,6 +67,10 @@ struct At {
 }
 
 impl At {
+    #[expect(
+        clippy::many_single_char_names,
+        reason = "the names of the formula above"
+    )]
     fn new(batch: Tensor<2>) -> Self {
         let (u, v) = sides(batch);
         let (a, b, c) = (dot(&u, &v), dot(&u, &u), dot(&v, &v));

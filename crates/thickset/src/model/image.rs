@@ -93,6 +93,18 @@ impl ImageBuilder<'_, '_> {
         activation.add(self.network)
     }
 
+    /// The same with max pooling by 2 before the activation, which rises with its input, so that the
+    /// order changes nothing but the work.
+    pub(super) fn pooled_block(
+        &mut self,
+        out_channels: usize,
+        activation: Activation,
+    ) -> Result<Source> {
+        self.conv_norm(self.network.last(), out_channels, [3, 1, 1])?;
+        self.max_pool(2)?;
+        activation.add(self.network)
+    }
+
     /// Max pooling by `window`, without overlap.
     pub(super) fn max_pool(&mut self, window: usize) -> Result<Source> {
         let shape = PoolShape {

@@ -71,12 +71,10 @@ impl Config {
         super::check_size("width", self.width)?;
         let mut builder = ImageBuilder { network, image };
         builder.block(self.width, self.activation)?;
-        builder.block(2 * self.width, self.activation)?;
-        builder.max_pool(2)?;
+        builder.pooled_block(2 * self.width, self.activation)?;
         self.residual(&mut builder)?;
         for factor in [4, 8] {
-            builder.block(factor * self.width, self.activation)?;
-            builder.max_pool(2)?;
+            builder.pooled_block(factor * self.width, self.activation)?;
         }
         self.residual(&mut builder)?;
         builder.max_pool(builder.image.height)?;

@@ -28,6 +28,10 @@ fn folder(name: &str) -> PathBuf {
         .collect()
 }
 
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "goldens hold labels and classes as integers"
+)]
 fn tensors(folder_name: &str, file: &str) -> BTreeMap<String, Stored> {
     let bytes = std::fs::read(folder(folder_name).join(file)).unwrap();
     let file = SafeTensors::deserialize(&bytes).unwrap();
@@ -105,6 +109,11 @@ impl Golden {
     }
 }
 
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "goldens hold labels and classes, small and not negative"
+)]
 fn indices(stored: &Stored) -> Vec<usize> {
     stored.values.iter().map(|value| *value as usize).collect()
 }
@@ -141,7 +150,7 @@ pub fn renamed(name: &str, rename: fn(usize) -> usize) -> String {
 
 pub fn values(tensor: &Tensor<2>) -> Vec<f64> {
     let data = tensor.clone().without_autodiff().into_data();
-    data.convert::<f64>().to_vec().unwrap()
+    data.convert::<f64>().try_to_vec().unwrap()
 }
 
 /// The largest difference, relative to the expected tensor's largest entry, is within bounds.
