@@ -2,9 +2,62 @@
 
 use burn::tensor::module;
 use burn::tensor::ops::{ConvOptions, ConvTransposeOptions, MaxPoolOptions};
-use burn::tensor::{Int, Tensor};
+use burn::tensor::{Int, Tensor, activation::log_softmax};
 
 use super::{ConvShape, PoolShape};
+use crate::layer::{Layer as _, Softmax};
+
+/// See [`super::linear`].
+pub(crate) fn linear(x: Tensor<2>, w: Tensor<2>) -> Tensor<2> {
+    x.matmul(w.transpose())
+}
+
+/// See [`super::affine`].
+pub(crate) fn affine(x: Tensor<2>, w: Tensor<2>, b: Tensor<2>) -> Tensor<2> {
+    linear(x, w) + b
+}
+
+/// See [`super::linear_input`].
+pub(crate) fn linear_input(g: Tensor<2>, w: Tensor<2>) -> Tensor<2> {
+    g.matmul(w)
+}
+
+/// See [`super::linear_weight`].
+pub(crate) fn linear_weight(x: Tensor<2>, g: Tensor<2>) -> Tensor<2> {
+    g.transpose().matmul(x)
+}
+
+/// See [`super::gate`].
+pub(crate) fn gate(value: Tensor<2>, decider: Tensor<2>) -> Tensor<2> {
+    // Not `lower_equal`: what is no number does not open the gate either.
+    value.mask_fill(decider.greater_elem(0.0).bool_not(), 0.0)
+}
+
+/// See [`super::cross_entropy`].
+pub(crate) fn cross_entropy(logits: Tensor<2>, classes: Tensor<2>) -> Tensor<1> {
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "batches are far below 2^53 rows"
+    )]
+    let share = -1.0 / logits.dims()[0] as f64;
+    (log_softmax(logits, 1) * classes).sum() * share
+}
+
+/// See [`super::probability_seed`].
+pub(crate) fn probability_seed(logits: Tensor<2>, classes: Tensor<2>) -> Tensor<2> {
+    Softmax.linearise(&[logits]).1.tangent(&[classes])
+}
+
+/// See [`super::probability_seed_tangent`].
+pub(crate) fn probability_seed_tangent(
+    logits: Tensor<2>,
+    v: Tensor<2>,
+    classes: Tensor<2>,
+) -> Tensor<2> {
+    let still = classes.zeros_like();
+    let at = Softmax.linearise(&[logits]).1;
+    at.pullback_tangent(&[v], &classes, still).swap_remove(0)
+}
 
 /// See [`super::conv2d`].
 pub(crate) fn conv2d(x: Tensor<2>, w: Tensor<2>, shape: ConvShape) -> Tensor<2> {

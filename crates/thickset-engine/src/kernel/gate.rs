@@ -19,9 +19,9 @@ use burn::tensor::Tensor;
 use rayon::prelude::*;
 
 use super::adjoint::Linear;
-use super::on_flex;
 use super::simd::{Number, Task, Vector};
 use super::storage::{by_type, size};
+use super::{composed, on_flex};
 
 /// Numbers that one thread takes at a time.
 const JOB: usize = 64 * 1024;
@@ -30,7 +30,7 @@ const JOB: usize = 64 * 1024;
 #[must_use]
 pub fn gate(value: Tensor<2>, decider: Tensor<2>) -> Tensor<2> {
     if !on_flex(&value) {
-        return value.mask_fill(decider.lower_equal_elem(0.0), 0.0);
+        return composed::gate(value, decider);
     }
     Tensor::from_dispatch(<Dispatch as GateBackend>::gate(
         value.into_dispatch(),
@@ -100,5 +100,42 @@ impl<B: Backend + GateBackend, C: CheckpointStrategy> GateBackend for Autodiff<B
             with: decider.clone(),
         }
         .apply::<C>(value, |value| B::gate(value, decider))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::tensor::{DType, TensorData};
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::kernel::testing::{check_gradients, flex, random, same, values};
+
+    #[test]
+    fn at_zero_the_gate_is_closed() {
+        let decider = TensorData::new(vec![-1.0_f32, -0.0, 0.0, 1e-30, f32::NAN], [1, 5]);
+        let decider = Tensor::<2>::from_data(decider, &flex());
+        let value = decider.ones_like();
+        assert_eq!(values(&gate(value, decider)), [0.0, 0.0, 0.0, 1.0, 0.0]);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(20))]
+
+        #[test]
+        fn the_kernel_equals_the_composed_operation(
+            rows in 1..300usize, features in 1..500usize, seed: u64,
+        ) {
+            let value = random([rows, features], seed, DType::F32);
+            let decider = random([rows, features], seed ^ 1, DType::F32);
+            same(&gate(value.clone(), decider.clone()), &composed::gate(value, decider), 0.0);
+        }
+
+        #[test]
+        fn the_gate_is_its_own_adjoint(rows in 1..4usize, features in 1..6usize, seed: u64) {
+            let value = random([rows, features], seed, DType::F64);
+            let decider = random([rows, features], seed ^ 1, DType::F64);
+            check_gradients(&[value], |t| gate(t[0].clone(), decider.clone()));
+        }
     }
 }

@@ -20,12 +20,11 @@ use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
 use burn::backend::flex::FlexTensor;
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Autodiff, Backend, Dispatch, Flex, backend_extension};
-use burn::tensor::{Tensor, TensorData, activation::log_softmax};
+use burn::tensor::{Tensor, TensorData};
 
 use super::adjoint::Linear;
-use super::on_flex;
 use super::storage::{Numbers, numbers, size};
-use crate::layer::{Layer as _, Softmax};
+use super::{composed, on_flex};
 
 /// The mean over rows of the cross-entropy of `logits` with `classes`, `[rows, classes]` both.
 #[must_use]
@@ -36,12 +35,7 @@ pub fn cross_entropy(logits: Tensor<2>, classes: Tensor<2>) -> Tensor<1> {
             classes.into_dispatch(),
         ));
     }
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "batches are far below 2^53 rows"
-    )]
-    let share = -1.0 / logits.dims()[0] as f64;
-    (log_softmax(logits, 1) * classes).sum() * share
+    composed::cross_entropy(logits, classes)
 }
 
 /// The gradient in the logits of the probability that `classes` picks in each row.
@@ -53,7 +47,7 @@ pub fn probability_seed(logits: Tensor<2>, classes: Tensor<2>) -> Tensor<2> {
             classes.into_dispatch(),
         ));
     }
-    Softmax.linearise(&[logits]).1.tangent(&[classes])
+    composed::probability_seed(logits, classes)
 }
 
 /// The change of [`probability_seed`] when the logits move along `v`.
@@ -66,9 +60,7 @@ pub fn probability_seed_tangent(logits: Tensor<2>, v: Tensor<2>, classes: Tensor
             classes.into_dispatch(),
         ));
     }
-    let still = classes.zeros_like();
-    let at = Softmax.linearise(&[logits]).1;
-    at.pullback_tangent(&[v], &classes, still).swap_remove(0)
+    composed::probability_seed_tangent(logits, v, classes)
 }
 
 /// The operations on a backend's own tensors.
@@ -339,5 +331,91 @@ impl<B: HeadGradients> Backward<B, 2> for SeedTangent {
         if let Some(node) = in_logits {
             grads.register::<B>(node.id, B::seed_gradient_tangent(z, v, c, h));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::tensor::DType;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::kernel::testing::{flex, random, same, values};
+
+    fn one_hot(rows: usize, classes: usize, seed: u64, dtype: DType) -> Tensor<2> {
+        let first = usize::try_from(seed >> 1).unwrap_or_default();
+        let picked: Vec<usize> = (0..rows)
+            .map(|row| first.wrapping_add(row * 7) % classes)
+            .collect();
+        crate::one_hot(&picked, classes, dtype, &flex())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(40))]
+
+        #[test]
+        fn kernels_equal_the_composed_operations(
+            rows in 1..40usize, classes in 2..12usize, wide: bool, seed: u64,
+        ) {
+            let (dtype, tolerance) = if wide { (DType::F64, 1e-12) } else { (DType::F32, 1e-4) };
+            let z = random([rows, classes], seed, dtype) * 4.0;
+            let v = random([rows, classes], seed ^ 1, dtype);
+            let c = one_hot(rows, classes, seed, dtype);
+            let flat = |scalar: Tensor<1>| scalar.reshape([1, 1]);
+            let entropy = flat(cross_entropy(z.clone(), c.clone()));
+            same(&entropy, &flat(composed::cross_entropy(z.clone(), c.clone())), tolerance);
+            let seeds = probability_seed(z.clone(), c.clone());
+            same(&seeds, &composed::probability_seed(z.clone(), c.clone()), tolerance);
+            let tangents = probability_seed_tangent(z.clone(), v.clone(), c.clone());
+            same(&tangents, &composed::probability_seed_tangent(z, v, c), tolerance);
+        }
+
+        #[test]
+        fn gradients_equal_those_of_the_composed_operations(
+            rows in 1..5usize, classes in 2..6usize, seed: u64,
+        ) {
+            let dtype = DType::F64;
+            let c = one_hot(rows, classes, seed, dtype);
+            let weight = random([rows, classes], seed ^ 2, dtype);
+            let gradients = |fused: bool| {
+                let tracked = |seed: u64| random([rows, classes], seed, dtype).autodiff().require_grad();
+                let (z, v) = (tracked(seed), tracked(seed ^ 1));
+                let (entropy, seeds, tangents) = if fused {
+                    (
+                        cross_entropy(z.clone(), c.clone()),
+                        probability_seed(z.clone(), c.clone()),
+                        probability_seed_tangent(z.clone(), v.clone(), c.clone()),
+                    )
+                } else {
+                    (
+                        composed::cross_entropy(z.clone(), c.clone()),
+                        composed::probability_seed(z.clone(), c.clone()),
+                        composed::probability_seed_tangent(z.clone(), v.clone(), c.clone()),
+                    )
+                };
+                let loss = entropy
+                    + (seeds * weight.clone()).sum()
+                    + (tangents.clone() * tangents * weight.clone()).sum();
+                let gradients = loss.backward();
+                (z.grad(&gradients).unwrap(), v.grad(&gradients).unwrap())
+            };
+            let (fused, composed) = (gradients(true), gradients(false));
+            same(&fused.0, &composed.0, 1e-10);
+            same(&fused.1, &composed.1, 1e-10);
+        }
+    }
+
+    #[test]
+    fn logits_of_any_size_give_finite_results() {
+        let z = TensorData::new(vec![1e30_f32, -1e30, 0.0, -800.0], [2, 2]);
+        let z = Tensor::<2>::from_data(z, &flex());
+        let c = one_hot(2, 2, 0, DType::F32);
+        let finite = |tensor: &Tensor<2>| values(tensor).iter().all(|value| value.is_finite());
+        assert!(finite(&probability_seed(z.clone(), c.clone())));
+        assert!(finite(&probability_seed_tangent(
+            z.clone(),
+            z.ones_like(),
+            c
+        )));
     }
 }

@@ -15,13 +15,13 @@ use burn::tensor::Tensor;
 use super::adjoint::Bilinear;
 use super::channel::ChannelBackend;
 use super::gemm::{Side, multiply, multiply_onto};
-use super::on_flex;
+use super::{composed, on_flex};
 
 /// `x wᵀ`, `[rows, out]`.
 #[must_use]
 pub fn linear(x: Tensor<2>, w: Tensor<2>) -> Tensor<2> {
     if !on_flex(&x) {
-        return x.matmul(w.transpose());
+        return composed::linear(x, w);
     }
     Tensor::from_dispatch(<Dispatch as LinearBackend>::linear_output(
         x.into_dispatch(),
@@ -33,7 +33,7 @@ pub fn linear(x: Tensor<2>, w: Tensor<2>) -> Tensor<2> {
 #[must_use]
 pub fn affine(x: Tensor<2>, w: Tensor<2>, b: Tensor<2>) -> Tensor<2> {
     if !on_flex(&x) {
-        return x.matmul(w.transpose()) + b;
+        return composed::affine(x, w, b);
     }
     Tensor::from_dispatch(<Dispatch as LinearBackend>::affine(
         x.into_dispatch(),
@@ -46,7 +46,7 @@ pub fn affine(x: Tensor<2>, w: Tensor<2>, b: Tensor<2>) -> Tensor<2> {
 #[must_use]
 pub fn linear_input(g: Tensor<2>, w: Tensor<2>) -> Tensor<2> {
     if !on_flex(&g) {
-        return g.matmul(w);
+        return composed::linear_input(g, w);
     }
     Tensor::from_dispatch(<Dispatch as LinearBackend>::linear_input(
         g.into_dispatch(),
@@ -58,7 +58,7 @@ pub fn linear_input(g: Tensor<2>, w: Tensor<2>) -> Tensor<2> {
 #[must_use]
 pub fn linear_weight(x: Tensor<2>, g: Tensor<2>) -> Tensor<2> {
     if !on_flex(&x) {
-        return g.transpose().matmul(x);
+        return composed::linear_weight(x, g);
     }
     Tensor::from_dispatch(<Dispatch as LinearBackend>::linear_weight(
         x.into_dispatch(),
@@ -177,5 +177,96 @@ impl<B: LinearBackend + ChannelBackend, C: CheckpointStrategy> LinearBackend for
             shape: (),
         }
         .apply::<C>(x, g)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::tensor::{DType, TensorData};
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::kernel::testing::{
+        alone, bits, check_gradients, flex, on_threads, random, same, values,
+    };
+
+    #[test]
+    fn an_affine_map_by_hand() {
+        let tensor = |values: Vec<f32>, size: [usize; 2]| {
+            Tensor::<2>::from_data(TensorData::new(values, size), &flex())
+        };
+        let x = tensor(vec![1.0, 2.0, 3.0, 4.0], [2, 2]);
+        let w = tensor(vec![1.0, 0.0, 1.0, 1.0, 0.0, -1.0], [3, 2]);
+        let b = tensor(vec![10.0, 20.0, 30.0], [1, 3]);
+        assert_eq!(
+            values(&affine(x, w, b)),
+            [11.0, 23.0, 28.0, 13.0, 27.0, 26.0]
+        );
+    }
+
+    #[test]
+    fn an_empty_batch_has_no_rows_and_no_gradient() {
+        let (x, g) = (random([0, 3], 1, DType::F32), random([0, 2], 2, DType::F32));
+        let w = random([2, 3], 3, DType::F32);
+        assert_eq!(linear(x.clone(), w).dims(), [0, 2]);
+        assert_eq!(values(&linear_weight(x, g)), [0.0; 6]);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(60))]
+
+        #[test]
+        fn kernels_equal_the_composed_operations(
+            rows in 1..70usize, inputs in 1..300usize, outputs in 1..70usize, wide: bool, seed: u64,
+        ) {
+            let (dtype, tolerance) = if wide { (DType::F64, 1e-12) } else { (DType::F32, 1e-4) };
+            let x = random([rows, inputs], seed, dtype);
+            let w = random([outputs, inputs], seed ^ 1, dtype);
+            let g = random([rows, outputs], seed ^ 2, dtype);
+            let b = random([1, outputs], seed ^ 3, dtype) + 2.0;
+            let y = affine(x.clone(), w.clone(), b.clone());
+            same(&y, &composed::affine(x.clone(), w.clone(), b), tolerance);
+            // A sum may cancel, so a common part is added that does not.
+            let (x, w, g) = (x + 1.0, w + 1.0, g + 1.0);
+            same(&linear(x.clone(), w.clone()), &composed::linear(x.clone(), w.clone()), tolerance);
+            same(&linear_input(g.clone(), w.clone()), &composed::linear_input(g.clone(), w), tolerance);
+            same(&linear_weight(x.clone(), g.clone()), &composed::linear_weight(x, g), tolerance);
+        }
+
+        #[test]
+        fn gradients_equal_central_differences(
+            rows in 1..4usize, inputs in 1..5usize, outputs in 1..5usize, seed: u64,
+        ) {
+            let x = random([rows, inputs], seed, DType::F64);
+            let w = random([outputs, inputs], seed ^ 1, DType::F64);
+            let g = random([rows, outputs], seed ^ 2, DType::F64);
+            let b = random([1, outputs], seed ^ 3, DType::F64);
+            check_gradients(&[x.clone(), w.clone()], |t| linear(t[0].clone(), t[1].clone()));
+            check_gradients(&[g.clone(), w.clone()], |t| linear_input(t[0].clone(), t[1].clone()));
+            check_gradients(&[x.clone(), g], |t| linear_weight(t[0].clone(), t[1].clone()));
+            check_gradients(&[x, w, b], |t| affine(t[0].clone(), t[1].clone(), t[2].clone()));
+        }
+
+        #[test]
+        fn a_row_has_the_same_bits_alone_and_for_any_number_of_threads(
+            rows in 1..200usize, inputs in 1..600usize, outputs in 1..40usize, seed: u64,
+        ) {
+            let x = random([rows, inputs], seed, DType::F32);
+            let w = random([outputs, inputs], seed ^ 1, DType::F32);
+            let g = random([rows, outputs], seed ^ 2, DType::F32);
+            let work = || {
+                [
+                    linear(x.clone(), w.clone()),
+                    linear_input(g.clone(), w.clone()),
+                    linear_weight(x.clone(), g.clone()),
+                ]
+                .map(|part| bits(&part))
+            };
+            let one = on_threads(1, work);
+            prop_assert!(one == on_threads(2, work) && one == on_threads(4, work));
+            let row = rows / 2;
+            let y = alone(&linear(x.clone(), w.clone()), row);
+            prop_assert_eq!(bits(&linear(alone(&x, row), w)), bits(&y));
+        }
     }
 }

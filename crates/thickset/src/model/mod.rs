@@ -140,3 +140,104 @@ fn check_size(name: &'static str, got: usize) -> Result<()> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Seed;
+
+    fn parsed(text: &str) -> std::result::Result<ModelConfig, toml::de::Error> {
+        #[derive(Deserialize)]
+        struct File {
+            model: ModelConfig,
+        }
+        toml::from_str::<File>(text).map(|file| file.model)
+    }
+
+    #[test]
+    fn every_kind_is_reachable_from_a_configuration_with_its_defaults() {
+        for (kind, expected) in [
+            ("linear", ModelConfig::Linear(linear::Config::default())),
+            ("mlp", ModelConfig::Mlp(mlp::Config::default())),
+            ("cnn", ModelConfig::Cnn(cnn::Config::default())),
+            ("resnet9", ModelConfig::Resnet9(resnet9::Config::default())),
+            (
+                "resnet18",
+                ModelConfig::Resnet18(resnet18::Config::default()),
+            ),
+            ("siamese", ModelConfig::Siamese(siamese::Config::default())),
+        ] {
+            let model = parsed(&format!("model = {{ kind = \"{kind}\" }}")).unwrap();
+            assert_eq!(model, expected);
+            assert_eq!(model.kind(), kind);
+        }
+    }
+
+    #[test]
+    fn settings_and_composition_are_fields() {
+        let model = parsed(
+            "model = { kind = \"mlp\", hidden = [9], activation = { softplus = { beta = 2.0 } } }",
+        );
+        let expected = mlp::Config {
+            hidden: vec![9],
+            activation: Activation::Softplus { beta: 2.0 },
+        };
+        assert_eq!(model.unwrap(), ModelConfig::Mlp(expected));
+        let model =
+            parsed("model = { kind = \"siamese\", embedding = { kind = \"gcn\", hidden = 8 } }");
+        let ModelConfig::Siamese(siamese) = model.unwrap() else {
+            panic!("a siamese model")
+        };
+        assert!(matches!(siamese.embedding, siamese::Embedding::Gcn(gcn) if gcn.hidden == 8));
+    }
+
+    #[test]
+    fn unknown_kinds_and_settings_are_refused() {
+        for text in [
+            "model = { kind = \"mpl\" }",
+            "model = { kind = \"mlp\", hiden = [9] }",
+            "model = { kind = \"linear\", hidden = [9] }",
+        ] {
+            assert!(parsed(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_architecture_that_does_not_fit_its_input_says_so() {
+        let image = InputShape::Image {
+            channels: 1,
+            height: 28,
+            width: 28,
+        };
+        let refusal = |model: ModelConfig, input: &InputShape, features| {
+            let mut source = Fresh::new(Seed::new(0));
+            let refused = model.network(input, features, 2, &mut source);
+            refused.unwrap_err().to_string()
+        };
+        let cnn = || ModelConfig::Cnn(cnn::Config::default());
+        assert_eq!(
+            refusal(cnn(), &InputShape::Table, 28),
+            "model `cnn` takes images, got a table"
+        );
+        assert_eq!(
+            refusal(
+                ModelConfig::Siamese(siamese::Config::default()),
+                &image,
+                784
+            ),
+            "model `siamese` takes pairs of images or graphs, got images of 1 x 28 x 28"
+        );
+        assert_eq!(
+            refusal(cnn(), &image, 100),
+            "layer 0 (`conv2d`) cannot read inputs of [100] features"
+        );
+        let softplus = mlp::Config {
+            activation: Activation::Softplus { beta: -1.0 },
+            ..mlp::Config::default()
+        };
+        assert_eq!(
+            refusal(ModelConfig::Mlp(softplus), &InputShape::Table, 3),
+            "`beta` must be finite and positive, got -1"
+        );
+    }
+}
