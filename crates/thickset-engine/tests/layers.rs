@@ -433,7 +433,11 @@ fn the_batch_statistics_themselves_are_differentiated() {
             values[entry] += step;
             plain(&loss(&*layer, tensor(values, [4, 12])))
         };
-        close("input", got, (shifted(STEP) - shifted(-STEP)) / (2.0 * STEP));
+        close(
+            "input",
+            got,
+            (shifted(STEP) - shifted(-STEP)) / (2.0 * STEP),
+        );
     }
     let start = values(&scale);
     for (entry, got) in of_scale.into_iter().enumerate() {
@@ -443,6 +447,10 @@ fn the_batch_statistics_themselves_are_differentiated() {
             layer.parameters_mut()[0].value = tensor(values, [1, 3]);
             plain(&loss(&*layer, base[0].clone()))
         };
-        close("scale", got, (shifted(STEP) - shifted(-STEP)) / (2.0 * STEP));
+        close(
+            "scale",
+            got,
+            (shifted(STEP) - shifted(-STEP)) / (2.0 * STEP),
+        );
     }
 }
