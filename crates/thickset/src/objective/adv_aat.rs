@@ -1,4 +1,4 @@
-//! AdvAAT: `L = max over x~ of CE(f(x~), y) + w PCL(IG(x), IG(x~))`, `PCL = 1 - (PCC + 1) / 2` with Pearson's correlation
+//! `AdvAAT`: `L = max over x~ of CE(f(x~), y) + w PCL(IG(x), IG(x~))`, `PCL = 1 - (PCC + 1) / 2` with Pearson's correlation
 //! PCC (IGR, Eq. 41, after Ivankay et al. 2022).
 //!
 //! IG is of the true class's logit, from a zero baseline, by the midpoint rule.

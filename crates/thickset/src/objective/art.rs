@@ -1,4 +1,4 @@
-//! ART: `L = CE(f(x~), y) + w log(1 + exp(-(d* - d_y)))`, `d_i = 1 - cos(g_i(x), x)`, g_i the gradient of class i's logit
+//! ART: `L = CE(f(x~), y) + w log(1 + exp(-(d* - d_y)))`, `d_i = 1 - cos(g_i(x), x)`, `g_i` the gradient of class i's logit
 //! and * the best class other than y (IGR, Eq. 42 to 44, after Singh et al. 2020). x~ is where the same term is largest.
 //!
 //! It pulls the true class's gradient towards the input and pushes the next class's away.
@@ -90,7 +90,7 @@ fn alignment(network: &Network, x: &Tensor<2>, labels: &Tensor<2>) -> Result<Ten
 fn attack_over_defaults<'d, D: Deserializer<'d>>(
     text: D,
 ) -> std::result::Result<InnerAttack, D::Error> {
-    Ok(PartialAttack::deserialize(text)?.over(Config::default().attack))
+    Ok(PartialAttack::deserialize(text)?.over(&Config::default().attack))
 }
 
 impl Objective for Config {

@@ -55,7 +55,7 @@ impl Default for Config {
 fn attack_over_defaults<'d, D: Deserializer<'d>>(
     text: D,
 ) -> std::result::Result<InnerAttack, D::Error> {
-    Ok(PartialAttack::deserialize(text)?.over(Config::default().attack))
+    Ok(PartialAttack::deserialize(text)?.over(&Config::default().attack))
 }
 
 impl Objective for Config {

@@ -68,7 +68,7 @@ pub enum ObjectiveConfig {
     Vanilla(vanilla::Config),
     /// With a penalty on the weights.
     WeightDecay(weight_decay::Config),
-    /// Of a network with softplus for ReLU.
+    /// Of a network with softplus for `ReLU`.
     Softplus(softplus::Config),
     /// With the Hessian norm along one direction.
     EstH(est_h::Config),

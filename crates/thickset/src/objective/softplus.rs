@@ -1,4 +1,4 @@
-//! The class loss of a network with softplus for ReLU: `softplus(x) = log(1 + exp(rho x)) / rho`.
+//! The class loss of a network with softplus for `ReLU`: `softplus(x) = log(1 + exp(rho x)) / rho`.
 //!
 //! The smaller rho, the smoother the network and the smaller its Hessian. It changes the architecture, not the loss.
 

@@ -110,7 +110,9 @@ fn eigenvectors(network: &Network, x: &Tensor<2>) -> Result<Tensor<2>> {
         let mut factor = jacobian.to_vec();
         for (p, row) in p.iter().zip(factor.chunks_mut(features)) {
             add_scaled(row, -1.0, &mean);
-            row.iter_mut().for_each(|entry| *entry *= p.sqrt());
+            for entry in row.iter_mut() {
+                *entry *= p.sqrt();
+            }
         }
         let rows_of_factor: Vec<&[f64]> = factor.chunks(features).collect();
         let mut gram = Vec::with_capacity(classes * classes);

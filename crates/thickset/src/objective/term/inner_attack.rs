@@ -85,7 +85,7 @@ pub(crate) struct PartialAttack {
 }
 
 impl PartialAttack {
-    pub(crate) fn over(self, base: InnerAttack) -> InnerAttack {
+    pub(crate) fn over(self, base: &InnerAttack) -> InnerAttack {
         InnerAttack {
             norm: self.norm.unwrap_or(base.norm),
             epsilon: self.epsilon.unwrap_or(base.epsilon),

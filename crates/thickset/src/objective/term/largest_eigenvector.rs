@@ -35,19 +35,19 @@ pub fn largest_eigenvector(mut matrix: Vec<f64>, size: usize) -> Vec<f64> {
                 let theta = (matrix[at(q, q)] - matrix[at(p, p)]) / (2.0 * entry);
                 let tangent = theta.signum() / (theta.abs() + theta.hypot(1.0));
                 let cosine = 1.0 / tangent.hypot(1.0);
-                let sine = tangent * cosine;
+                let turn = tangent * cosine;
                 for other in 0..size {
                     let (a, b) = (matrix[at(other, p)], matrix[at(other, q)]);
-                    matrix[at(other, p)] = cosine * a - sine * b;
-                    matrix[at(other, q)] = sine * a + cosine * b;
+                    matrix[at(other, p)] = cosine * a - turn * b;
+                    matrix[at(other, q)] = turn * a + cosine * b;
                 }
                 for other in 0..size {
                     let (a, b) = (matrix[at(p, other)], matrix[at(q, other)]);
-                    matrix[at(p, other)] = cosine * a - sine * b;
-                    matrix[at(q, other)] = sine * a + cosine * b;
+                    matrix[at(p, other)] = cosine * a - turn * b;
+                    matrix[at(q, other)] = turn * a + cosine * b;
                     let (a, b) = (vectors[at(other, p)], vectors[at(other, q)]);
-                    vectors[at(other, p)] = cosine * a - sine * b;
-                    vectors[at(other, q)] = sine * a + cosine * b;
+                    vectors[at(other, p)] = cosine * a - turn * b;
+                    vectors[at(other, q)] = turn * a + cosine * b;
                 }
             }
         }
