@@ -1,4 +1,4 @@
-//! Every objective against PyTorch: the value of the loss and its gradient in every parameter, on fixed inputs and, where
+//! Every objective against `PyTorch`: the value of the loss and its gradient in every parameter, on fixed inputs and, where
 //! one is searched for, a fixed perturbed input. `tests/golden/SPEC.md` defines every number.
 
 mod golden;
@@ -263,7 +263,7 @@ fn the_mean_gap_over_a_neighbourhood_is_the_goldens_thickness() {
             .collect();
         let got = value(&thickness(&batch, &neighbours, 10).unwrap());
         let rows = &golden.expected("", "thickness_gap").values;
-        let expected = rows.iter().sum::<f64>() / rows.len() as f64;
+        let expected = rows.iter().sum::<f64>() / f64::from(u32::try_from(rows.len()).unwrap());
         assert!(
             (got - expected).abs() <= TOLERANCE * expected.abs(),
             "{folder}: {got} {expected}"

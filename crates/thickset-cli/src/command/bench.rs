@@ -19,7 +19,8 @@ enum What {
     /// Milliseconds per training step, and input gradients per second
     ///
     /// Measures the class loss alone (vanilla), with a penalty on the input gradient (grad-penalty) and with R2ET's gap
-    /// and Hessian terms (r2et). `benches/peer/torch_step.py` measures the same work in PyTorch.
+    /// and Hessian terms (r2et), and on the first model every other objective too. `benches/peer/torch_step.py`
+    /// measures the first three in `PyTorch`.
     #[command(after_help = "Examples:
   thickset bench speed
   thickset bench speed --only cnn --seconds 10

@@ -1,6 +1,6 @@
 //! Milliseconds per training step, and input gradients per second.
 //!
-//! `benches/peer/torch_step.py` does the same work in PyTorch: the same architectures, batches,
+//! `benches/peer/torch_step.py` does the same work in `PyTorch`: the same architectures, batches,
 //! terms and weights of terms, and Adam. Inputs and labels are drawn; speed does not depend on them.
 
 use std::time::{Duration, Instant};
@@ -11,10 +11,9 @@ use thickset_engine::{Network, Output, Tensor, one_hot};
 
 use crate::data::InputShape;
 use crate::model::{Fresh, ModelConfig, cnn, mlp, resnet9};
-use crate::objective::term::cross_entropy::cross_entropy;
-use crate::objective::term::gap::{Pairs, pair_weights};
-use crate::objective::term::hessian_norm;
-use crate::objective::term::reading::{predicted_one_hot, values};
+use crate::objective::term::reading::{mean_over_rows, predicted_one_hot};
+use crate::objective::{Batch, Loss, ObjectiveConfig, r2et, vanilla};
+use crate::registry::{Family, family};
 use crate::{Result, Seed};
 
 /// Steps of a cell before any is timed.
@@ -25,8 +24,6 @@ const LEAST_STEPS: usize = 5;
 const GAP_WEIGHT: f64 = 0.1;
 /// Weight of the Hessian norm.
 const HESSIAN_WEIGHT: f64 = 0.01;
-/// Weight of the squared input gradient.
-const PENALTY_WEIGHT: f64 = 0.1;
 /// Rows of a batch whose input gradients are counted.
 const GRADIENT_ROWS: usize = 4096;
 
@@ -122,22 +119,46 @@ fn subjects() -> [Subject; 4] {
     ]
 }
 
-/// What a training step does beside the class loss.
-#[derive(Clone, Copy)]
+/// Weight of the squared input gradient.
+const PENALTY_WEIGHT: f64 = 0.1;
+
+/// What a training step minimises: an objective, or the class loss with a penalty on the input gradient, which no method
+/// of ours is and which shows what one input gradient costs.
 enum Step {
-    Vanilla,
     GradPenalty,
-    R2et,
+    Objective(ObjectiveConfig),
 }
 
 impl Step {
-    const ALL: [Self; 3] = [Self::Vanilla, Self::GradPenalty, Self::R2et];
+    /// What `torch_step.py` does too.
+    fn compared() -> Vec<Self> {
+        vec![
+            Self::Objective(ObjectiveConfig::Vanilla(vanilla::Config::default())),
+            Self::GradPenalty,
+            Self::Objective(ObjectiveConfig::R2et(r2et::Config {
+                gap_weight: GAP_WEIGHT,
+                hessian_weight: HESSIAN_WEIGHT,
+                ..r2et::Config::default()
+            })),
+        ]
+    }
 
-    fn name(self) -> &'static str {
+    /// Every other objective of the registry, with its defaults.
+    fn others() -> Vec<Self> {
+        let compared = [vanilla::INFO.id, r2et::INFO.id];
+        family(Family::Objective)
+            .filter(|info| !compared.contains(&info.id))
+            .filter_map(|info| {
+                let text = format!("{{\"kind\": \"{}\"}}", info.id);
+                serde_json::from_str(&text).ok().map(Self::Objective)
+            })
+            .collect()
+    }
+
+    fn name(&self) -> &'static str {
         match self {
-            Self::Vanilla => "vanilla",
             Self::GradPenalty => "grad-penalty",
-            Self::R2et => "r2et",
+            Self::Objective(config) => config.objective().info().id,
         }
     }
 }
@@ -156,8 +177,12 @@ pub fn run(options: &Options, mut on_cell: impl FnMut(&Measurement)) -> Result<V
         {
             continue;
         }
-        for step in Step::ALL {
-            let mut training = Training::new(&subject)?;
+        let mut steps = Step::compared();
+        if subject.name == MODELS[0] {
+            steps.extend(Step::others());
+        }
+        for step in &steps {
+            let mut training = Training::new(&subject, step)?;
             let cell = measure(options, subject.name, step.name(), subject.batch, || {
                 training.step(step)
             })?;
@@ -165,7 +190,7 @@ pub fn run(options: &Options, mut on_cell: impl FnMut(&Measurement)) -> Result<V
             measurements.push(cell);
         }
         if subject.name == MODELS[0] {
-            let network = Training::new(&subject)?.network;
+            let network = Training::new(&subject, &Step::GradPenalty)?.network;
             let x = batch(&network, GRADIENT_ROWS);
             let mut network = network;
             network.untrack();
@@ -228,12 +253,17 @@ struct Training {
     x: Tensor<2>,
     labels: Tensor<2>,
     k: usize,
+    steps: u64,
 }
 
 impl Training {
-    fn new(subject: &Subject) -> Result<Self> {
+    fn new(subject: &Subject, step: &Step) -> Result<Self> {
         let seed = Seed::new(0);
-        let mut network = subject.model.network(
+        let model = match step {
+            Step::GradPenalty => subject.model.clone(),
+            Step::Objective(config) => config.objective().model(subject.model.clone()),
+        };
+        let mut network = model.network(
             &subject.input,
             subject.features,
             subject.classes,
@@ -252,47 +282,44 @@ impl Training {
             x,
             labels,
             k: subject.k,
+            steps: 0,
         })
     }
 
-    fn step(&mut self, step: Step) -> Result<()> {
-        // Class loss and explanation share a pass unless batch statistics keep them apart.
-        let (mut loss, statistics, pass) = if self.network.has_statistics() {
-            let (logits, statistics) = self.network.logits_fitting(self.x.clone());
-            let loss = cross_entropy(logits, self.labels.clone());
-            let explained = !matches!(step, Step::Vanilla);
-            let pass = explained.then(|| self.network.pass(self.x.clone()));
-            (loss, statistics, pass)
-        } else if matches!(step, Step::Vanilla) {
-            let logits = self.network.logits(self.x.clone());
-            (cross_entropy(logits, self.labels.clone()), Vec::new(), None)
-        } else {
-            let pass = self.network.pass(self.x.clone());
-            let loss = cross_entropy(pass.logits(), self.labels.clone());
-            (loss, Vec::new(), Some(pass))
+    fn step(&mut self, step: &Step) -> Result<()> {
+        let batch = Batch {
+            network: &self.network,
+            x: self.x.clone(),
+            labels: self.labels.clone(),
+            k: self.k,
+            reference: None,
+            perturbed: None,
+            seed: Seed::new(0),
+            step: self.steps,
         };
-        if let Some(pass) = &pass {
-            let classes = predicted_one_hot(&self.network, &pass.logits())?;
-            let gradient = pass.input_gradient(Output::Probability, classes);
-            let value = gradient.value();
-            let [rows, features] = value.dims();
-            if let Step::R2et = step {
-                let ranked = values(&value);
-                let weights = pair_weights(&ranked, features, self.k, Pairs::All, None)?;
-                loss = loss - weights.mean_gap(value) * GAP_WEIGHT
-                    + hessian_norm::exact(&gradient) * HESSIAN_WEIGHT;
-            } else {
-                #[expect(clippy::cast_precision_loss, reason = "batches are small")]
-                let weight = PENALTY_WEIGHT / rows as f64;
-                loss = loss + (value.clone() * value).sum() * weight;
-            }
-        }
-        drop(pass);
-        let gradients = loss.backward();
+        self.steps += 1;
+        let loss = match step {
+            Step::Objective(config) => config.objective().loss(&batch)?,
+            Step::GradPenalty => grad_penalty(&batch)?,
+        };
+        drop(batch);
+        let gradients = loss.total.backward();
         self.optimizer.step(&mut self.network, gradients);
-        self.network.follow(&statistics);
+        for statistics in &loss.statistics {
+            self.network.follow(statistics);
+        }
         Ok(())
     }
+}
+
+/// The class loss and the squared input gradient.
+fn grad_penalty(batch: &Batch<'_>) -> Result<Loss> {
+    let pass = batch.network.pass(batch.x.clone());
+    let loss = batch.class_loss_of(&pass);
+    let classes = batch.predicted(&pass)?;
+    let gradient = pass.input_gradient(Output::Probability, classes).value();
+    let penalty = mean_over_rows(gradient.clone() * gradient);
+    Ok(loss.plus("penalty", PENALTY_WEIGHT, penalty, false))
 }
 
 fn batch(network: &Network, rows: usize) -> Tensor<2> {

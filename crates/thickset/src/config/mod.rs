@@ -6,7 +6,6 @@ mod overrides;
 mod template;
 
 pub use data::DataConfig;
-pub use overrides::apply as apply_overrides;
 pub use template::template;
 
 use serde::{Deserialize, Serialize};
@@ -70,15 +69,25 @@ impl RunConfig {
         toml::from_str(text).map_err(|source| at(path, text, source))
     }
 
-    /// A configuration from a table, to which overrides may have been applied.
+    /// The same with single settings over those of the text, like `train.epochs=50`, in the order given.
     ///
     /// # Errors
-    /// If a setting does not exist or has the wrong type.
-    pub fn from_table(table: toml::Table, path: &str) -> Result<Self> {
+    /// If the text is no configuration, or a setting does not exist or has the wrong type.
+    pub fn parse_with(text: &str, path: &str, overrides: &[String]) -> Result<Self> {
+        // As it stands first, so that a mistake in the text is told with its line.
+        let plain = Self::parse(text, path)?;
+        if overrides.is_empty() {
+            return Ok(plain);
+        }
+        let mut table: toml::Table =
+            toml::from_str(text).map_err(|source| at(path, text, source))?;
+        for given in overrides {
+            overrides::apply(&mut table, given)?;
+        }
         table
             .try_into()
             .map_err(|source: toml::de::Error| Error::RunConfig {
-                path: path.to_owned(),
+                path: format!("{path} with --set"),
                 source: Box::new(source),
             })
     }

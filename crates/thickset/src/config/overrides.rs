@@ -4,11 +4,12 @@ use toml::{Table, Value};
 
 use crate::{Error, Result};
 
-/// Sets `a.b.c` to a value of TOML; what is no TOML value is a text, so that quotes can be left out.
+/// Sets `a.b.c` to a value of TOML; what is no TOML value is a text, so that quotes can be left out. Another `kind` begins
+/// with its own defaults, so the settings of the old one go.
 ///
 /// # Errors
 /// If there is no `=`, a part of the name is empty, or a part on the way is no table.
-pub fn apply(table: &mut Table, given: &str) -> Result<()> {
+pub(super) fn apply(table: &mut Table, given: &str) -> Result<()> {
     let refuse = |problem: &str| Error::Override {
         given: given.to_owned(),
         problem: problem.to_owned(),
@@ -32,7 +33,11 @@ pub fn apply(table: &mut Table, given: &str) -> Result<()> {
             .as_table_mut()
             .ok_or_else(|| refuse(&format!("`{part}` is a value, not a table")))?;
     }
-    at.insert((*last).to_owned(), value(text.trim()));
+    let value = value(text.trim());
+    if *last == "kind" && at.get("kind") != Some(&value) {
+        at.clear();
+    }
+    at.insert((*last).to_owned(), value);
     Ok(())
 }
 
@@ -63,6 +68,18 @@ mod tests {
         }
         let expected =
             "a = 3\nf = { kind = \"k\" }\ng = \"1\"\n[b]\nc = \"x y\"\nd = { e = [1, 2] }\n";
+        assert_eq!(table, expected.parse::<Table>().unwrap());
+    }
+
+    #[test]
+    fn another_kind_leaves_the_settings_of_the_old_one_behind() {
+        let text = "[objective]\nkind = \"r2et\"\ngap_weight = 0.1\n";
+        let mut table: Table = text.parse().unwrap();
+        apply(&mut table, "objective.kind=r2et").unwrap();
+        assert_eq!(table, text.parse::<Table>().unwrap());
+        apply(&mut table, "objective.kind=trades").unwrap();
+        apply(&mut table, "objective.beta=2.0").unwrap();
+        let expected = "[objective]\nkind = \"trades\"\nbeta = 2.0\n";
         assert_eq!(table, expected.parse::<Table>().unwrap());
     }
 
