@@ -111,6 +111,18 @@ impl StoredModel {
         &self.description
     }
 
+    /// Takes a list of numbers that belongs to no parameter, if the file has it.
+    pub fn take_numbers(&mut self, name: &str) -> Option<TensorData> {
+        let stored = self.tensors.get(name)?;
+        self.taken.insert(name.to_owned());
+        Some(stored.values.clone())
+    }
+
+    /// Names of all tensors, in alphabetical order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.tensors.keys().map(String::as_str)
+    }
+
     /// To be called when a network has been built from the file.
     ///
     /// # Errors
@@ -205,32 +217,80 @@ impl ParameterSource for StoredModel {
     }
 }
 
+fn view(data: &TensorData, shape: Vec<usize>) -> TensorView<'_> {
+    let dtype = match data.dtype() {
+        DType::F64 => Dtype::F64,
+        _ => Dtype::F32,
+    };
+    TensorView::new(dtype, shape, data.as_bytes()).expect("values fill their shape")
+}
+
+/// The same numbers in one dimension.
+fn flattened(data: &TensorData) -> TensorData {
+    let count = data.shape().num_elements();
+    match data.dtype() {
+        DType::F64 => TensorData::new(data.iter::<f64>().collect(), [count]),
+        _ => TensorData::new(data.iter::<f32>().collect(), [count]),
+    }
+}
+
 impl Network {
     /// The bytes of a model file: all parameters, and `description` as our text in the header.
-    ///
-    /// # Panics
-    /// Never for a network's own tensors, whose names and sizes are consistent.
     #[must_use]
     pub fn to_file(&self, description: &str) -> Vec<u8> {
-        let parameters = self.parameters();
-        let tensors: Vec<_> = parameters
-            .iter()
-            .map(|parameter| {
-                let data = parameter.value.clone().without_autodiff().into_data();
-                (parameter, data)
-            })
-            .collect();
-        let views = tensors.iter().map(|(parameter, data)| {
-            let dtype = match data.dtype() {
-                DType::F64 => Dtype::F64,
-                _ => Dtype::F32,
-            };
-            let view = TensorView::new(dtype, parameter.shape.clone(), data.as_bytes())
-                .expect("a parameter's values fill its shape");
+        self.to_file_with(description, &[])
+    }
+
+    /// The same with more lists of numbers, whose names no parameter has: the bytes of a checkpoint.
+    ///
+    /// # Panics
+    /// If a name is used twice or a list holds other than `F32` or `F64`.
+    #[must_use]
+    pub fn to_file_with(&self, description: &str, more: &[(String, TensorData)]) -> Vec<u8> {
+        let values = self.parameter_values();
+        let parameters = self.parameters().into_iter().zip(&values);
+        let own = parameters.map(|(parameter, data)| {
+            let view = view(data, parameter.shape.clone());
             (parameter.name.as_str(), view)
         });
+        let more = more.iter().map(|(name, data)| {
+            let view = view(data, vec![data.shape().num_elements()]);
+            (name.as_str(), view)
+        });
         let metadata = HashMap::from([(METADATA_KEY.to_owned(), description.to_owned())]);
-        safetensors::serialize(views, Some(metadata)).expect("names are unique and sizes agree")
+        safetensors::serialize(own.chain(more), Some(metadata))
+            .expect("names are unique and sizes agree")
+    }
+
+    /// The values of all parameters, in file order.
+    #[must_use]
+    pub fn parameter_values(&self) -> Vec<TensorData> {
+        let parameters = self.parameters().into_iter();
+        parameters
+            .map(|parameter| parameter.value.clone().without_autodiff().into_data())
+            .collect()
+    }
+
+    /// Sets all parameters to values that [`Self::parameter_values`] gave; weights are no longer tracked.
+    ///
+    /// # Errors
+    /// If a list has another length than its parameter.
+    pub fn set_parameter_values(&mut self, values: &[TensorData]) -> Result<()> {
+        let dtype = self.dtype();
+        for (parameter, values) in self.parameters_mut().into_iter().zip(values) {
+            let got = values.shape().num_elements();
+            if got != parameter.len() {
+                return Err(Error::TensorShape {
+                    name: parameter.name.clone(),
+                    expected: parameter.shape.clone(),
+                    got: vec![got],
+                });
+            }
+            let size = Parameter::matrix_size(&parameter.shape);
+            let flat = Tensor::<1>::from_data(flattened(values), (&Device::flex(), dtype));
+            parameter.value = flat.reshape(size);
+        }
+        Ok(())
     }
 
     /// Writes a model file: beside first, then renamed, so that no half-written one is ever seen.

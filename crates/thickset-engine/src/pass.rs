@@ -106,6 +106,23 @@ impl<'n> Pass<'n> {
         Tensor::cat(gradients, 1)
     }
 
+    /// The change of the logits when each row moves along its direction: the Jacobian times the direction,
+    /// `[rows, classes]`.
+    #[must_use]
+    pub fn logit_tangent(&self, direction: &Tensor<2>) -> Tensor<2> {
+        let mut tangents = self.tangents(direction);
+        tangents.pop().expect("a network has layers")
+    }
+
+    /// The change of each layer's output when the input moves along `direction`.
+    fn tangents(&self, direction: &Tensor<2>) -> Vec<Tensor<2>> {
+        let mut tangents: Vec<Tensor<2>> = Vec::with_capacity(self.outputs.len());
+        for (node, at) in self.network.nodes.iter().zip(&self.linearised) {
+            tangents.push(at.tangent(&moved(&node.inputs, direction, &tangents)));
+        }
+        tangents
+    }
+
     fn plain_device(&self) -> Device {
         self.input.device().without_autodiff()
     }
@@ -130,6 +147,15 @@ impl<'n> Pass<'n> {
             adjoints,
         }
     }
+}
+
+/// The tangents of what a layer reads.
+fn moved(inputs: &[Source], direction: &Tensor<2>, tangents: &[Tensor<2>]) -> Vec<Tensor<2>> {
+    let tangent_of = |source: &Source| match source {
+        Source::Input => direction.clone(),
+        Source::Layer(place) => tangents[*place].clone(),
+    };
+    inputs.iter().map(tangent_of).collect()
 }
 
 /// Adds each share to the adjoint of what it belongs to.
@@ -206,17 +232,7 @@ impl InputGradient<'_> {
     pub fn hessian_product(&self, direction: Tensor<2>) -> Tensor<2> {
         let pass = self.pass;
         let nodes = &pass.network.nodes;
-        let mut tangents: Vec<Tensor<2>> = Vec::with_capacity(nodes.len());
-        let read = |inputs: &[Source], tangents: &[Tensor<2>]| -> Vec<Tensor<2>> {
-            let tangent_of = |source: &Source| match source {
-                Source::Input => direction.clone(),
-                Source::Layer(place) => tangents[*place].clone(),
-            };
-            inputs.iter().map(tangent_of).collect()
-        };
-        for (node, at) in nodes.iter().zip(&pass.linearised) {
-            tangents.push(at.tangent(&read(&node.inputs, &tangents)));
-        }
+        let tangents = pass.tangents(&direction);
         let mut changes: Vec<Option<Tensor<2>>> = vec![None; nodes.len()];
         let mut input = None;
         let logits_tangent = tangents[nodes.len() - 1].clone();
@@ -226,7 +242,7 @@ impl InputGradient<'_> {
             else {
                 continue;
             };
-            let inputs = read(&node.inputs, &tangents);
+            let inputs = moved(&node.inputs, &direction, &tangents);
             let shares = pass.linearised[place].pullback_tangent(&inputs, adjoint, change);
             hand_out(&node.inputs, shares, &mut changes, &mut input);
         }

@@ -36,6 +36,30 @@ pub(crate) fn check_finite(what: &'static str, values: &[f64]) -> Result<()> {
     }
 }
 
+/// Refuses what is not finite and positive.
+pub(crate) fn check_positive(what: &'static str, got: f64) -> Result<()> {
+    if got.is_finite() && got > 0.0 {
+        return Ok(());
+    }
+    Err(Error::OutOfRange {
+        what,
+        expected: "finite and positive",
+        got,
+    })
+}
+
+/// Refuses what is not finite or is negative.
+pub(crate) fn check_weight(what: &'static str, got: f64) -> Result<()> {
+    if got.is_finite() && got >= 0.0 {
+        return Ok(());
+    }
+    Err(Error::OutOfRange {
+        what,
+        expected: "finite and not negative",
+        got,
+    })
+}
+
 /// A count as a real number.
 #[expect(
     clippy::cast_precision_loss,

@@ -364,6 +364,62 @@ pub enum Error {
     #[error(transparent)]
     Engine(#[from] thickset_engine::Error),
 
+    // Runs.
+    /// A run's configuration that does not parse.
+    #[error("the run's configuration `{path}` is not valid: {}", .source.message())]
+    RunConfig {
+        /// The file, with the line where it is known.
+        path: String,
+        /// What the parser said.
+        source: Box<toml::de::Error>,
+    },
+    /// A `--set` that cannot be applied.
+    #[error("cannot set `{given}`: {problem}")]
+    Override {
+        /// What was given.
+        given: String,
+        /// What was expected.
+        problem: String,
+    },
+    /// A setting without which a run cannot begin.
+    #[error("`{setting}` is missing: {expected}")]
+    MissingSetting {
+        /// The setting.
+        setting: &'static str,
+        /// What it is for.
+        expected: &'static str,
+    },
+    /// A run folder that would be overwritten.
+    #[error("`{path}` already holds a run")]
+    RunExists {
+        /// The folder.
+        path: String,
+    },
+    /// A run that cannot be resumed because something else would be trained.
+    #[error("`{path}` holds another run: {what} has changed since it began")]
+    RunChanged {
+        /// The folder.
+        path: String,
+        /// The configuration or the data.
+        what: &'static str,
+    },
+    /// A checkpoint that cannot be used.
+    #[error("the checkpoint `{path}` cannot be used: {problem}")]
+    Checkpoint {
+        /// The file.
+        path: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The loss is no longer a number.
+    #[error("training diverged: the loss is {loss} at step {step}")]
+    Diverged {
+        /// Counted from 0.
+        step: u64,
+        /// NaN or an infinity.
+        loss: f64,
+    },
+
     /// A numerical solver stopped without an answer.
     #[error("the solver of {problem} stopped without an answer: {status}")]
     Solver {

@@ -2,12 +2,14 @@
 
 pub mod attack;
 pub mod bench;
+pub mod config;
 pub mod data;
 pub mod metric;
 pub mod model;
 pub mod objective;
 pub mod registry;
 pub mod statistics;
+pub mod train;
 
 mod check;
 mod error;

@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 use crate::attack::{self, constraint};
-use crate::{Error, Result, metric, model};
+use crate::{Error, Result, metric, model, objective};
 
 /// What a method is, what it computes, and where that is written down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -141,6 +141,24 @@ pub static METHODS: &[&Info] = &[
     &model::resnet18::INFO,
     &model::resnet9::INFO,
     &model::siamese::INFO,
+    &objective::adv_aat::INFO,
+    &objective::art::INFO,
+    &objective::at::INFO,
+    &objective::cl::INFO,
+    &objective::est_h::INFO,
+    &objective::exact_h::INFO,
+    &objective::ig_norm::INFO,
+    &objective::ig_sum_norm::INFO,
+    &objective::igr::INFO,
+    &objective::mart::INFO,
+    &objective::max_thickness::INFO,
+    &objective::pgd_at::INFO,
+    &objective::r2et::INFO,
+    &objective::softplus::INFO,
+    &objective::ssr::INFO,
+    &objective::trades::INFO,
+    &objective::vanilla::INFO,
+    &objective::weight_decay::INFO,
     &attack::moo::INFO,
     &constraint::gda::INFO,
     &constraint::hedge::INFO,

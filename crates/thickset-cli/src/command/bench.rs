@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use anyhow::Result;
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use thickset::bench::speed::{self, Measurement, Options};
 
@@ -19,7 +20,8 @@ enum What {
     /// Milliseconds per training step, and input gradients per second
     ///
     /// Measures the class loss alone (vanilla), with a penalty on the input gradient (grad-penalty) and with R2ET's gap
-    /// and Hessian terms (r2et). `benches/peer/torch_step.py` measures the same work in PyTorch.
+    /// and Hessian terms (r2et), and on the first model every other objective too. `benches/peer/torch_step.py`
+    /// measures the first three in `PyTorch`.
     #[command(after_help = "Examples:
   thickset bench speed
   thickset bench speed --only cnn --seconds 10
@@ -33,7 +35,7 @@ struct Speed {
     #[arg(long, value_name = "MODEL", value_parser = speed::MODELS)]
     only: Option<String>,
     /// Measure this step alone
-    #[arg(long, value_name = "STEP", value_parser = speed::STEPS)]
+    #[arg(long, value_name = "STEP", value_parser = PossibleValuesParser::new(speed::steps()))]
     step: Option<String>,
     /// Seconds of timed steps in each cell
     #[arg(long, default_value_t = 3.0, value_parser = positive_seconds)]

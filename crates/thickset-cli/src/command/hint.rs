@@ -42,6 +42,15 @@ fn of(error: &Error) -> Option<String> {
             "the file must be complete, and uncompressed or compressed with snappy, gzip or lz4".to_owned()
         }
         Error::TooLarge { .. } => "if the file is sound, unpack it first or split it".to_owned(),
+        Error::RunConfig { .. } => "`thickset init` writes a configuration with comments; `thickset methods` lists what can be chosen".to_owned(),
+        Error::RunExists { .. } => "add --resume to go on with it, or give this one another name with --set name=NAME".to_owned(),
+        Error::RunChanged { .. } => {
+            "resume with the configuration and data it began with, or give this one another name with --set name=NAME".to_owned()
+        }
+        Error::Diverged { .. } => {
+            "lower the step size (train.optimizer.rate), clip gradients (train.clip), or lower the objective's weights".to_owned()
+        }
+        Error::TopKOutOfRange { .. } => "set `k` to fewer than the features".to_owned(),
         _ => return None,
     })
 }

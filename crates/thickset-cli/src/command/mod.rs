@@ -4,9 +4,11 @@ mod bench;
 mod data;
 mod data_view;
 mod hint;
+mod init;
 mod methods;
 mod model;
 mod output;
+mod train;
 
 use anyhow::Result;
 use clap::Subcommand;
@@ -20,10 +22,14 @@ pub enum Command {
     Bench(bench::Arguments),
     /// List, look at and export datasets
     Data(data::Arguments),
+    /// Write a commented configuration for your data
+    Init(init::Arguments),
     /// List the methods, or describe one
     Methods(methods::Methods),
     /// Say what a model file holds
     Model(model::Arguments),
+    /// Train a model by its configuration
+    Train(train::Arguments),
 }
 
 /// Runs the chosen subcommand.
@@ -31,7 +37,9 @@ pub fn run(command: Command) -> Result<()> {
     match command {
         Command::Bench(arguments) => bench::run(arguments),
         Command::Data(arguments) => data::run(arguments),
+        Command::Init(arguments) => init::run(&arguments),
         Command::Methods(arguments) => methods::run(&arguments),
         Command::Model(arguments) => model::run(&arguments),
+        Command::Train(arguments) => train::run(&arguments),
     }
 }

@@ -1,4 +1,4 @@
-//! Adam with bias correction, as PyTorch computes it.
+//! Adam with bias correction, as `PyTorch` computes it.
 //!
 //! `m = b1 m + (1 - b1) g`, `v = b2 v + (1 - b2) g^2`,
 //! `w -= rate (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + eps)`.
@@ -6,10 +6,11 @@
 //! Weights are updated where they lie, in one pass over memory: composed of tensor operations the
 //! same step would read and write each weight a dozen times.
 
-use burn::tensor::Gradients;
+use burn::tensor::{DType, Gradients};
 use rayon::prelude::*;
 
-use super::{Numbers, Optimizer, for_each_weight};
+use super::{Memory, Numbers, Optimizer, State, finished, for_each_weight, slice_mut};
+use crate::Result;
 use crate::network::Network;
 
 /// Numbers that one task updates.
@@ -24,14 +25,11 @@ pub struct Adam {
     pub betas: (f64, f64),
     /// Added to the root of the second moment.
     pub epsilon: f64,
-    steps: i32,
-    moments: Vec<Moments>,
-}
-
-#[derive(Clone, Debug)]
-enum Moments {
-    F32(Vec<f32>, Vec<f32>),
-    F64(Vec<f64>, Vec<f64>),
+    /// What `AdamW` takes off each weight, relative to the rate.
+    pub(super) decay: f64,
+    steps: u32,
+    first: Memory,
+    second: Memory,
 }
 
 impl Adam {
@@ -42,65 +40,77 @@ impl Adam {
             rate,
             betas: (0.9, 0.999),
             epsilon: 1e-8,
+            decay: 0.0,
             steps: 0,
-            moments: Vec::new(),
+            first: Memory::default(),
+            second: Memory::default(),
         }
     }
 }
 
 impl Optimizer for Adam {
     fn step(&mut self, network: &mut Network, gradients: Gradients) {
-        self.steps += 1;
+        self.steps = self.steps.saturating_add(1);
+        let exponent = i32::try_from(self.steps).unwrap_or(i32::MAX);
         let factors = [
             self.betas.0,
             self.betas.1,
-            self.rate / (1.0 - self.betas.0.powi(self.steps)),
-            (1.0 - self.betas.1.powi(self.steps)).sqrt(),
+            self.rate / (1.0 - self.betas.0.powi(exponent)),
+            (1.0 - self.betas.1.powi(exponent)).sqrt(),
             self.epsilon,
+            1.0 - self.rate * self.decay,
         ];
-        let moments = &mut self.moments;
+        let (first, second) = (&mut self.first, &mut self.second);
         for_each_weight(network, gradients, |place, numbers| match numbers {
             Numbers::F32(weights, gradient) => {
-                let moments = moments_f32(moments, place, weights.len());
-                update_f32(weights, gradient, moments, factors);
+                let first = slice_mut(first.of(place, weights.len(), DType::F32));
+                let second = slice_mut(second.of(place, weights.len(), DType::F32));
+                update_f32(weights, gradient, (first, second), factors);
             }
             Numbers::F64(weights, gradient) => {
-                let moments = moments_f64(moments, place, weights.len());
-                update_f64(weights, gradient, moments, factors);
+                let first = slice_mut(first.of(place, weights.len(), DType::F64));
+                let second = slice_mut(second.of(place, weights.len(), DType::F64));
+                update_f64(weights, gradient, (first, second), factors);
             }
         });
     }
+
+    fn set_rate(&mut self, rate: f64) {
+        self.rate = rate;
+    }
+
+    fn state(&self) -> State {
+        let mut tensors = Vec::new();
+        self.first.store("first", &mut tensors);
+        self.second.store("second", &mut tensors);
+        State {
+            steps: self.steps,
+            tensors,
+        }
+    }
+
+    fn restore(&mut self, mut state: State) -> Result<()> {
+        self.first = Memory::restore("first", &mut state.tensors);
+        self.second = Memory::restore("second", &mut state.tensors);
+        self.steps = state.steps;
+        finished(&state.tensors)
+    }
 }
 
-/// The two moments of one weight, and its step.
+/// One weight's step.
 macro_rules! adam_of {
-    ($moments:ident, $update:ident, $variant:ident, $number:ty) => {
-        /// The moments of the weight at `place`, zero before its first step.
-        fn $moments(
-            moments: &mut Vec<Moments>,
-            place: usize,
-            length: usize,
-        ) -> (&mut [$number], &mut [$number]) {
-            while moments.len() <= place {
-                moments.push(Moments::$variant(Vec::new(), Vec::new()));
-            }
-            if !matches!(&moments[place], Moments::$variant(first, _) if first.len() == length) {
-                moments[place] = Moments::$variant(vec![0.0; length], vec![0.0; length]);
-            }
-            match &mut moments[place] {
-                Moments::$variant(first, second) => (first, second),
-                _ => unreachable!("just made of this type"),
-            }
-        }
-
+    ($update:ident, $number:ty) => {
         fn $update(
             weights: &mut [$number],
             gradient: &[$number],
             (first, second): (&mut [$number], &mut [$number]),
-            factors: [f64; 5],
+            factors: [f64; 6],
         ) {
-            #[allow(clippy::cast_possible_truncation, reason = "settings in the weights' type")]
-            let [b1, b2, rate, root, epsilon] = factors.map(|factor| factor as $number);
+            #[allow(
+                clippy::cast_possible_truncation,
+                reason = "settings in the weights' type"
+            )]
+            let [b1, b2, rate, root, epsilon, kept] = factors.map(|factor| factor as $number);
             let task = |weights: &mut [$number],
                         gradient: &[$number],
                         first: &mut [$number],
@@ -108,7 +118,7 @@ macro_rules! adam_of {
                 for (((w, &g), m), v) in weights.iter_mut().zip(gradient).zip(first).zip(second) {
                     *m = b1 * *m + (1.0 - b1) * g;
                     *v = b2 * *v + (1.0 - b2) * g * g;
-                    *w -= rate * *m / (v.sqrt() / root + epsilon);
+                    *w = *w * kept - rate * *m / (v.sqrt() / root + epsilon);
                 }
             };
             if weights.len() <= TASK {
@@ -126,5 +136,5 @@ macro_rules! adam_of {
     };
 }
 
-adam_of!(moments_f32, update_f32, F32, f32);
-adam_of!(moments_f64, update_f64, F64, f64);
+adam_of!(update_f32, f32);
+adam_of!(update_f64, f64);

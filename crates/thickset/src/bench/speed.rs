@@ -1,19 +1,19 @@
 //! Milliseconds per training step, and input gradients per second.
 //!
-//! `benches/peer/torch_step.py` does the same work in PyTorch: the same architectures, batches,
+//! `benches/peer/torch_step.py` does the same work in `PyTorch`: the same architectures, batches,
 //! terms and weights of terms, and Adam. Inputs and labels are drawn; speed does not depend on them.
 
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use thickset_engine::kernel::cross_entropy;
 use thickset_engine::optimizer::{Adam, Optimizer as _};
 use thickset_engine::{Network, Output, Tensor, one_hot};
 
 use crate::data::InputShape;
-use crate::metric::ranking::largest;
 use crate::model::{Fresh, ModelConfig, cnn, mlp, resnet9};
-use crate::objective::term::{gap, hessian_norm};
+use crate::objective::term::reading::{mean_over_rows, predicted_one_hot};
+use crate::objective::{Batch, Loss, ObjectiveConfig, r2et, vanilla};
+use crate::registry::{Family, family};
 use crate::{Result, Seed};
 
 /// Steps of a cell before any is timed.
@@ -24,8 +24,6 @@ const LEAST_STEPS: usize = 5;
 const GAP_WEIGHT: f64 = 0.1;
 /// Weight of the Hessian norm.
 const HESSIAN_WEIGHT: f64 = 0.01;
-/// Weight of the squared input gradient.
-const PENALTY_WEIGHT: f64 = 0.1;
 /// Rows of a batch whose input gradients are counted.
 const GRADIENT_ROWS: usize = 4096;
 
@@ -78,8 +76,16 @@ struct Subject {
 /// Names of the models that can be measured.
 pub const MODELS: [&str; 4] = ["mlp-28-64-32-2", "mlp-28-128-64-2", "cnn", "resnet9"];
 
-/// Names of the steps that can be measured.
-pub const STEPS: [&str; 4] = ["vanilla", "grad-penalty", "r2et", "input-gradient"];
+/// The step that is no objective: the class loss with a penalty on the input gradient.
+const GRAD_PENALTY: &str = "grad-penalty";
+/// The measurement that is no step.
+const INPUT_GRADIENT: &str = "input-gradient";
+
+/// Names of what can be measured: every objective, and the two that are none.
+pub fn steps() -> impl Iterator<Item = &'static str> {
+    let objectives = family(Family::Objective).map(|info| info.id);
+    objectives.chain([GRAD_PENALTY, INPUT_GRADIENT])
+}
 
 fn subjects() -> [Subject; 4] {
     let mlp = |hidden: [usize; 2]| {
@@ -133,22 +139,46 @@ fn subjects() -> [Subject; 4] {
     ]
 }
 
-/// What a training step does beside the class loss.
-#[derive(Clone, Copy)]
+/// Weight of the squared input gradient.
+const PENALTY_WEIGHT: f64 = 0.1;
+
+/// What a training step minimises: an objective, or the class loss with a penalty on the input gradient, which no method
+/// of ours is and which shows what one input gradient costs.
 enum Step {
-    Vanilla,
     GradPenalty,
-    R2et,
+    Objective(ObjectiveConfig),
 }
 
 impl Step {
-    const ALL: [Self; 3] = [Self::Vanilla, Self::GradPenalty, Self::R2et];
+    /// What `torch_step.py` does too.
+    fn compared() -> Vec<Self> {
+        vec![
+            Self::Objective(ObjectiveConfig::Vanilla(vanilla::Config::default())),
+            Self::GradPenalty,
+            Self::Objective(ObjectiveConfig::R2et(r2et::Config {
+                gap_weight: GAP_WEIGHT,
+                hessian_weight: HESSIAN_WEIGHT,
+                ..r2et::Config::default()
+            })),
+        ]
+    }
 
-    fn name(self) -> &'static str {
+    /// Every other objective of the registry, with its defaults.
+    fn others() -> Vec<Self> {
+        let compared = [vanilla::INFO.id, r2et::INFO.id];
+        family(Family::Objective)
+            .filter(|info| !compared.contains(&info.id))
+            .filter_map(|info| {
+                let text = format!("{{\"kind\": \"{}\"}}", info.id);
+                serde_json::from_str(&text).ok().map(Self::Objective)
+            })
+            .collect()
+    }
+
+    fn name(&self) -> &'static str {
         match self {
-            Self::Vanilla => STEPS[0],
-            Self::GradPenalty => STEPS[1],
-            Self::R2et => STEPS[2],
+            Self::GradPenalty => GRAD_PENALTY,
+            Self::Objective(config) => config.objective().info().id,
         }
     }
 }
@@ -160,25 +190,29 @@ impl Step {
 pub fn run(options: &Options, mut on_cell: impl FnMut(&Measurement)) -> Result<Vec<Measurement>> {
     let mut measurements = Vec::new();
     for subject in subjects() {
-        for step in Step::ALL {
+        let mut steps = Step::compared();
+        if subject.name == MODELS[0] {
+            steps.extend(Step::others());
+        }
+        for step in &steps {
             if !options.wants(subject.name, step.name()) {
                 continue;
             }
-            let mut training = Training::new(&subject)?;
+            let mut training = Training::new(&subject, step)?;
             let cell = measure(options, subject.name, step.name(), subject.batch, || {
                 training.step(step)
             })?;
             on_cell(&cell);
             measurements.push(cell);
         }
-        if subject.name == MODELS[0] && options.wants(subject.name, STEPS[3]) {
-            let network = Training::new(&subject)?.network;
+        if subject.name == MODELS[0] && options.wants(subject.name, INPUT_GRADIENT) {
+            let network = Training::new(&subject, &Step::GradPenalty)?.network;
             let x = batch(&network, GRADIENT_ROWS);
             let mut network = network;
             network.untrack();
-            let cell = measure(options, subject.name, STEPS[3], GRADIENT_ROWS, || {
+            let cell = measure(options, subject.name, INPUT_GRADIENT, GRADIENT_ROWS, || {
                 let pass = network.pass(x.clone());
-                let classes = predicted(&network, &pass.logits())?;
+                let classes = predicted_one_hot(&network, &pass.logits())?;
                 let gradient = pass.input_gradient(Output::Probability, classes);
                 std::hint::black_box(gradient.value());
                 Ok(())
@@ -229,12 +263,17 @@ struct Training {
     x: Tensor<2>,
     labels: Tensor<2>,
     k: usize,
+    steps: u64,
 }
 
 impl Training {
-    fn new(subject: &Subject) -> Result<Self> {
+    fn new(subject: &Subject, step: &Step) -> Result<Self> {
         let seed = Seed::new(0);
-        let mut network = subject.model.network(
+        let model = match step {
+            Step::GradPenalty => subject.model.clone(),
+            Step::Objective(config) => config.objective().model(subject.model.clone()),
+        };
+        let mut network = model.network(
             &subject.input,
             subject.features,
             subject.classes,
@@ -253,48 +292,44 @@ impl Training {
             x,
             labels,
             k: subject.k,
+            steps: 0,
         })
     }
 
-    fn step(&mut self, step: Step) -> Result<()> {
-        // Class loss and explanation share a pass unless batch statistics keep them apart.
-        let (mut loss, statistics, pass) = if self.network.has_statistics() {
-            let (logits, statistics) = self.network.logits_fitting(self.x.clone());
-            let loss = cross_entropy(logits, self.labels.clone());
-            let explained = !matches!(step, Step::Vanilla);
-            let pass = explained.then(|| self.network.pass(self.x.clone()));
-            (loss, statistics, pass)
-        } else if matches!(step, Step::Vanilla) {
-            let logits = self.network.logits(self.x.clone());
-            (cross_entropy(logits, self.labels.clone()), Vec::new(), None)
-        } else {
-            let pass = self.network.pass(self.x.clone());
-            let loss = cross_entropy(pass.logits(), self.labels.clone());
-            (loss, Vec::new(), Some(pass))
+    fn step(&mut self, step: &Step) -> Result<()> {
+        let batch = Batch {
+            network: &self.network,
+            x: self.x.clone(),
+            labels: self.labels.clone(),
+            k: self.k,
+            reference: None,
+            perturbed: None,
+            seed: Seed::new(0),
+            step: self.steps,
         };
-        if let Some(pass) = &pass {
-            let classes = predicted(&self.network, &pass.logits())?;
-            let gradient = pass.input_gradient(Output::Probability, classes);
-            let value = gradient.value();
-            let [rows, features] = value.dims();
-            if let Step::R2et = step {
-                let plain = numbers(&value);
-                let weights = gap::weights(&plain, features, self.k)?;
-                let directions = hessian_norm::directions(&plain, features);
-                loss = loss - gap::mean_gap(value, weights) * GAP_WEIGHT
-                    + hessian_norm::mean_norm(&gradient, directions) * HESSIAN_WEIGHT;
-            } else {
-                #[expect(clippy::cast_precision_loss, reason = "batches are small")]
-                let weight = PENALTY_WEIGHT / rows as f64;
-                loss = loss + (value.clone() * value).sum() * weight;
-            }
-        }
-        drop(pass);
-        let gradients = loss.backward();
+        self.steps += 1;
+        let loss = match step {
+            Step::Objective(config) => config.objective().loss(&batch)?,
+            Step::GradPenalty => grad_penalty(&batch)?,
+        };
+        drop(batch);
+        let gradients = loss.total.backward();
         self.optimizer.step(&mut self.network, gradients);
-        self.network.follow(&statistics);
+        for statistics in &loss.statistics {
+            self.network.follow(statistics);
+        }
         Ok(())
     }
+}
+
+/// The class loss and the squared input gradient.
+fn grad_penalty(batch: &Batch<'_>) -> Result<Loss> {
+    let pass = batch.network.pass(batch.x.clone());
+    let loss = batch.class_loss_of(&pass);
+    let classes = batch.predicted(&pass)?;
+    let gradient = pass.input_gradient(Output::Probability, classes).value();
+    let penalty = mean_over_rows(gradient.clone() * gradient);
+    Ok(loss.plus("penalty", PENALTY_WEIGHT, penalty, false))
 }
 
 fn batch(network: &Network, rows: usize) -> Tensor<2> {
@@ -303,27 +338,4 @@ fn batch(network: &Network, rows: usize) -> Tensor<2> {
         .map(|_| stream.normal())
         .collect();
     network.batch(&values)
-}
-
-/// The predicted classes, one-hot.
-fn predicted(network: &Network, logits: &Tensor<2>) -> Result<Tensor<2>> {
-    let plain = numbers(logits);
-    let classes = plain
-        .chunks(network.classes())
-        .map(|row| largest(&row.iter().copied().map(f64::from).collect::<Vec<_>>()))
-        .collect::<Result<Vec<_>>>()?;
-    let device = logits.device().without_autodiff();
-    Ok(one_hot(
-        &classes,
-        network.classes(),
-        network.dtype(),
-        &device,
-    ))
-}
-
-/// A tensor's values, row by row.
-fn numbers(tensor: &Tensor<2>) -> Vec<f32> {
-    let data = tensor.clone().without_autodiff().into_data();
-    data.try_to_vec()
-        .unwrap_or_else(|_| data.iter::<f32>().collect())
 }

@@ -11,7 +11,7 @@ mod csv;
 mod dataset;
 mod describe;
 mod encoding;
-mod exact;
+pub(crate) mod exact;
 mod export;
 mod graph_folder;
 mod idx;

@@ -57,6 +57,23 @@ impl ModelConfig {
         }
     }
 
+    /// The same architecture with another activation; a linear one has none.
+    #[must_use]
+    pub fn with_activation(mut self, activation: Activation) -> Self {
+        match &mut self {
+            Self::Linear(_) => {}
+            Self::Mlp(config) => config.activation = activation,
+            Self::Cnn(config) => config.activation = activation,
+            Self::Resnet9(config) => config.activation = activation,
+            Self::Resnet18(config) => config.activation = activation,
+            Self::Siamese(config) => match &mut config.embedding {
+                siamese::Embedding::Cnn(config) => config.activation = activation,
+                siamese::Embedding::Gcn(config) => config.activation = activation,
+            },
+        }
+        self
+    }
+
     /// Builds the network over `features` of the given shape, its weights taken from `source`.
     ///
     /// # Errors

@@ -2,107 +2,279 @@
 //!
 //! With `I = |g|`, `sum over salient i and other j of (I_i - I_j) = sum_i l_i I_i`, where
 //! `l_i = n - k` for the k salient features and `-k` for the rest. We divide by the number of pairs,
-//! `k (n - k)`, so that a weight means the same for every number of features. The salient set is
-//! the ranking at hand and a constant for the gradient; so is the sign, so `|g_i| = sign(g_i) g_i`.
+//! `k (n - k)`, so that a weight means the same for every number of features. Other choices of pairs
+//! only change the `l_i`. The ranking is a constant for the gradient.
 
+use serde::{Deserialize, Serialize};
 use thickset_engine::{Tensor, TensorData};
 
+use super::reading::{check_gradient, mean_over_rows};
+use crate::check::as_f64;
 use crate::{Error, Result};
 
-/// The signed weights that turn input gradients, `[rows, features]`, into mean gaps.
+/// Which pairs of a salient and another feature are looked at. Ranks count from 1, the most salient feature.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pairs {
+    /// All `k (n - k)`.
+    #[default]
+    All,
+    /// The k' pairs with the least gap (the paper's `-mm`, as its text has it).
+    Closest,
+    /// Ranks `k + 1 - i` and `k + i` for i = 1..k' (the paper's `-mm`, as its formula has it).
+    Mirrored,
+    /// The pairs of rank k with the k' - 1 ranks above and the k' below it (Fig. 9, and the released code).
+    Boundary,
+}
+
+/// How often each feature of each row is on the salient side of a pair, less how often it is on the other.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PairWeights {
+    counts: Vec<f32>,
+    pairs: f64,
+}
+
+/// Counts the pairs of each row; `explanations` is row-major, and features rank by magnitude, descending, ties to the
+/// lower index. `pair_count` is k', or k where absent; it does not matter where all pairs are looked at.
 ///
 /// # Errors
-/// If `k` does not leave a feature on either side, or a gradient is not finite.
-#[expect(
-    clippy::cast_precision_loss,
-    clippy::cast_possible_truncation,
-    reason = "numbers of features are far below 2^24"
-)]
-pub fn weights(gradients: &[f32], features: usize, k: usize) -> Result<Vec<f32>> {
+/// If `k` does not leave a feature on either side, k' lies outside `1..=k`, or a value is not finite.
+pub fn pair_weights(
+    explanations: &[f64],
+    features: usize,
+    k: usize,
+    pairs: Pairs,
+    pair_count: Option<usize>,
+) -> Result<PairWeights> {
     if k == 0 || k >= features {
         let largest = features.saturating_sub(1);
         return Err(Error::TopKOutOfRange { k, largest });
     }
-    if let Some(index) = gradients.iter().position(|gradient| !gradient.is_finite()) {
-        return Err(Error::NotFinite {
-            what: "the input gradient",
-            index,
-            value: f64::from(gradients[index]),
+    let wanted = pair_count.unwrap_or(k);
+    if wanted == 0 || wanted > k {
+        return Err(Error::OutOfRange {
+            what: "`pair_count`",
+            expected: "at least 1 and at most k",
+            got: as_f64(wanted),
         });
     }
-    let (salient, other) = (1.0 / k as f32, -1.0 / (features - k) as f32);
-    let mut weights = vec![other; gradients.len()];
-    let mut keys = Vec::with_capacity(features);
-    for (gradients, weights) in gradients.chunks(features).zip(weights.chunks_mut(features)) {
-        keys.clear();
-        keys.extend(gradients.iter().enumerate().map(descending_key));
-        keys.select_nth_unstable(k - 1);
-        for key in &keys[..k] {
-            weights[(key & u64::from(u32::MAX)) as usize] = salient;
-        }
-        for (weight, gradient) in weights.iter_mut().zip(gradients) {
-            *weight *= sign(*gradient);
-        }
+    check_gradient(explanations)?;
+    let mut counts = vec![0.0; explanations.len()];
+    let mut order = Order::default();
+    let mut number = 0;
+    for (row, counts) in explanations
+        .chunks(features)
+        .zip(counts.chunks_mut(features))
+    {
+        number = match pairs {
+            Pairs::All => all(order.split(row, k), counts, k),
+            Pairs::Closest => closest(order.sorted(row), counts, k, wanted),
+            Pairs::Mirrored => mirrored(order.sorted(row), counts, k, wanted),
+            Pairs::Boundary => boundary(order.sorted(row), counts, k, wanted),
+        };
     }
-    Ok(weights)
+    Ok(PairWeights {
+        counts,
+        pairs: as_f64(number.max(1)),
+    })
 }
 
 /// Orders features by magnitude, descending, ties to the lower index: the bits of a float that is
-/// not negative are in the order of its value, so one integer holds both.
-fn descending_key((feature, gradient): (usize, &f32)) -> u64 {
-    let magnitude = u64::from(u32::MAX - gradient.abs().to_bits());
-    magnitude << 32 | feature as u64
+/// not negative are in the order of its value.
+#[derive(Default)]
+struct Order(Vec<(u64, u32)>);
+
+impl Order {
+    fn fill(&mut self, row: &[f64]) {
+        self.0.clear();
+        let keys = row
+            .iter()
+            .zip(0_u32..)
+            .map(|(value, feature)| (u64::MAX - value.abs().to_bits(), feature));
+        self.0.extend(keys);
+    }
+
+    /// The k first features in any order, then the rest.
+    fn split(&mut self, row: &[f64], k: usize) -> &[(u64, u32)] {
+        self.fill(row);
+        self.0.select_nth_unstable(k - 1);
+        &self.0
+    }
+
+    fn sorted(&mut self, row: &[f64]) -> &[(u64, u32)] {
+        self.fill(row);
+        self.0.sort_unstable();
+        &self.0
+    }
 }
 
-/// 1, -1, or 0 at zero.
-pub(super) fn sign(value: f32) -> f32 {
-    if value == 0.0 { 0.0 } else { value.signum() }
+fn magnitude(entry: (u64, u32)) -> f64 {
+    f64::from_bits(u64::MAX - entry.0)
 }
 
-/// The mean over rows of the mean gap, given [`weights`].
-#[must_use]
-pub fn mean_gap(gradients: Tensor<2>, weights: Vec<f32>) -> Tensor<1> {
-    let [rows, features] = gradients.dims();
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "batches are far below 2^53 rows"
-    )]
-    let share = 1.0 / rows as f64;
-    let place = (&gradients.device().without_autodiff(), gradients.dtype());
-    let weights = Tensor::<2>::from_data(TensorData::new(weights, [rows, features]), place);
-    (gradients * weights).sum() * share
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "numbers of features are far below 2^24"
+)]
+fn all(order: &[(u64, u32)], counts: &mut [f32], k: usize) -> usize {
+    let others = order.len() - k;
+    counts.fill(-(k as f32));
+    for &(_, feature) in &order[..k] {
+        counts[feature as usize] = others as f32;
+    }
+    k * others
+}
+
+/// Adds one pair of ranks, counted from 0.
+fn add(order: &[(u64, u32)], counts: &mut [f32], salient: usize, other: usize) {
+    counts[order[salient].1 as usize] += 1.0;
+    counts[order[other].1 as usize] -= 1.0;
+}
+
+fn closest(order: &[(u64, u32)], counts: &mut [f32], k: usize, wanted: usize) -> usize {
+    // A pair (a above the boundary, b below it) has at least a b pairs whose gap is not larger, itself among them, so only
+    // pairs with a b <= k' can be chosen.
+    let mut candidates = Vec::new();
+    for above in 1..=k.min(wanted) {
+        for below in 1..=(wanted / above).min(order.len() - k) {
+            let (salient, other) = (k - above, k + below - 1);
+            let gap = magnitude(order[salient]) - magnitude(order[other]);
+            candidates.push((gap, salient, other));
+        }
+    }
+    candidates.sort_by(|a, b| a.0.total_cmp(&b.0).then((a.1, a.2).cmp(&(b.1, b.2))));
+    candidates.truncate(wanted);
+    for &(_, salient, other) in &candidates {
+        add(order, counts, salient, other);
+    }
+    candidates.len()
+}
+
+fn mirrored(order: &[(u64, u32)], counts: &mut [f32], k: usize, wanted: usize) -> usize {
+    let number = wanted.min(order.len() - k);
+    for pair in 0..number {
+        add(order, counts, k - 1 - pair, k + pair);
+    }
+    number
+}
+
+fn boundary(order: &[(u64, u32)], counts: &mut [f32], k: usize, wanted: usize) -> usize {
+    let below = wanted.min(order.len() - k);
+    for above in 1..wanted {
+        add(order, counts, k - 1 - above, k - 1);
+    }
+    for other in 0..below {
+        add(order, counts, k - 1, k + other);
+    }
+    wanted - 1 + below
+}
+
+impl PairWeights {
+    /// How many pairs each row has.
+    #[must_use]
+    pub fn pairs(&self) -> f64 {
+        self.pairs
+    }
+
+    /// The mean over rows and pairs of the gap, given the input gradients of the same rows.
+    #[must_use]
+    pub fn mean_gap(&self, gradients: Tensor<2>) -> Tensor<1> {
+        self.sums(gradients) * (1.0 / self.pairs)
+    }
+
+    /// The mean over rows of the sum over pairs: the paper's own scale, and what an attack of the ranking minimises.
+    fn sums(&self, gradients: Tensor<2>) -> Tensor<1> {
+        let size = gradients.dims();
+        let place = (&gradients.device().without_autodiff(), gradients.dtype());
+        let counts = Tensor::<2>::from_data(TensorData::new(self.counts.clone(), size), place);
+        mean_over_rows(gradients.abs() * counts)
+    }
+
+    /// The same weights for `times` copies of the rows, one after the other.
+    #[must_use]
+    pub fn repeated(&self, times: usize) -> Self {
+        Self {
+            counts: self.counts.repeat(times),
+            pairs: self.pairs,
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    // |g| = 3, 1, 2, 0, 0.5 and k = 2: the order is 0, 2 | 1, 4, 3.
+    const ROW: [f64; 5] = [3.0, 1.0, -2.0, 0.0, 0.5];
+
+    fn counts(pairs: Pairs, pair_count: Option<usize>) -> (Vec<f32>, f64) {
+        let weights = pair_weights(&ROW, 5, 2, pairs, pair_count).unwrap();
+        (weights.counts, weights.pairs)
+    }
+
     #[test]
     fn weights_of_a_row_by_hand() {
-        // |g| = 3, 1, 2, 0 and k = 2: features 0 and 2 are salient.
-        let weights = weights(&[3.0, 1.0, -2.0, 0.0], 4, 2).unwrap();
-        assert_eq!(weights, [0.5, -0.5, -0.5, 0.0]);
-        // Mean gap over the four pairs: ((3-1) + (3-0) + (2-1) + (2-0)) / 4 = 2.
-        let gap: f32 = weights
-            .iter()
-            .zip([3.0, 1.0, -2.0, 0.0])
-            .map(|(w, g)| w * g)
-            .sum();
-        assert!((gap - 2.0).abs() < 1e-6);
+        assert_eq!(
+            counts(Pairs::All, None),
+            (vec![3.0, -2.0, 3.0, -2.0, -2.0], 6.0)
+        );
+        // Gaps of (2,1), (2,4) are 1 and 1.5; the next is 2.
+        assert_eq!(
+            counts(Pairs::Closest, None),
+            (vec![0.0, -1.0, 2.0, 0.0, -1.0], 2.0)
+        );
+        assert_eq!(
+            counts(Pairs::Mirrored, None),
+            (vec![1.0, -1.0, 1.0, 0.0, -1.0], 2.0)
+        );
+        // (0,2), then (2,1) and (2,4).
+        assert_eq!(
+            counts(Pairs::Boundary, None),
+            (vec![1.0, -1.0, 1.0, 0.0, -1.0], 3.0)
+        );
+        assert_eq!(
+            counts(Pairs::Closest, Some(1)),
+            (vec![0.0, -1.0, 1.0, 0.0, 0.0], 1.0)
+        );
+    }
+
+    #[test]
+    fn the_closest_pairs_are_those_of_a_full_search() {
+        let mut stream = crate::Seed::new(5).stream("gaps");
+        for k in 1..9 {
+            let row: Vec<f64> = (0..12).map(|_| stream.normal()).collect();
+            let mut order: Vec<usize> = (0..12).collect();
+            order.sort_by(|&a, &b| row[b].abs().total_cmp(&row[a].abs()));
+            let mut gaps: Vec<(f64, usize, usize)> = Vec::new();
+            for &i in &order[..k] {
+                for &j in &order[k..] {
+                    gaps.push((row[i].abs() - row[j].abs(), i, j));
+                }
+            }
+            gaps.sort_by(|a, b| a.0.total_cmp(&b.0));
+            let mut expected = vec![0.0; 12];
+            for &(_, i, j) in &gaps[..k] {
+                expected[i] += 1.0;
+                expected[j] -= 1.0;
+            }
+            let weights = pair_weights(&row, 12, k, Pairs::Closest, None).unwrap();
+            assert_eq!(weights.counts, expected, "k = {k}");
+        }
     }
 
     #[test]
     fn ties_go_to_the_lower_index() {
-        let weights = weights(&[1.0, -1.0, 1.0], 3, 1).unwrap();
-        assert_eq!(weights, [1.0, 0.5, -0.5]);
+        let weights = pair_weights(&[1.0, -1.0, 1.0], 3, 1, Pairs::All, None).unwrap();
+        assert_eq!(weights.counts, [2.0, -1.0, -1.0]);
     }
 
     #[test]
     fn a_k_without_another_side_and_a_nan_are_refused() {
         assert!(matches!(
-            weights(&[1.0, 2.0], 2, 2),
+            pair_weights(&[1.0, 2.0], 2, 2, Pairs::All, None),
             Err(Error::TopKOutOfRange { k: 2, largest: 1 })
         ));
-        assert!(weights(&[1.0, f32::NAN], 2, 1).is_err());
+        assert!(pair_weights(&[1.0, f64::NAN], 2, 1, Pairs::All, None).is_err());
+        assert!(pair_weights(&[1.0, 2.0, 3.0], 3, 1, Pairs::Closest, Some(2)).is_err());
     }
 }

@@ -1,0 +1,85 @@
+//! Where a run's rows come from, as a configuration states it.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::data::{self, Dataset, InferOptions, OpenOptions, ReadRule, Recipe, Scale};
+use crate::{Error, Result, Seed};
+
+/// A dataset's name, or a file or folder and how it is read.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct DataConfig {
+    /// A known dataset's name, or a path relative to where the command runs.
+    pub source: String,
+    /// A folder to look for known datasets in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub folder: Option<PathBuf>,
+    /// The column to predict; the last where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// A recipe's file, instead of inference.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recipe: Option<PathBuf>,
+    /// What separates fields; inferred where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delimiter: Option<char>,
+    /// Texts that stand for a missing value, beside the usual ones.
+    pub missing: Vec<String>,
+    /// Columns to read as categories though they look like numbers.
+    pub categories: Vec<String>,
+    /// Columns to leave out.
+    pub drop: Vec<String>,
+    /// Columns a person cannot change.
+    pub immutable: Vec<String>,
+    /// How numbers are scaled.
+    pub scale: Scale,
+    /// Splits all rows at random, even where there is an official test set.
+    pub random_test: bool,
+    /// Height and width that the images of a folder are scaled to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub image_size: Option<(usize, usize)>,
+}
+
+impl DataConfig {
+    /// Opens the data and splits it by the seed.
+    ///
+    /// # Errors
+    /// For whatever is missing or wrong, with file and line where there are some.
+    pub fn open(&self, seed: Seed) -> Result<Dataset> {
+        let recipe = match &self.recipe {
+            None => None,
+            Some(path) => {
+                let name = path.display().to_string();
+                let text = std::fs::read_to_string(path).map_err(|source| Error::Io {
+                    action: "read",
+                    path: name.clone(),
+                    source,
+                })?;
+                Some(Recipe::parse(&text, &name)?)
+            }
+        };
+        let mut read = ReadRule {
+            delimiter: self.delimiter,
+            ..ReadRule::default()
+        };
+        read.missing.extend(self.missing.iter().cloned());
+        let options = OpenOptions {
+            data_dir: self.folder.clone(),
+            seed,
+            random_test: self.random_test,
+            recipe,
+            target: self.target.clone(),
+            read,
+            categories: self.categories.clone(),
+            infer: InferOptions {
+                scale: self.scale,
+                drop: self.drop.clone(),
+                immutable: self.immutable.clone(),
+            },
+            image_size: self.image_size,
+        };
+        data::open(&self.source, &options)
+    }
+}

@@ -1,0 +1,232 @@
+//! A run's configuration: what is trained, on what, and how. TOML becomes a [`RunConfig`], which `check` makes a
+//! [`CheckedRun`]; only checked runs run.
+
+mod data;
+mod overrides;
+mod template;
+
+pub use data::DataConfig;
+pub use template::template;
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::{ModelConfig, mlp};
+use crate::objective::ObjectiveConfig;
+use crate::train::{ProbeConfig, RetrainConfig, SelectionConfig, TrainConfig};
+use crate::{Error, Result, Seed};
+
+/// All settings of a run; what is left out has a default.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RunConfig {
+    /// Names the run's folder.
+    pub name: String,
+    /// Decides the split, the fresh weights and every draw.
+    pub seed: Seed,
+    /// Size of the salient set; the dataset's own, or 8 and at most half of the features, where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub k: Option<usize>,
+    /// Where rows come from.
+    pub data: DataConfig,
+    /// The architecture.
+    pub model: ModelConfig,
+    /// What is minimised.
+    pub objective: ObjectiveConfig,
+    /// How it is minimised.
+    pub train: TrainConfig,
+    /// The quick attack on validation rows.
+    pub probe: ProbeConfig,
+    /// Which epoch's weights are kept.
+    pub selection: SelectionConfig,
+    /// Begins with another model, and keeps its ranking.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retrain: Option<RetrainConfig>,
+}
+
+impl Default for RunConfig {
+    fn default() -> Self {
+        Self {
+            name: "run".to_owned(),
+            seed: Seed::new(0),
+            k: None,
+            data: DataConfig::default(),
+            model: ModelConfig::Mlp(mlp::Config::default()),
+            objective: ObjectiveConfig::default(),
+            train: TrainConfig::default(),
+            probe: ProbeConfig::default(),
+            selection: SelectionConfig::default(),
+            retrain: None,
+        }
+    }
+}
+
+impl RunConfig {
+    /// Reads a configuration; `path` is for messages.
+    ///
+    /// # Errors
+    /// If the text is not one, with the line.
+    pub fn parse(text: &str, path: &str) -> Result<Self> {
+        toml::from_str(text).map_err(|source| at(path, text, source))
+    }
+
+    /// The same with single settings over those of the text, like `train.epochs=50`, in the order given.
+    ///
+    /// # Errors
+    /// If the text is no configuration, or a setting does not exist or has the wrong type.
+    pub fn parse_with(text: &str, path: &str, overrides: &[String]) -> Result<Self> {
+        // As it stands first, so that a mistake in the text is told with its line.
+        let plain = Self::parse(text, path)?;
+        if overrides.is_empty() {
+            return Ok(plain);
+        }
+        let mut table: toml::Table =
+            toml::from_str(text).map_err(|source| at(path, text, source))?;
+        for given in overrides {
+            overrides::apply(&mut table, given)?;
+        }
+        table
+            .try_into()
+            .map_err(|source: toml::de::Error| Error::RunConfig {
+                path: format!("{path} with --set"),
+                source: Box::new(source),
+            })
+    }
+
+    /// The text of the configuration, with every setting.
+    ///
+    /// # Panics
+    /// Never: a configuration is plain data.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        toml::to_string(self).expect("a configuration is plain data")
+    }
+
+    /// Refuses settings that make no sense.
+    ///
+    /// # Errors
+    /// The first such setting, by name.
+    pub fn check(mut self) -> Result<CheckedRun> {
+        let plain = |character: char| character.is_alphanumeric() || "-_.".contains(character);
+        if self.name.is_empty() || self.name.starts_with('.') || !self.name.chars().all(plain) {
+            return Err(Error::Override {
+                given: format!("name = {:?}", self.name),
+                problem: "expected letters, digits, `-`, `_` and `.`, not beginning with `.`"
+                    .to_owned(),
+            });
+        }
+        if self.data.source.is_empty() {
+            return Err(Error::MissingSetting {
+                setting: "data.source",
+                expected: "the name of a dataset or the path of a file",
+            });
+        }
+        if self.k == Some(0) {
+            return Err(Error::OutOfRange {
+                what: "`k`",
+                expected: "at least 1",
+                got: 0.0,
+            });
+        }
+        self.objective.objective().check()?;
+        self.train.check()?;
+        self.probe.check()?;
+        self.selection.check()?;
+        if let Some(retrain) = &self.retrain {
+            retrain.check()?;
+        }
+        self.model = self.objective.objective().model(self.model);
+        Ok(CheckedRun(self))
+    }
+}
+
+fn at(path: &str, text: &str, source: toml::de::Error) -> Error {
+    let line = source.span().map(|span| {
+        let before = text.get(..span.start).unwrap_or_default();
+        before.matches('\n').count() + 1
+    });
+    Error::RunConfig {
+        path: line.map_or_else(|| path.to_owned(), |line| format!("{path}:{line}")),
+        source: Box::new(source),
+    }
+}
+
+/// A configuration whose settings make sense by themselves; whether they fit the data is seen when it is opened.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CheckedRun(RunConfig);
+
+impl CheckedRun {
+    /// The settings.
+    #[must_use]
+    pub fn config(&self) -> &RunConfig {
+        &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_configuration_comes_back_from_its_text() {
+        let text = "name = \"a\"\nobjective = { kind = \"igr\", weight = 1.0, base = { kind = \"trades\", beta = 6.0 } }\n\
+                    [data]\nsource = \"adult\"\n[train]\nclip = 1.0\n";
+        let config = RunConfig::parse(text, "run.toml").unwrap();
+        assert_eq!(
+            RunConfig::parse(&config.to_text(), "again").unwrap(),
+            config
+        );
+    }
+
+    #[test]
+    fn a_misspelt_setting_is_refused_with_its_line() {
+        let text = "name = \"a\"\n[train]\nepoch = 3\n";
+        let message = RunConfig::parse(text, "run.toml").unwrap_err().to_string();
+        assert!(message.contains("run.toml:3"), "{message}");
+        assert!(message.contains("epoch"), "{message}");
+    }
+
+    #[test]
+    fn settings_without_sense_are_refused_by_name() {
+        for (text, expected) in [
+            ("", "data.source"),
+            ("name = \"../a\"", "name"),
+            ("k = 0", "k"),
+            (
+                "objective = { kind = \"trades\", beta = -1.0 }",
+                "trades.beta",
+            ),
+            ("train = { epochs = 0 }", "train.epochs"),
+            ("train = { batch = 0 }", "train.batch"),
+            (
+                "train = { optimizer = { kind = \"adam\", rate = 0.0 } }",
+                "rate",
+            ),
+            ("train = { clip = 0.0 }", "train.clip"),
+            ("selection = { auc_within = -0.1 }", "selection.auc_within"),
+            ("probe = { epsilon = 0.0 }", "probe.epsilon"),
+        ] {
+            let text = if text.is_empty() {
+                text.to_owned()
+            } else {
+                format!("{text}\n[data]\nsource = \"adult\"\n")
+            };
+            let config = RunConfig::parse(&text, "run.toml").unwrap();
+            let message = config.check().unwrap_err().to_string();
+            assert!(message.contains(expected), "{message}");
+        }
+    }
+
+    #[test]
+    fn softplus_changes_the_architecture() {
+        let text =
+            "objective = { kind = \"softplus\", rho = 2.0 }\ndata = { source = \"adult\" }\n";
+        let run = RunConfig::parse(text, "run.toml").unwrap().check().unwrap();
+        let ModelConfig::Mlp(model) = &run.config().model else {
+            panic!("an MLP")
+        };
+        assert_eq!(
+            model.activation,
+            crate::model::Activation::Softplus { beta: 2.0 }
+        );
+    }
+}

@@ -1,0 +1,86 @@
+//! The commented `run.toml` that `thickset init` writes.
+
+use crate::data::Dataset;
+
+/// A configuration for this data with the defaults spelled out, for a person to read and change.
+#[must_use]
+pub fn template(
+    name: &str,
+    source: &str,
+    target: Option<&str>,
+    dataset: &Dataset,
+    k: usize,
+) -> String {
+    let quoted = |text: &str| toml::Value::String(text.to_owned()).to_string();
+    let target = target.map_or_else(
+        || {
+            "# target = \"column\"          # what is predicted; the last column if left out"
+                .to_owned()
+        },
+        |target| format!("target = {}", quoted(target)),
+    );
+    format!(
+        r#"# A training run: `thickset train run.toml` trains it, `--resume` goes on after an interruption,
+# `--set train.epochs=50` changes one setting. `thickset methods` lists what can be chosen.
+
+name = {name}                     # results go to runs/<name>/
+seed = 0                          # same seed, same machine kind: the same model, byte for byte
+k = {k}                             # size of the salient set: the features a person is told
+
+[data]                            # {rows} rows, {features} features, {classes} classes
+source = {source}
+{target}
+# categories = ["zip"]            # numbers that are names
+# drop = ["id"]                   # columns to leave out
+# immutable = ["age"]             # what a person cannot change, so attacks must not
+
+[model]
+kind = "{model}"
+{sizes}
+[objective]                       # `thickset methods r2et` explains it; "vanilla" is plain training
+kind = "r2et"
+gap_weight = 0.1                  # keeps salient features apart from the others; too much costs AUC
+hessian_weight = 0.01             # keeps explanations from turning quickly; 0 leaves it out
+pairs = "all"                     # or "closest": only the pairs that are nearest to changing places
+
+[train]
+epochs = 30
+batch = 128
+optimizer = {{ kind = "adam", rate = 0.001 }}
+schedule = "constant"             # or "cosine"
+# patience = 10                   # stop after so many epochs that improve nothing
+# clip = 1.0                      # longest gradient of a step
+
+[probe]                           # a quick attack on validation rows after each epoch
+rows = 256
+steps = 20
+# epsilon = 0.5                   # radius of the l2 ball, in scaled units
+
+[selection]                       # of the epochs with a good AUC, the one whose explanations held best
+auc_within = 0.01                 # of the best epoch's AUC; or auc_at_least = 0.85
+
+# [retrain]                       # begin with a trained model and keep its ranking
+# from = "runs/vanilla/model.safetensors"
+"#,
+        name = quoted(name),
+        rows = dataset.rows(),
+        features = dataset.features(),
+        classes = dataset.classes.len(),
+        source = quoted(source),
+        model = model(dataset).0,
+        sizes = model(dataset).1,
+    )
+}
+
+/// The architecture that fits the shape of the data, and its settings.
+fn model(dataset: &Dataset) -> (&'static str, &'static str) {
+    use crate::data::InputShape;
+    match dataset.shape() {
+        InputShape::Image { .. } => ("cnn", ""),
+        InputShape::Pair { of } if matches!(**of, InputShape::Graph { .. }) => {
+            ("siamese", "embedding = { kind = \"gcn\" }\n")
+        }
+        InputShape::Pair { .. } => ("siamese", "embedding = { kind = \"cnn\" }\n"),
+        _ => ("mlp", "hidden = [64, 32]\n"),
+    }
+}

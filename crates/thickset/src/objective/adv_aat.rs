@@ -1,0 +1,128 @@
+//! `AdvAAT`: `L = max over x~ of CE(f(x~), y) + w PCL(IG(x), IG(x~))`, `PCL = 1 - (PCC + 1) / 2` with Pearson's correlation
+//! PCC (IGR, Eq. 41, after Ivankay et al. 2022).
+//!
+//! IG is of the true class's logit, from a zero baseline, by the midpoint rule.
+
+use serde::{Deserialize, Serialize};
+use thickset_engine::Tensor;
+
+use super::igr::check_steps;
+use super::term::inner_attack::InnerAttack;
+use super::term::integrated_gradients::of_logit;
+use super::term::reading::{constant, mean_over_rows};
+use super::term::similarity::pearson;
+use super::{Batch, Loss, Objective};
+use crate::Result;
+use crate::check::check_weight;
+use crate::registry::{Family, Info, Setting};
+use thickset_engine::kernel::cross_entropy;
+
+/// The registry's entry.
+pub static INFO: Info = Info {
+    id: "adv-aat",
+    label: "AdvAAT",
+    family: Family::Objective,
+    summary: "The class loss on an attacked input and the correlation of its attribution with the input's",
+    formula: "L = max over x~ of CE(f(x~), y) + w (1 - (PCC(IG(x), IG(x~)) + 1) / 2)",
+    source: "IGR, Eq. 41, after Ivankay et al. 2022",
+    direction: None,
+    cost: "attack steps * attack_ig_steps + ig_steps input gradients a step, twice",
+    defaults: &[
+        Setting {
+            name: "weight",
+            value: "1.0",
+            meaning: "w, the weight of the correlation",
+        },
+        Setting {
+            name: "ig_steps",
+            value: "10",
+            meaning: "steps of IG in the loss",
+        },
+        Setting {
+            name: "attack_ig_steps",
+            value: "5",
+            meaning: "steps of IG in the search",
+        },
+        Setting {
+            name: "attack",
+            value: "{ norm = \"linf\", epsilon = 0.1, steps = 10, start = \"uniform\" }",
+            meaning: "the search for x~",
+        },
+        Setting {
+            name: "adaptive",
+            value: "false",
+            meaning: "weigh relative to the class loss",
+        },
+    ],
+};
+
+/// The correlation's weight and the search for perturbed inputs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// The weight of the correlation.
+    pub weight: f64,
+    /// Steps of the integrated gradients in the loss.
+    pub ig_steps: usize,
+    /// Steps of the integrated gradients in the search.
+    pub attack_ig_steps: usize,
+    /// Weigh relative to the class loss.
+    pub adaptive: bool,
+    /// The search for x~.
+    pub attack: InnerAttack,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            weight: 1.0,
+            ig_steps: 10,
+            attack_ig_steps: 5,
+            adaptive: false,
+            attack: InnerAttack::default(),
+        }
+    }
+}
+
+impl Objective for Config {
+    fn info(&self) -> &'static Info {
+        &INFO
+    }
+
+    fn check(&self) -> Result<()> {
+        check_weight("`adv-aat.weight`", self.weight)?;
+        check_steps("`adv-aat.ig_steps`", self.ig_steps)?;
+        check_steps("`adv-aat.attack_ig_steps`", self.attack_ig_steps)?;
+        self.attack.check()
+    }
+
+    fn loss(&self, batch: &Batch<'_>) -> Result<Loss> {
+        let labels = &batch.labels;
+        let perturbed = batch.perturbed_or(|draws| {
+            let mut frozen = batch.network.clone();
+            frozen.untrack();
+            let clean = of_logit(&frozen, &constant(&batch.x), labels, self.attack_ig_steps);
+            self.attack
+                .perturb(batch.network, &batch.x, draws, |network, x| {
+                    let class = cross_entropy(network.logits(x.clone()), labels.clone());
+                    if self.weight == 0.0 {
+                        return Ok(class);
+                    }
+                    let attacked = of_logit(network, &x, labels, self.attack_ig_steps);
+                    Ok(class + correlation_loss(clean.clone(), attacked) * self.weight)
+                })
+        })?;
+        let loss = batch.class_loss(perturbed.clone());
+        if self.weight == 0.0 {
+            return Ok(loss);
+        }
+        let of = |x: &Tensor<2>| of_logit(batch.network, x, labels, self.ig_steps);
+        let correlation = correlation_loss(of(&batch.x), of(&perturbed));
+        Ok(loss.plus("correlation", self.weight, correlation, self.adaptive))
+    }
+}
+
+/// The mean over rows of PCL.
+fn correlation_loss(first: Tensor<2>, second: Tensor<2>) -> Tensor<1> {
+    mean_over_rows(pearson(first, second) * -0.5 + 0.5)
+}

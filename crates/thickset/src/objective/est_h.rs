@@ -1,0 +1,93 @@
+//! The class loss and the Hessian norm along one direction: `L = CE + w ||H z||_2`, R2ET without the gap.
+
+use serde::{Deserialize, Serialize};
+
+use super::term::gap::Pairs;
+use super::term::hessian_norm::Method;
+use super::{Batch, Loss, Objective, r2et};
+use crate::Result;
+use crate::check::{check_positive, check_weight};
+use crate::registry::{Family, Info, Setting};
+
+/// The registry's entry.
+pub static INFO: Info = Info {
+    id: "est-h",
+    label: "Est-H",
+    family: Family::Objective,
+    summary: "The class loss and the Hessian norm along the gradient's sign",
+    formula: "L = CE + w ||H z||_2, z = sign(g) / ||sign(g)||_2",
+    source: "R2ET, section 6.1 (Est-H), after Dombrowski et al. 2022 and Moosavi-Dezfooli et al. 2019",
+    direction: None,
+    cost: "one input gradient and one Hessian product a step, about three vanilla steps",
+    defaults: &[
+        Setting {
+            name: "weight",
+            value: "0.01",
+            meaning: "w, the weight of the norm",
+        },
+        Setting {
+            name: "hessian",
+            value: "\"exact\"",
+            meaning: "or \"finite-difference\", as the paper",
+        },
+        Setting {
+            name: "step",
+            value: "0.01",
+            meaning: "length of the finite difference",
+        },
+        Setting {
+            name: "adaptive",
+            value: "false",
+            meaning: "weigh relative to the class loss",
+        },
+    ],
+};
+
+/// The norm's weight and how it is computed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// The weight of the norm.
+    pub weight: f64,
+    /// How it is computed.
+    pub hessian: Method,
+    /// Length of the finite difference.
+    pub step: f64,
+    /// Weigh relative to the class loss.
+    pub adaptive: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            weight: 0.01,
+            hessian: Method::Exact,
+            step: 0.01,
+            adaptive: false,
+        }
+    }
+}
+
+impl Objective for Config {
+    fn info(&self) -> &'static Info {
+        &INFO
+    }
+
+    fn check(&self) -> Result<()> {
+        check_weight("`est-h.weight`", self.weight)?;
+        check_positive("`est-h.step`", self.step)
+    }
+
+    fn loss(&self, batch: &Batch<'_>) -> Result<Loss> {
+        let without_gap = r2et::Config {
+            gap_weight: 0.0,
+            hessian_weight: self.weight,
+            pairs: Pairs::All,
+            pair_count: None,
+            hessian: self.hessian,
+            step: self.step,
+            adaptive: self.adaptive,
+        };
+        without_gap.loss(batch)
+    }
+}

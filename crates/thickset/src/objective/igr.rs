@@ -1,0 +1,148 @@
+//! IGR: a base loss and the angle between the attributions of an input and of its attacked twin,
+//! `L = L_base(x~) + w (1 - cos(IG(x), IG(x~)))` (IGR, Algorithm 1).
+//!
+//! IG is of the true class's logit, from a zero baseline, signed, and is differentiated through. x~ is what the base
+//! loss's own attack finds.
+
+use serde::{Deserialize, Serialize};
+use thickset_engine::Tensor;
+
+use super::term::integrated_gradients::of_logit;
+use super::term::reading::mean_over_rows;
+use super::term::similarity::cosine;
+use super::{Batch, Loss, Objective, mart, pgd_at, trades};
+use crate::check::check_weight;
+use crate::registry::{Family, Info, Setting};
+use crate::{Error, Result};
+
+/// The registry's entry.
+pub static INFO: Info = Info {
+    id: "igr",
+    label: "IGR",
+    family: Family::Objective,
+    summary: "An adversarial class loss and the angle between attributions of an input and its attacked twin",
+    formula: "L = L_base + w (1 - cos(IG(x), IG(x~)))",
+    source: "IGR, Algorithm 1; weight and steps are not in the appendix, 1 is what a replication uses",
+    direction: None,
+    cost: "the base's, and 2 * steps input gradients",
+    defaults: &[
+        Setting {
+            name: "weight",
+            value: "1.0",
+            meaning: "w, the weight of the angle",
+        },
+        Setting {
+            name: "steps",
+            value: "10",
+            meaning: "steps of the integrated gradients",
+        },
+        Setting {
+            name: "base",
+            value: "{ kind = \"pgd-at\" }",
+            meaning: "or \"trades\" or \"mart\", with their settings",
+        },
+        Setting {
+            name: "adaptive",
+            value: "false",
+            meaning: "weigh relative to the class loss",
+        },
+    ],
+};
+
+/// What IGR is added to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Base {
+    /// Adversarial training.
+    PgdAt(pgd_at::Config),
+    /// TRADES.
+    Trades(trades::Config),
+    /// MART.
+    Mart(mart::Config),
+}
+
+impl Base {
+    fn objective(&self) -> &dyn Objective {
+        match self {
+            Self::PgdAt(config) => config,
+            Self::Trades(config) => config,
+            Self::Mart(config) => config,
+        }
+    }
+
+    fn perturbed(&self, batch: &Batch<'_>) -> Result<Tensor<2>> {
+        match self {
+            Self::PgdAt(config) => config.perturbed(batch),
+            Self::Trades(config) => config.perturbed(batch),
+            Self::Mart(config) => config.perturbed(batch),
+        }
+    }
+
+    fn loss_at(&self, batch: &Batch<'_>, perturbed: Tensor<2>) -> Loss {
+        match self {
+            Self::PgdAt(_) => pgd_at::Config::loss_at(batch, perturbed),
+            Self::Trades(config) => config.loss_at(batch, perturbed),
+            Self::Mart(config) => config.loss_at(batch, perturbed),
+        }
+    }
+}
+
+/// The angle's weight and the base loss.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// The weight of the angle.
+    pub weight: f64,
+    /// Steps of the integrated gradients.
+    pub steps: usize,
+    /// Weigh relative to the class loss.
+    pub adaptive: bool,
+    /// What it is added to.
+    pub base: Base,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            weight: 1.0,
+            steps: 10,
+            adaptive: false,
+            base: Base::PgdAt(pgd_at::Config::default()),
+        }
+    }
+}
+
+impl Objective for Config {
+    fn info(&self) -> &'static Info {
+        &INFO
+    }
+
+    fn check(&self) -> Result<()> {
+        check_weight("`igr.weight`", self.weight)?;
+        check_steps("`igr.steps`", self.steps)?;
+        self.base.objective().check()
+    }
+
+    fn loss(&self, batch: &Batch<'_>) -> Result<Loss> {
+        if self.weight == 0.0 {
+            return self.base.objective().loss(batch);
+        }
+        let perturbed = self.base.perturbed(batch)?;
+        let loss = self.base.loss_at(batch, perturbed.clone());
+        let of = |x: &Tensor<2>| of_logit(batch.network, x, &batch.labels, self.steps);
+        let angle = mean_over_rows(-cosine(of(&batch.x), of(&perturbed)) + 1.0);
+        Ok(loss.plus("angle", self.weight, angle, self.adaptive))
+    }
+}
+
+/// Refuses integrated gradients without a step.
+pub(super) fn check_steps(what: &'static str, steps: usize) -> Result<()> {
+    if steps > 0 {
+        return Ok(());
+    }
+    Err(Error::OutOfRange {
+        what,
+        expected: "at least 1",
+        got: 0.0,
+    })
+}

@@ -1,0 +1,117 @@
+//! MART: `L = BCE(q, y) + beta (1 - p_y) KL(p || q)` with p = p(x), q = p(x~) and
+//! `BCE = CE(q, y) - log(1 - max over other classes of q)` (Wang et al. 2020). x~ by ascent of the cross-entropy.
+//!
+//! The small constants that keep logarithms finite are those of its authors' code.
+
+use serde::{Deserialize, Serialize};
+use thickset_engine::{Tensor, activation::log_softmax};
+
+use super::term::inner_attack::InnerAttack;
+use super::term::reading::mean_over_rows;
+use super::{Batch, Loss, Objective, pgd_at};
+use crate::Result;
+use crate::check::check_weight;
+use crate::registry::{Family, Info, Setting};
+use thickset_engine::kernel::cross_entropy;
+
+/// The registry's entry.
+pub static INFO: Info = Info {
+    id: "mart",
+    label: "MART",
+    family: Family::Objective,
+    summary: "Adversarial training with more weight on rows that are classified wrongly",
+    formula: "L = CE(q, y) - log(1 - max over j != y of q_j) + beta (1 - p_y) KL(p || q), p = p(x), q = p(x~)",
+    source: "IGR, Algorithm 1 (L_mart), after Wang et al. 2020, whose beta is 5 or 6",
+    direction: None,
+    cost: "one forward and one backward pass a step of the attack, and two vanilla steps",
+    defaults: &[
+        Setting {
+            name: "beta",
+            value: "5.0",
+            meaning: "the weight of the divergence",
+        },
+        Setting {
+            name: "attack",
+            value: "{ norm = \"linf\", epsilon = 0.1, steps = 10, start = \"uniform\" }",
+            meaning: "the search for x~",
+        },
+        Setting {
+            name: "adaptive",
+            value: "false",
+            meaning: "weigh relative to the class loss",
+        },
+    ],
+};
+
+/// Added to 1 before the best wrong class is taken off.
+const MARGIN: f64 = 1.0001;
+/// Added to 1 before the true class's probability is taken off.
+const CONFIDENCE: f64 = 1.000_000_1;
+/// Added inside logarithms.
+const TINY: f64 = 1e-12;
+
+/// The divergence's weight and the search for perturbed inputs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// The weight of the divergence.
+    pub beta: f64,
+    /// The search for x~.
+    pub attack: InnerAttack,
+    /// Weigh relative to the class loss.
+    pub adaptive: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            beta: 5.0,
+            attack: InnerAttack::default(),
+            adaptive: false,
+        }
+    }
+}
+
+impl Config {
+    pub(super) fn perturbed(&self, batch: &Batch<'_>) -> Result<Tensor<2>> {
+        pgd_at::perturbed(&self.attack, batch)
+    }
+
+    pub(super) fn loss_at(&self, batch: &Batch<'_>, perturbed: Tensor<2>) -> Loss {
+        let labels = batch.labels.clone();
+        let (attacked, mut statistics) = batch.fitting_logits(perturbed);
+        let q = log_softmax(attacked.clone(), 1).exp();
+        // A true class's probability less 2 is below every other one.
+        let wrong = (q.clone() - labels.clone() * 2.0).max_dim(1);
+        let margin = -mean_over_rows((-wrong + MARGIN + TINY).log());
+        let class = cross_entropy(attacked, labels.clone()) + margin;
+        let mut loss = Loss::new("class", class);
+        if self.beta > 0.0 {
+            let (clean, more) = batch.fitting_logits(batch.x.clone());
+            statistics.extend(more);
+            let log_p = log_softmax(clean, 1);
+            let p = log_p.clone().exp();
+            let doubt = -(p.clone() * labels).sum_dim(1) + CONFIDENCE;
+            let divergence = (p * (log_p - (q + TINY).log())).sum_dim(1);
+            let divergence = mean_over_rows(doubt * divergence);
+            loss = loss.plus("divergence", self.beta, divergence, self.adaptive);
+        }
+        loss.statistics = statistics;
+        loss
+    }
+}
+
+impl Objective for Config {
+    fn info(&self) -> &'static Info {
+        &INFO
+    }
+
+    fn check(&self) -> Result<()> {
+        check_weight("`mart.beta`", self.beta)?;
+        self.attack.check()
+    }
+
+    fn loss(&self, batch: &Batch<'_>) -> Result<Loss> {
+        Ok(self.loss_at(batch, self.perturbed(batch)?))
+    }
+}

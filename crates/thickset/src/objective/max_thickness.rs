@@ -1,0 +1,153 @@
+//! The class loss and the thickness itself: `L = CE - w mean over x', t and pairs of the gap at x + t (x' - x)` (R2ET,
+//! Eq. 4 as it stands).
+//!
+//! The salient set and the class are those at x. Draws and interpolations all run as one batch.
+
+use serde::{Deserialize, Serialize};
+use thickset_engine::Tensor;
+
+use super::term::gap::Pairs;
+use super::{Batch, Loss, Objective};
+use crate::check::{as_f64, check_positive, check_weight};
+use crate::registry::{Family, Info, Setting};
+use crate::{Error, Result};
+
+/// The registry's entry; the metric has the plain name `thickness`.
+pub static INFO: Info = Info {
+    id: "max-thickness",
+    label: "Thickness",
+    family: Family::Objective,
+    summary: "The class loss and the ranking's thickness in a neighbourhood",
+    formula: "L = CE - w mean over x' ~ D, t in [0,1] and pairs of (I_i - I_j)(x + t (x' - x))",
+    source: "R2ET, Eq. 4",
+    direction: None,
+    cost: "draws * interpolations input gradients a step",
+    defaults: &[
+        Setting {
+            name: "weight",
+            value: "0.1",
+            meaning: "w, the weight of the thickness",
+        },
+        Setting {
+            name: "draws",
+            value: "2",
+            meaning: "M1, neighbours of each row",
+        },
+        Setting {
+            name: "interpolations",
+            value: "5",
+            meaning: "M2, points on the way to each",
+        },
+        Setting {
+            name: "deviation",
+            value: "0.1",
+            meaning: "standard deviation of the neighbours, in encoded units",
+        },
+        Setting {
+            name: "adaptive",
+            value: "false",
+            meaning: "weigh relative to the class loss",
+        },
+    ],
+};
+
+/// The thickness's weight and neighbourhood.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// The weight of the thickness.
+    pub weight: f64,
+    /// Neighbours of each row.
+    pub draws: usize,
+    /// Points on the way to each.
+    pub interpolations: usize,
+    /// Standard deviation of the neighbours.
+    pub deviation: f64,
+    /// Weigh relative to the class loss.
+    pub adaptive: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            weight: 0.1,
+            draws: 2,
+            interpolations: 5,
+            deviation: 0.1,
+            adaptive: false,
+        }
+    }
+}
+
+impl Objective for Config {
+    fn info(&self) -> &'static Info {
+        &INFO
+    }
+
+    fn check(&self) -> Result<()> {
+        check_weight("`max-thickness.weight`", self.weight)?;
+        check_positive("`max-thickness.deviation`", self.deviation)?;
+        for (what, got) in [
+            ("`max-thickness.draws`", self.draws),
+            ("`max-thickness.interpolations`", self.interpolations),
+        ] {
+            if got == 0 {
+                return Err(Error::OutOfRange {
+                    what,
+                    expected: "at least 1",
+                    got: 0.0,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn loss(&self, batch: &Batch<'_>) -> Result<Loss> {
+        let loss = batch.class_loss(batch.x.clone());
+        if self.weight == 0.0 {
+            return Ok(loss);
+        }
+        let size = batch.x.dims();
+        let mut draws = batch.draws("neighbours");
+        let neighbours: Vec<Tensor<2>> = (0..self.draws)
+            .map(|_| {
+                let shift = (0..size[0] * size[1])
+                    .map(|_| draws.normal() * self.deviation)
+                    .collect();
+                batch.x.clone() + batch.network.tensor(shift, size)
+            })
+            .collect();
+        let thickness = thickness(batch, &neighbours, self.interpolations)?;
+        Ok(loss.plus("thickness", -self.weight, thickness, self.adaptive))
+    }
+}
+
+/// The mean over rows, neighbours, pairs and points `t = (j + 1/2) / interpolations` of the gap.
+///
+/// # Errors
+/// If k does not fit the features, or the model has diverged.
+pub fn thickness(
+    batch: &Batch<'_>,
+    neighbours: &[Tensor<2>],
+    interpolations: usize,
+) -> Result<Tensor<1>> {
+    let pass = batch.network.pass(batch.x.clone());
+    let classes = batch.predicted(&pass)?;
+    let gradient = pass.input_gradient(thickset_engine::Output::Probability, classes.clone());
+    let weights = batch.pair_weights(&gradient.value(), Pairs::All, None)?;
+    let mut points = Vec::with_capacity(neighbours.len() * interpolations);
+    for neighbour in neighbours {
+        let path = neighbour.clone() - batch.x.clone();
+        for point in 0..interpolations {
+            let t = (as_f64(point) + 0.5) / as_f64(interpolations);
+            points.push(batch.x.clone() + path.clone() * t);
+        }
+    }
+    let copies = points.len();
+    Ok(Batch::gap_at(
+        batch.network,
+        Tensor::cat(points, 0),
+        classes.repeat_dim(0, copies),
+        &weights.repeated(copies),
+    ))
+}

@@ -1,0 +1,69 @@
+//! Adversarial training: `L = CE(f(x~), y)`, x~ by projected gradient ascent of the same loss (Madry et al. 2018; `L_at`
+//! of IGR's Algorithm 1).
+
+use serde::{Deserialize, Serialize};
+use thickset_engine::Tensor;
+
+use super::term::inner_attack::InnerAttack;
+use super::{Batch, Loss, Objective};
+use crate::Result;
+use crate::registry::{Family, Info, Setting};
+use thickset_engine::kernel::cross_entropy;
+
+/// The registry's entry.
+pub static INFO: Info = Info {
+    id: "pgd-at",
+    label: "AT",
+    family: Family::Objective,
+    summary: "The class loss on inputs whose class is attacked",
+    formula: "L = CE(f(x~), y), x~ = argmax over the ball of CE(f(x~), y)",
+    source: "IGR, Algorithm 1 (L_at), after Madry et al. 2018; the budget for tables is ours",
+    direction: None,
+    cost: "one forward and one backward pass a step of the attack, and a vanilla step",
+    defaults: &[Setting {
+        name: "attack",
+        value: "{ norm = \"linf\", epsilon = 0.1, steps = 10, start = \"uniform\" }",
+        meaning: "the search for x~",
+    }],
+};
+
+/// The search for perturbed inputs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// The search for x~.
+    pub attack: InnerAttack,
+}
+
+impl Config {
+    pub(super) fn perturbed(&self, batch: &Batch<'_>) -> Result<Tensor<2>> {
+        perturbed(&self.attack, batch)
+    }
+
+    pub(super) fn loss_at(batch: &Batch<'_>, perturbed: Tensor<2>) -> Loss {
+        batch.class_loss(perturbed)
+    }
+}
+
+/// The rows that raise the cross-entropy most.
+pub(super) fn perturbed(attack: &InnerAttack, batch: &Batch<'_>) -> Result<Tensor<2>> {
+    batch.perturbed_or(|draws| {
+        attack.perturb(batch.network, &batch.x, draws, |network, x| {
+            Ok(cross_entropy(network.logits(x), batch.labels.clone()))
+        })
+    })
+}
+
+impl Objective for Config {
+    fn info(&self) -> &'static Info {
+        &INFO
+    }
+
+    fn check(&self) -> Result<()> {
+        self.attack.check()
+    }
+
+    fn loss(&self, batch: &Batch<'_>) -> Result<Loss> {
+        Ok(Self::loss_at(batch, self.perturbed(batch)?))
+    }
+}

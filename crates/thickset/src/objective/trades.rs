@@ -1,0 +1,125 @@
+//! TRADES: `L = CE(f(x), y) + beta KL(p(x) || p(x~))`, x~ by ascent of the divergence (Zhang et al. 2019). The gradient
+//! flows through both predictions.
+
+use serde::{Deserialize, Deserializer, Serialize};
+use thickset_engine::{Tensor, activation::log_softmax};
+
+use super::term::inner_attack::{InnerAttack, PartialAttack, Start};
+use super::term::reading::{constant, mean_over_rows};
+use super::{Batch, Loss, Objective};
+use crate::Result;
+use crate::check::check_weight;
+use crate::registry::{Family, Info, Setting};
+use thickset_engine::kernel::cross_entropy;
+
+/// The registry's entry.
+pub static INFO: Info = Info {
+    id: "trades",
+    label: "TRADES",
+    family: Family::Objective,
+    summary: "The class loss and the divergence of predictions on attacked inputs",
+    formula: "L = CE(f(x), y) + beta KL(p(x) || p(x~)), x~ = argmax over the ball of the divergence",
+    source: "IGR, Algorithm 1 (L_trades), after Zhang et al. 2019, whose beta is 6 for CIFAR-10 and 1 for MNIST",
+    direction: None,
+    cost: "one forward and one backward pass a step of the attack, and two vanilla steps",
+    defaults: &[
+        Setting {
+            name: "beta",
+            value: "6.0",
+            meaning: "the weight of the divergence",
+        },
+        Setting {
+            name: "attack",
+            value: "{ norm = \"linf\", epsilon = 0.1, steps = 10, start = \"normal\" }",
+            meaning: "the search for x~",
+        },
+        Setting {
+            name: "adaptive",
+            value: "false",
+            meaning: "weigh relative to the class loss",
+        },
+    ],
+};
+
+/// The divergence's weight and the search for perturbed inputs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// The weight of the divergence.
+    pub beta: f64,
+    /// The search for x~.
+    #[serde(deserialize_with = "attack_over_defaults")]
+    pub attack: InnerAttack,
+    /// Weigh relative to the class loss.
+    pub adaptive: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            beta: 6.0,
+            attack: InnerAttack {
+                start: Start::Normal,
+                ..InnerAttack::default()
+            },
+            adaptive: false,
+        }
+    }
+}
+
+/// The mean over rows of `KL(p || q)`, from logits.
+fn divergence(of: Tensor<2>, from: Tensor<2>) -> Tensor<1> {
+    let (of, from) = (log_softmax(of, 1), log_softmax(from, 1));
+    mean_over_rows(of.clone().exp() * (of - from))
+}
+
+impl Config {
+    pub(super) fn perturbed(&self, batch: &Batch<'_>) -> Result<Tensor<2>> {
+        batch.perturbed_or(|draws| {
+            let clean = constant(&batch.network.logits(constant(&batch.x)));
+            self.attack
+                .perturb(batch.network, &batch.x, draws, |network, x| {
+                    Ok(divergence(clean.clone(), network.logits(x)))
+                })
+        })
+    }
+
+    pub(super) fn loss_at(&self, batch: &Batch<'_>, perturbed: Tensor<2>) -> Loss {
+        let (clean, mut statistics) = batch.fitting_logits(batch.x.clone());
+        let mut loss = Loss::new("class", cross_entropy(clean.clone(), batch.labels.clone()));
+        if self.beta > 0.0 {
+            let (attacked, more) = batch.fitting_logits(perturbed);
+            statistics.extend(more);
+            let divergence = divergence(clean, attacked);
+            loss = loss.plus("divergence", self.beta, divergence, self.adaptive);
+        }
+        loss.statistics = statistics;
+        loss
+    }
+}
+
+fn attack_over_defaults<'d, D: Deserializer<'d>>(
+    text: D,
+) -> std::result::Result<InnerAttack, D::Error> {
+    Ok(PartialAttack::deserialize(text)?.over(&Config::default().attack))
+}
+
+impl Objective for Config {
+    fn info(&self) -> &'static Info {
+        &INFO
+    }
+
+    fn check(&self) -> Result<()> {
+        check_weight("`trades.beta`", self.beta)?;
+        self.attack.check()
+    }
+
+    fn loss(&self, batch: &Batch<'_>) -> Result<Loss> {
+        let perturbed = if self.beta > 0.0 {
+            self.perturbed(batch)?
+        } else {
+            batch.x.clone()
+        };
+        Ok(self.loss_at(batch, perturbed))
+    }
+}

@@ -1,0 +1,39 @@
+//! The class loss alone: `L = CE(f(x), y)`.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Batch, Loss, Objective};
+use crate::Result;
+use crate::registry::{Family, Info};
+
+/// The registry's entry.
+pub static INFO: Info = Info {
+    id: "vanilla",
+    label: "Vanilla",
+    family: Family::Objective,
+    summary: "The class loss alone, to compare with",
+    formula: "L = CE(f(x), y)",
+    source: "R2ET, section 6.1",
+    direction: None,
+    cost: "one forward and one backward pass a step",
+    defaults: &[],
+};
+
+/// Nothing to set.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {}
+
+impl Objective for Config {
+    fn info(&self) -> &'static Info {
+        &INFO
+    }
+
+    fn check(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn loss(&self, batch: &Batch<'_>) -> Result<Loss> {
+        Ok(batch.class_loss(batch.x.clone()))
+    }
+}

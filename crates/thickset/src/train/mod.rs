@@ -1,0 +1,22 @@
+//! Training: from a checked run and its data to a run folder with the selected model.
+//!
+//! Every draw comes from a named stream of the run's seed, and a checkpoint holds all that the next step depends on. So a
+//! run that was killed at any moment and resumed ends with the same bytes as one that was not.
+
+mod checkpoint;
+mod folder;
+mod observer;
+mod optimizer;
+mod probe;
+mod selection;
+mod settings;
+mod trainer;
+mod validation;
+
+pub use folder::RunFolder;
+pub use observer::{Event, Observer};
+pub use optimizer::{OptimizerConfig, Schedule};
+pub use probe::{ErProbe, Probe, ProbeConfig};
+pub use selection::{SelectionConfig, Standing};
+pub use settings::{RetrainConfig, TrainConfig, salient_features};
+pub use trainer::{EpochRecord, Outcome, train};

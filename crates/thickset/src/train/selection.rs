@@ -1,0 +1,195 @@
+//! Which epoch's weights are kept (R2ET, B.1.2): among those whose validation AUC is at least a threshold, the one with the
+//! highest validation P@k under attack.
+//!
+//! The threshold is a number, or lies a little below the best epoch's AUC. That one is known only at the end, so the
+//! weights of every epoch that some threshold would select are held: those that no other epoch equals or beats in both
+//! AUC and P@k.
+
+use serde::{Deserialize, Serialize};
+use thickset_engine::TensorData;
+
+use crate::check::check_weight;
+use crate::data::exact;
+use crate::{Error, Result};
+
+/// The threshold of the AUC.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SelectionConfig {
+    /// Epochs count whose AUC lies at most this below the best epoch's.
+    pub auc_within: f64,
+    /// Epochs count whose AUC is at least this, instead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub auc_at_least: Option<f64>,
+}
+
+impl Default for SelectionConfig {
+    fn default() -> Self {
+        Self {
+            auc_within: 0.01,
+            auc_at_least: None,
+        }
+    }
+}
+
+impl SelectionConfig {
+    /// Refuses impossible settings.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`].
+    pub fn check(&self) -> Result<()> {
+        check_weight("`selection.auc_within`", self.auc_within)?;
+        match self.auc_at_least {
+            Some(got) if !(0.0..=1.0).contains(&got) => Err(Error::OutOfRange {
+                what: "`selection.auc_at_least`",
+                expected: "from 0 to 1",
+                got,
+            }),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// How an epoch did on validation rows.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Standing {
+    /// Counted from 1.
+    pub epoch: usize,
+    /// The AUC, or the accuracy where there is none.
+    #[serde(with = "exact")]
+    pub auc: f64,
+    /// P@k under the quick attack; 0 where none was made.
+    #[serde(with = "exact")]
+    pub precision_at_k: f64,
+}
+
+impl Standing {
+    fn covers(&self, other: &Self) -> bool {
+        self.auc >= other.auc && self.precision_at_k >= other.precision_at_k
+    }
+}
+
+/// An epoch that may be selected, with its parameters.
+#[derive(Clone, Debug)]
+pub(super) struct Candidate {
+    pub(super) standing: Standing,
+    pub(super) parameters: Vec<TensorData>,
+}
+
+/// The epochs that no other one equals or beats in both AUC and P@k, in the order of epochs.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Front(pub(super) Vec<Candidate>);
+
+impl Front {
+    /// Whether the epoch is better than all before it in some way; if so it joins. Of equals the first stays.
+    pub(super) fn join(
+        &mut self,
+        standing: Standing,
+        parameters: impl FnOnce() -> Vec<TensorData>,
+    ) -> bool {
+        if self.0.iter().any(|held| held.standing.covers(&standing)) {
+            return false;
+        }
+        self.0.retain(|held| !standing.covers(&held.standing));
+        self.0.push(Candidate {
+            standing,
+            parameters: parameters(),
+        });
+        true
+    }
+
+    /// The epoch to keep. Where none reaches the threshold, the one with the best AUC.
+    pub(super) fn selected(&self, config: &SelectionConfig) -> Option<&Candidate> {
+        let best = self
+            .0
+            .iter()
+            .max_by(|a, b| a.standing.auc.total_cmp(&b.standing.auc))?;
+        let threshold = config
+            .auc_at_least
+            .unwrap_or(best.standing.auc - config.auc_within);
+        let good = self
+            .0
+            .iter()
+            .filter(|held| held.standing.auc >= threshold)
+            .max_by(|a, b| {
+                let (a, b) = (&a.standing, &b.standing);
+                a.precision_at_k
+                    .total_cmp(&b.precision_at_k)
+                    .then(a.auc.total_cmp(&b.auc))
+            });
+        good.or(Some(best))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn select(config: &SelectionConfig, epochs: &[(f64, f64)]) -> usize {
+        let mut front = Front::default();
+        for (index, &(auc, precision_at_k)) in epochs.iter().enumerate() {
+            let standing = Standing {
+                epoch: index + 1,
+                auc,
+                precision_at_k,
+            };
+            front.join(standing, Vec::new);
+        }
+        front.selected(config).unwrap().standing.epoch
+    }
+
+    #[test]
+    fn among_good_aucs_the_highest_p_at_k_wins() {
+        let epochs = [(0.80, 0.99), (0.90, 0.70), (0.895, 0.85), (0.89, 0.80)];
+        let config = SelectionConfig::default();
+        assert_eq!(select(&config, &epochs), 3);
+        let strict = SelectionConfig {
+            auc_within: 0.0,
+            ..SelectionConfig::default()
+        };
+        assert_eq!(select(&strict, &epochs), 2);
+        let fixed = SelectionConfig {
+            auc_at_least: Some(0.5),
+            ..SelectionConfig::default()
+        };
+        assert_eq!(select(&fixed, &epochs), 1);
+    }
+
+    #[test]
+    fn a_threshold_that_no_epoch_reaches_leaves_the_best_auc() {
+        let config = SelectionConfig {
+            auc_at_least: Some(0.95),
+            ..SelectionConfig::default()
+        };
+        assert_eq!(select(&config, &[(0.8, 0.9), (0.9, 0.1)]), 2);
+    }
+
+    #[test]
+    fn of_equal_epochs_the_first_stays() {
+        assert_eq!(
+            select(&SelectionConfig::default(), &[(0.9, 0.5), (0.9, 0.5)]),
+            1
+        );
+    }
+
+    #[test]
+    fn the_choice_is_that_of_a_search_over_all_epochs() {
+        let mut stream = crate::Seed::new(4).stream("epochs");
+        for _ in 0..200 {
+            let draw = |stream: &mut crate::Stream| (stream.uniform() * 20.0).round() / 20.0;
+            let epochs: Vec<(f64, f64)> = (0..12)
+                .map(|_| (draw(&mut stream), draw(&mut stream)))
+                .collect();
+            let config = SelectionConfig {
+                auc_within: 0.2,
+                ..SelectionConfig::default()
+            };
+            let best = epochs.iter().map(|epoch| epoch.0).fold(0.0, f64::max);
+            let good = epochs.iter().filter(|epoch| epoch.0 >= best - 0.2);
+            let most = good.map(|epoch| epoch.1).fold(0.0, f64::max);
+            let chosen = epochs[select(&config, &epochs) - 1];
+            assert!(chosen.0 >= best - 0.2);
+            assert!((chosen.1 - most).abs() < 1e-12);
+        }
+    }
+}

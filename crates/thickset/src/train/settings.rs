@@ -1,0 +1,145 @@
+//! How a run trains, as a configuration states it.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::optimizer::{OptimizerConfig, Schedule};
+use crate::check::{check_positive, check_weight};
+use crate::data::Dataset;
+use crate::{Error, Result};
+
+/// Epochs, batches and the optimiser.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TrainConfig {
+    /// Times that every training row is seen, at most.
+    pub epochs: usize,
+    /// Rows of a step.
+    pub batch: usize,
+    /// How the step size changes.
+    pub schedule: Schedule,
+    /// The longest gradient of a step; longer ones are shortened to it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clip: Option<f64>,
+    /// Stops after so many epochs in which neither AUC nor P@k improved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub patience: Option<usize>,
+    /// Steps between checkpoints; at the end of each epoch where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checkpoint_steps: Option<u64>,
+    /// What moves the weights.
+    pub optimizer: OptimizerConfig,
+}
+
+impl Default for TrainConfig {
+    /// What worked on the tables.
+    fn default() -> Self {
+        Self {
+            epochs: 30,
+            batch: 128,
+            schedule: Schedule::Constant,
+            clip: None,
+            patience: None,
+            checkpoint_steps: None,
+            optimizer: OptimizerConfig::default(),
+        }
+    }
+}
+
+impl TrainConfig {
+    /// Refuses impossible settings.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`].
+    pub fn check(&self) -> Result<()> {
+        check_count("`train.epochs`", self.epochs)?;
+        check_count("`train.batch`", self.batch)?;
+        check_count("`train.patience`", self.patience.unwrap_or(1))?;
+        if self.checkpoint_steps == Some(0) {
+            check_count("`train.checkpoint_steps`", 0)?;
+        }
+        if let Some(clip) = self.clip {
+            check_positive("`train.clip`", clip)?;
+        }
+        self.optimizer.check()
+    }
+}
+
+pub(super) fn check_count(what: &'static str, got: usize) -> Result<()> {
+    if got > 0 {
+        return Ok(());
+    }
+    Err(Error::OutOfRange {
+        what,
+        expected: "at least 1",
+        got: 0.0,
+    })
+}
+
+/// Begins with a trained model and keeps its ranking (R2ET, B.2.5).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RetrainConfig {
+    /// The model's file.
+    pub from: PathBuf,
+    /// Stops when the mean share of the reference's salient features that are still salient falls below this.
+    pub least_agreement: f64,
+    /// Stops when the validation AUC falls by more than this below the reference's.
+    pub most_auc_drop: f64,
+}
+
+impl Default for RetrainConfig {
+    /// The paper stops when either drops "significantly"; the bounds are ours.
+    fn default() -> Self {
+        Self {
+            from: PathBuf::new(),
+            least_agreement: 0.7,
+            most_auc_drop: 0.02,
+        }
+    }
+}
+
+impl RetrainConfig {
+    /// Refuses impossible settings.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`] or [`Error::MissingSetting`].
+    pub fn check(&self) -> Result<()> {
+        if self.from.as_os_str().is_empty() {
+            return Err(Error::MissingSetting {
+                setting: "retrain.from",
+                expected: "the path of a model file",
+            });
+        }
+        check_weight("`retrain.most_auc_drop`", self.most_auc_drop)?;
+        if (0.0..=1.0).contains(&self.least_agreement) {
+            return Ok(());
+        }
+        Err(Error::OutOfRange {
+            what: "`retrain.least_agreement`",
+            expected: "from 0 to 1",
+            got: self.least_agreement,
+        })
+    }
+}
+
+/// The salient set's size where none is asked for.
+const USUAL_K: usize = 8;
+
+/// The size of the salient set: the given one, the dataset's own, or 8 and at most half of the features.
+///
+/// # Errors
+/// If the given one leaves no other feature.
+pub fn salient_features(given: Option<usize>, dataset: &Dataset) -> Result<usize> {
+    let features = dataset.features();
+    let own = dataset.attack.as_ref().map(|attack| attack.k);
+    let k = given
+        .or(own)
+        .unwrap_or_else(|| USUAL_K.min((features / 2).max(1)));
+    if k == 0 || k >= features {
+        let largest = features.saturating_sub(1);
+        return Err(Error::TopKOutOfRange { k, largest });
+    }
+    Ok(k)
+}

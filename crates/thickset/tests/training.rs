@@ -1,0 +1,272 @@
+//! Training on bundled data: it learns, and a run that is stopped and resumed ends with the same bytes.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use thickset::Error;
+use thickset::config::RunConfig;
+use thickset::data::Dataset;
+use thickset::model::Model;
+use thickset::train::{Event, Outcome, RunFolder, train};
+
+fn config(rest: &str) -> RunConfig {
+    let text = format!("name = \"test\"\nk = 8\n{rest}\n[data]\nsource = \"breast-cancer\"\n");
+    RunConfig::parse(&text, "run.toml").unwrap()
+}
+
+fn data(config: &RunConfig) -> Dataset {
+    config.data.open(config.seed).unwrap()
+}
+
+/// Trains until `stop` says so.
+fn run_until(
+    config: &RunConfig,
+    folder: &Path,
+    resume: bool,
+    mut stop: impl FnMut(&Event<'_>) -> bool,
+) -> thickset::Result<Outcome> {
+    let run = config.clone().check().unwrap();
+    let mut observer = |event: &Event<'_>| {
+        if stop(event) {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    };
+    train(
+        &run,
+        &data(config),
+        &RunFolder::new(folder),
+        resume,
+        &mut observer,
+    )
+}
+
+fn run(config: &RunConfig, folder: &Path) -> Outcome {
+    run_until(config, folder, false, |_| false).unwrap()
+}
+
+fn results(folder: &Path) -> [Vec<u8>; 2] {
+    ["model.safetensors", "metrics.jsonl"].map(|name| std::fs::read(folder.join(name)).unwrap())
+}
+
+fn same(first: &Path, second: &Path, what: &str) {
+    for (a, b) in results(first).iter().zip(results(second)) {
+        assert!(*a == b, "{what}: the results differ");
+    }
+}
+
+#[test]
+fn vanilla_and_r2et_learn_to_tell_malignant_from_benign() {
+    for objective in ["vanilla", "r2et"] {
+        let folder = tempfile::tempdir().unwrap();
+        let config = config(&format!(
+            "objective = {{ kind = \"{objective}\" }}\ntrain = {{ epochs = 15, batch = 32 }}"
+        ));
+        let outcome = run(&config, folder.path());
+        let Outcome::Done { selected, .. } = outcome else {
+            panic!("it was not stopped")
+        };
+        assert!(selected.auc > 0.97, "{objective}: {selected:?}");
+        assert!((0.0..=1.0).contains(&selected.precision_at_k));
+        let model = Model::load(&folder.path().join("model.safetensors")).unwrap();
+        let dataset = data(&config);
+        let test = &dataset.split.test;
+        let x = model.network.batch_f32(&dataset.gather(test));
+        let probabilities: Vec<f64> = model.network.probabilities(x).into_data().iter().collect();
+        let rows: Vec<Vec<f64>> = probabilities.chunks(2).map(<[f64]>::to_vec).collect();
+        let labels = dataset.gather_labels(test);
+        let auc = thickset::metric::auc::score(&rows, &labels).unwrap();
+        let auc = auc.unwrap().value;
+        assert!(auc > 0.97, "{objective}: test AUC {auc}");
+    }
+}
+
+#[test]
+fn the_gap_term_widens_the_gap() {
+    let gap_of = |weight: f64| {
+        let folder = tempfile::tempdir().unwrap();
+        let objective =
+            format!("{{ kind = \"r2et\", gap_weight = {weight}, hessian_weight = 0.001 }}");
+        let config = config(&format!(
+            "objective = {objective}\ntrain = {{ epochs = 8, batch = 32 }}\nprobe = {{ rows = 0 }}"
+        ));
+        run(&config, folder.path());
+        let text = std::fs::read_to_string(folder.path().join("metrics.jsonl")).unwrap();
+        let last: serde_json::Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+        last["terms"]["gap"].as_f64().unwrap()
+    };
+    let (with, without) = (gap_of(0.3), gap_of(1e-6));
+    assert!(with > 1.2 * without, "{with} {without}");
+}
+
+#[test]
+fn a_run_that_is_stopped_anywhere_and_resumed_ends_with_the_same_bytes() {
+    let optimizers = [
+        "{ kind = \"adam\", rate = 0.003 }",
+        "{ kind = \"adamw\", rate = 0.003, decay = 0.1 }",
+        "{ kind = \"sgd\", rate = 0.05, momentum = 0.9 }",
+    ];
+    for (place, optimizer) in optimizers.iter().enumerate() {
+        // The second has draws in every step.
+        let objective = ["r2et", "pgd-at", "trades"][place];
+        let config = config(&format!(
+            "objective = {{ kind = \"{objective}\" }}\ntrain = {{ epochs = 4, batch = 64, checkpoint_steps = 3, \
+             schedule = \"cosine\", clip = 1.0, optimizer = {optimizer} }}\nprobe = {{ rows = 20, steps = 3 }}"
+        ));
+        let whole = tempfile::tempdir().unwrap();
+        run(&config, whole.path());
+        for stops in [vec![1], vec![3], vec![4], vec![8, 9, 20], vec![25]] {
+            let parts = tempfile::tempdir().unwrap();
+            for stop in &stops {
+                let outcome = run_until(
+                    &config,
+                    parts.path(),
+                    true,
+                    |event| matches!(event, Event::Step { step, .. } if step == stop),
+                );
+                assert_eq!(outcome.unwrap(), Outcome::Stopped);
+            }
+            run_until(&config, parts.path(), true, |_| false).unwrap();
+            same(
+                whole.path(),
+                parts.path(),
+                &format!("{optimizer} {stops:?}"),
+            );
+        }
+    }
+}
+
+#[test]
+fn a_finished_run_that_is_resumed_stays_as_it_is() {
+    let config = config("train = { epochs = 2 }\nprobe = { rows = 10, steps = 2 }");
+    let folder = tempfile::tempdir().unwrap();
+    let first = run(&config, folder.path());
+    let before = results(folder.path());
+    let again = run_until(&config, folder.path(), true, |_| false).unwrap();
+    assert_eq!(first, again);
+    assert_eq!(before, results(folder.path()));
+}
+
+#[test]
+fn a_broken_checkpoint_falls_back_to_the_one_before_and_says_so() {
+    let config = config("train = { epochs = 5 }\nprobe = { rows = 10, steps = 2 }");
+    let whole = tempfile::tempdir().unwrap();
+    run(&config, whole.path());
+    for broken in [1, 2] {
+        let parts = tempfile::tempdir().unwrap();
+        run_until(
+            &config,
+            parts.path(),
+            false,
+            |event| matches!(event, Event::Epoch(record) if record.epoch == 3),
+        )
+        .unwrap();
+        let folder = RunFolder::new(parts.path());
+        let bytes = std::fs::read(folder.latest()).unwrap();
+        std::fs::write(folder.latest(), &bytes[..bytes.len() / 2]).unwrap();
+        if broken == 2 {
+            std::fs::write(folder.previous(), b"").unwrap();
+        }
+        let (mut said, mut begun) = (0, None);
+        run_until(&config, parts.path(), true, |event| {
+            match event {
+                Event::BrokenCheckpoint { .. } => said += 1,
+                Event::Begin { step, .. } => begun = Some(*step),
+                _ => {}
+            }
+            false
+        })
+        .unwrap();
+        assert_eq!(said, broken);
+        // 398 training rows in batches of 128 are 4 steps an epoch.
+        assert_eq!(begun, Some(if broken == 1 { 8 } else { 0 }));
+        same(whole.path(), parts.path(), "fallback");
+    }
+}
+
+#[test]
+fn a_folder_with_another_run_is_left_alone() {
+    let first = config("train = { epochs = 1 }\nprobe = { rows = 0 }");
+    let folder = tempfile::tempdir().unwrap();
+    run(&first, folder.path());
+    let again = run_until(&first, folder.path(), false, |_| false);
+    assert!(matches!(again, Err(Error::RunExists { .. })));
+    let other = config("train = { epochs = 2 }\nprobe = { rows = 0 }");
+    let resumed = run_until(&other, folder.path(), true, |_| false);
+    assert!(matches!(resumed, Err(Error::RunChanged { .. })));
+}
+
+#[test]
+fn a_loss_that_is_no_number_ends_the_run() {
+    let config = config(
+        "objective = { kind = \"vanilla\" }\nprobe = { rows = 0 }\n\
+         train = { epochs = 50, optimizer = { kind = \"sgd\", rate = 1e30 } }",
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let result = run_until(&config, folder.path(), false, |_| false);
+    assert!(matches!(
+        result,
+        Err(Error::Diverged { .. } | Error::NotFinite { .. })
+    ));
+}
+
+#[test]
+fn patience_ends_a_run_that_improves_nothing() {
+    // A rate this small changes no prediction.
+    let config = config(
+        "objective = { kind = \"vanilla\" }\nprobe = { rows = 0 }\n\
+         train = { epochs = 50, patience = 3, optimizer = { kind = \"sgd\", rate = 1e-30, momentum = 0.0 } }",
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let Outcome::Done {
+        selected, epochs, ..
+    } = run(&config, folder.path())
+    else {
+        panic!("it was not stopped")
+    };
+    assert_eq!((selected.epoch, epochs), (1, 4));
+}
+
+#[test]
+fn retraining_begins_with_the_reference_and_stops_when_it_drifts() {
+    let vanilla = tempfile::tempdir().unwrap();
+    let first = config(
+        "objective = { kind = \"vanilla\" }\ntrain = { epochs = 8, batch = 32 }\nprobe = { rows = 50, steps = 3 }",
+    );
+    run(&first, vanilla.path());
+    let model = vanilla.path().join("model.safetensors");
+    let retrained = |rate: f64, folder: &Path| {
+        let config = config(&format!(
+            "retrain = {{ from = {:?}, least_agreement = 0.9 }}\nprobe = {{ rows = 50, steps = 3 }}\n\
+             train = {{ epochs = 3, optimizer = {{ kind = \"adam\", rate = {rate} }} }}",
+            model.display().to_string()
+        ));
+        run(&config, folder);
+        let text = std::fs::read_to_string(folder.join("metrics.jsonl")).unwrap();
+        let line = text.lines().next().unwrap().to_owned();
+        let record: serde_json::Value = serde_json::from_str(&line).unwrap();
+        (record["agreement"].as_f64().unwrap(), text.lines().count())
+    };
+    let (gentle, rough) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (agreement, epochs) = retrained(1e-6, gentle.path());
+    assert!(agreement > 0.99, "{agreement}");
+    assert_eq!(epochs, 3);
+    let (agreement, epochs) = retrained(0.5, rough.path());
+    assert!(agreement < 0.9, "{agreement}");
+    assert_eq!(epochs, 1);
+}
+
+#[test]
+fn every_objective_trains_and_the_same_twice() {
+    for info in thickset::registry::family(thickset::registry::Family::Objective) {
+        let config = config(&format!(
+            "objective = {{ kind = \"{}\" }}\ntrain = {{ epochs = 1, batch = 200 }}\nprobe = {{ rows = 10, steps = 2 }}",
+            info.id
+        ));
+        let (first, second) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        run(&config, first.path());
+        run(&config, second.path());
+        same(first.path(), second.path(), info.id);
+    }
+}
