@@ -3,6 +3,7 @@
 pub mod attack;
 pub mod bench;
 pub mod data;
+pub mod explain;
 pub mod metric;
 pub mod model;
 pub mod objective;
@@ -11,6 +12,7 @@ pub mod statistics;
 
 mod check;
 mod error;
+mod host;
 mod seed;
 
 pub use error::{Error, Result};
