@@ -7,7 +7,7 @@
 use thickset_engine::Output;
 
 use super::constraint::{ConstraintConfig, Multipliers, Observation};
-use super::goal::Goal;
+use super::goal::{Goal, OfShares, shares};
 use super::outcome::Attacked;
 use super::scene::{Scene, Seen, View};
 use super::threat::ball::Surface;
@@ -42,6 +42,11 @@ pub(super) static DEFAULTS: &[Setting] = &[
         name: "surrogate",
         value: "none",
         meaning: "sharpness of the softplus twin that directions come from",
+    },
+    Setting {
+        name: "shares",
+        value: "false",
+        meaning: "follow importances as shares of their sum, so that confidence plays no part",
     },
     Setting {
         name: "constraint",
@@ -87,7 +92,14 @@ impl<'a> Descent<'a> {
             }
         };
         let goals = reference.chunks(width).zip(&scene.top);
-        let goals = goals.map(|(reference, top)| scene.attack.method.goal(reference, top));
+        let goals = goals.map(|(reference, top)| -> Box<dyn Goal> {
+            let method = &scene.attack.method;
+            if scene.attack.shares {
+                Box::new(OfShares(method.goal(&shares(reference), top)))
+            } else {
+                method.goal(reference, top)
+            }
+        });
         Ok(Self {
             goals: goals.collect(),
             rules: None,

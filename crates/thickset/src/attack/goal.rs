@@ -8,6 +8,37 @@ pub(super) trait Goal: Send {
     fn evaluate(&self, step: usize, importance: &[f64], slope: &mut [f64]) -> f64;
 }
 
+/// A goal for importances as shares of their sum, `s_i = I_i / sum_j |I_j|`: their size, which on a binary network is mostly
+/// the confidence, then neither helps nor hides.
+pub(super) struct OfShares(pub(super) Box<dyn Goal>);
+
+/// Keeps the shares of an explanation of zeros finite.
+const TINY: f64 = 1e-30;
+
+/// Importances as shares of their sum.
+pub(super) fn shares(importance: &[f64]) -> Vec<f64> {
+    let sum = importance.iter().map(|one| one.abs()).sum::<f64>() + TINY;
+    importance.iter().map(|one| one / sum).collect()
+}
+
+impl Goal for OfShares {
+    fn evaluate(&self, step: usize, importance: &[f64], slope: &mut [f64]) -> f64 {
+        let sum = importance.iter().map(|one| one.abs()).sum::<f64>() + TINY;
+        let shares = shares(importance);
+        let value = self.0.evaluate(step, &shares, slope);
+        let along: f64 = slope.iter().zip(&shares).map(|(u, s)| u * s).sum();
+        for (slope, importance) in slope.iter_mut().zip(importance) {
+            let sign = if *importance == 0.0 {
+                0.0
+            } else {
+                importance.signum()
+            };
+            *slope = (*slope - sign * along) / sum;
+        }
+        value
+    }
+}
+
 /// A weighted sum.
 pub(super) struct Weighted(pub(super) Vec<f64>);
 

@@ -100,6 +100,8 @@ pub struct AttackConfig {
     pub restarts: usize,
     /// Sharpness of the softplus in the smooth twin that directions come from; the network's own if absent.
     pub surrogate: Option<f64>,
+    /// Directions come from importances as shares of their sum, so that confidence plays no part.
+    pub shares: bool,
 }
 
 impl Default for AttackConfig {
@@ -113,6 +115,7 @@ impl Default for AttackConfig {
             step_size: None,
             restarts: 1,
             surrogate: None,
+            shares: false,
         }
     }
 }
@@ -174,6 +177,7 @@ impl AttackConfig {
                 .unwrap_or(2.5 * self.threat.ball.radius / as_f64(self.steps)),
             restarts: self.restarts,
             surrogate: self.surrogate,
+            shares: self.shares,
             is_pair: matches!(schema.shape, InputShape::Pair { .. }),
         })
     }
@@ -216,6 +220,7 @@ pub struct CheckedAttack {
     step_size: f64,
     restarts: usize,
     surrogate: Option<f64>,
+    shares: bool,
     /// A row is two inputs, so three predictions are kept.
     is_pair: bool,
 }

@@ -71,12 +71,47 @@ fn the_suite_strictly_beats_er_attack_on_a_binary_relu_network() {
         let suite = suite.perturb(&network, batch, Seed::new(1)).unwrap();
         for member in &suite.members {
             let alone = mean(member.precision.iter().copied());
-            println!("{:12} {:?} {alone:.4}", member.attack, member.surrogate);
+            println!(
+                "{:12} {:?} {} {alone:.4}",
+                member.attack, member.surrogate, member.shares
+            );
         }
         let suite = mean(suite.rows.iter().map(|row| row.precision));
         println!("{effort:?} {suite:.4}, ERAttack {plain:.4}");
         assert!(suite < plain - 0.02, "{effort:?}: {suite} against {plain}");
     }
+}
+
+#[test]
+fn following_shares_on_a_twin_sees_what_er_attack_is_blind_to() {
+    let network = binary(Activation::Relu);
+    let (x, _) = rows(100, 22);
+    let ids: Vec<u64> = (0..100).collect();
+    let batch = Rows {
+        values: &x,
+        ids: &ids,
+    };
+    let (explain, schema) = (ExplainConfig::default(), table(FEATURES));
+    let score = |shares: bool, surrogate: Option<f64>| {
+        let attack = AttackConfig {
+            k: 4,
+            shares,
+            surrogate,
+            ..AttackConfig::default()
+        };
+        let found = attack.check(&explain, &schema).unwrap();
+        let found = found.perturb(&network, batch, Seed::new(1)).unwrap();
+        mean(found.iter().map(|row| row.precision))
+    };
+    let (plain, twin, shares) = (
+        score(false, None),
+        score(false, Some(10.0)),
+        score(true, Some(10.0)),
+    );
+    assert!(
+        shares < plain.min(twin) - 0.1,
+        "{plain}, twin {twin}, its shares {shares}"
+    );
 }
 
 #[test]
