@@ -344,6 +344,16 @@ pub enum Error {
         /// A known name that looks like it.
         nearest: Option<String>,
     },
+    /// Settings that cannot be read.
+    #[error("{what} `{text}` cannot be read: {problem}")]
+    Settings {
+        /// What they are of.
+        what: &'static str,
+        /// What was given.
+        text: String,
+        /// What was expected and what came.
+        problem: String,
+    },
     /// Rows of another width than the model's.
     #[error("the model takes rows of {expected} features, got {got}")]
     RowWidth {

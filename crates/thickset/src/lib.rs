@@ -13,6 +13,7 @@ pub mod statistics;
 mod check;
 mod error;
 mod host;
+mod inline;
 mod seed;
 
 pub use error::{Error, Result};

@@ -1,12 +1,15 @@
 //! One file a subcommand.
 
+mod attack;
 mod bench;
 mod data;
 mod data_view;
+mod explain;
 mod hint;
 mod methods;
 mod model;
 mod output;
+mod rows;
 
 use anyhow::Result;
 use clap::Subcommand;
@@ -16,10 +19,14 @@ pub use hint::hint;
 /// What a user can ask for.
 #[derive(Subcommand)]
 pub enum Command {
+    /// Change rows a little, and see how far their explanations change
+    Attack(attack::Arguments),
     /// Measure speed on this machine
     Bench(bench::Arguments),
     /// List, look at and export datasets
     Data(data::Arguments),
+    /// Say why a model predicts what it predicts
+    Explain(explain::Arguments),
     /// List the methods, or describe one
     Methods(methods::Methods),
     /// Say what a model file holds
@@ -29,8 +36,10 @@ pub enum Command {
 /// Runs the chosen subcommand.
 pub fn run(command: Command) -> Result<()> {
     match command {
+        Command::Attack(arguments) => attack::run(&arguments),
         Command::Bench(arguments) => bench::run(arguments),
         Command::Data(arguments) => data::run(arguments),
+        Command::Explain(arguments) => explain::run(&arguments),
         Command::Methods(arguments) => methods::run(&arguments),
         Command::Model(arguments) => model::run(&arguments),
     }

@@ -18,6 +18,7 @@ pub mod target;
 pub mod threat;
 pub mod top_k;
 
+mod change;
 mod descent;
 mod goal;
 mod outcome;
@@ -27,6 +28,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use thickset_engine::Network;
 
+pub use change::{Change, Value, changes};
 pub use constraint::ConstraintConfig;
 pub use descent::Trace;
 pub use outcome::{Attacked, Last};
@@ -77,6 +79,15 @@ impl MethodConfig {
             Self::Target(_) => target::INFO.id,
             Self::TopK(_) => top_k::INFO.id,
         }
+    }
+}
+
+impl std::str::FromStr for MethodConfig {
+    type Err = Error;
+
+    /// Reads an id, or an inline TOML table with settings.
+    fn from_str(text: &str) -> Result<Self> {
+        crate::inline::parse("the attack", text)
     }
 }
 

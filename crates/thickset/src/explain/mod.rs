@@ -70,6 +70,15 @@ impl Default for ExplanationConfig {
     }
 }
 
+impl std::str::FromStr for ExplanationConfig {
+    type Err = Error;
+
+    /// Reads an id, or an inline TOML table with settings.
+    fn from_str(text: &str) -> Result<Self> {
+        crate::inline::parse("the explanation", text)
+    }
+}
+
 /// What binds an explanation to the rows of a batch.
 #[derive(Clone, Copy, Debug)]
 pub struct Binding<'a> {

@@ -73,6 +73,15 @@ impl ConstraintConfig {
     }
 }
 
+impl std::str::FromStr for ConstraintConfig {
+    type Err = crate::Error;
+
+    /// Reads an id, or an inline TOML table with settings.
+    fn from_str(text: &str) -> Result<Self> {
+        crate::inline::parse("the constraint", text)
+    }
+}
+
 /// What an attack sees before a step: the objective first, then the constraints.
 #[derive(Debug, Clone, Copy)]
 pub struct Observation<'a> {
