@@ -313,6 +313,56 @@ pub enum Error {
         largest: usize,
     },
 
+    // Explanations and attacks.
+    /// A reduction was given inputs it is not made for.
+    #[error("reduction `{reduction}` takes {expected}, got {got}")]
+    ReductionInput {
+        /// The registry's id.
+        reduction: &'static str,
+        /// What it takes.
+        expected: &'static str,
+        /// What came.
+        got: String,
+    },
+    /// An attack was given inputs it is not made for.
+    #[error("attack `{attack}` takes {expected}, got {got}")]
+    AttackInput {
+        /// The registry's id.
+        attack: &'static str,
+        /// What it takes.
+        expected: &'static str,
+        /// What came.
+        got: String,
+    },
+    /// A column or feature that the model's input does not have.
+    #[error("the input has no {what} `{name}`{}", did_you_mean(.nearest.as_deref()))]
+    UnknownFeature {
+        /// `column` or `feature`.
+        what: &'static str,
+        /// What was asked for.
+        name: String,
+        /// A known name that looks like it.
+        nearest: Option<String>,
+    },
+    /// Settings that cannot be read.
+    #[error("{what} `{text}` cannot be read: {problem}")]
+    Settings {
+        /// What they are of.
+        what: &'static str,
+        /// What was given.
+        text: String,
+        /// What was expected and what came.
+        problem: String,
+    },
+    /// Rows of another width than the model's.
+    #[error("the model takes rows of {expected} features, got {got}")]
+    RowWidth {
+        /// The model's.
+        expected: usize,
+        /// What came.
+        got: usize,
+    },
+
     // Models.
     /// An architecture's size is impossible.
     #[error("`{name}` must be {expected}, got {got}")]

@@ -4,6 +4,7 @@ pub mod attack;
 pub mod bench;
 pub mod config;
 pub mod data;
+pub mod explain;
 pub mod metric;
 pub mod model;
 pub mod objective;
@@ -13,6 +14,8 @@ pub mod train;
 
 mod check;
 mod error;
+mod host;
+mod inline;
 mod seed;
 
 pub use error::{Error, Result};

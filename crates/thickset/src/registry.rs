@@ -3,7 +3,8 @@
 
 use serde::Serialize;
 
-use crate::attack::{self, constraint};
+use crate::attack::{self, constraint, threat};
+use crate::explain::{self, reduce};
 use crate::{Error, Result, metric, model, objective};
 
 /// What a method is, what it computes, and where that is written down.
@@ -141,6 +142,15 @@ pub static METHODS: &[&Info] = &[
     &model::resnet18::INFO,
     &model::resnet9::INFO,
     &model::siamese::INFO,
+    &explain::concept::INFO,
+    &explain::grad::INFO,
+    &explain::grad_input::INFO,
+    &explain::integrated_gradients::INFO,
+    &explain::smooth_grad::INFO,
+    &reduce::absolute::INFO,
+    &reduce::channel_sum::INFO,
+    &reduce::normalised_absolute::INFO,
+    &reduce::signed::INFO,
     &objective::adv_aat::INFO,
     &objective::art::INFO,
     &objective::at::INFO,
@@ -159,12 +169,26 @@ pub static METHODS: &[&Info] = &[
     &objective::trades::INFO,
     &objective::vanilla::INFO,
     &objective::weight_decay::INFO,
+    &attack::er_attack::INFO,
+    &attack::mass_center::INFO,
     &attack::moo::INFO,
+    &attack::mse_attack::INFO,
+    &attack::random::INFO,
+    &attack::suite::INFO,
+    &attack::target::INFO,
+    &attack::top_k::INFO,
+    &constraint::early_stop::INFO,
     &constraint::gda::INFO,
     &constraint::hedge::INFO,
     &constraint::no_update::INFO,
     &constraint::none::INFO,
     &constraint::qp::INFO,
+    &threat::ball::INFO,
+    &threat::r#box::INFO,
+    &threat::feature_budget::INFO,
+    &threat::immutable::INFO,
+    &threat::integer::INFO,
+    &threat::one_hot::INFO,
     &metric::accuracy::INFO,
     &metric::auc::INFO,
     &metric::comprehensiveness::INFO,

@@ -122,7 +122,7 @@ fn parse_delimiter(text: &str) -> Result<char, String> {
     }
 }
 
-fn parse_size(text: &str) -> Result<(usize, usize), String> {
+pub(super) fn parse_size(text: &str) -> Result<(usize, usize), String> {
     let side = |text: &str| text.parse().ok().filter(|side| (1..=4096).contains(side));
     text.split_once('x')
         .and_then(|(height, width)| Some((side(height)?, side(width)?)))

@@ -194,7 +194,7 @@ fn kind(feature: &FeatureSummary) -> &'static str {
 }
 
 /// Up to four significant digits; whole numbers whole.
-fn number(value: f64) -> String {
+pub(super) fn number(value: f64) -> String {
     if value.fract() == 0.0 && value.abs() < 1e15 {
         return format!("{value}");
     }

@@ -1,13 +1,16 @@
 //! One file a subcommand.
 
+mod attack;
 mod bench;
 mod data;
 mod data_view;
+mod explain;
 mod hint;
 mod init;
 mod methods;
 mod model;
 mod output;
+mod rows;
 mod train;
 
 use anyhow::Result;
@@ -18,10 +21,14 @@ pub use hint::hint;
 /// What a user can ask for.
 #[derive(Subcommand)]
 pub enum Command {
+    /// Change rows a little, and see how far their explanations change
+    Attack(attack::Arguments),
     /// Measure speed on this machine
     Bench(bench::Arguments),
     /// List, look at and export datasets
     Data(data::Arguments),
+    /// Say why a model predicts what it predicts
+    Explain(explain::Arguments),
     /// Write a commented configuration for your data
     Init(init::Arguments),
     /// List the methods, or describe one
@@ -35,8 +42,10 @@ pub enum Command {
 /// Runs the chosen subcommand.
 pub fn run(command: Command) -> Result<()> {
     match command {
+        Command::Attack(arguments) => attack::run(&arguments),
         Command::Bench(arguments) => bench::run(arguments),
         Command::Data(arguments) => data::run(arguments),
+        Command::Explain(arguments) => explain::run(&arguments),
         Command::Init(arguments) => init::run(&arguments),
         Command::Methods(arguments) => methods::run(&arguments),
         Command::Model(arguments) => model::run(&arguments),

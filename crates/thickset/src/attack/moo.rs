@@ -26,8 +26,11 @@
 //! - When the radius has shrunk to nothing (a kink of a `ReLU` network), the gap that kept its promise least is dropped.
 //! - A trial point that lies within the budgets and flips a pair is the end of the attack, whatever the ratio test says.
 
+mod network;
 mod search;
 pub mod trust_region;
+
+pub use network::perturb;
 
 use serde::Serialize;
 

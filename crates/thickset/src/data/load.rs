@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::assemble::{finish_inputs, finish_table};
 use super::dataset::Dataset;
+use super::encoding::{Encoded, Encoding};
 use super::infer::{self, InferOptions};
 use super::known::{self, Known};
 use super::load_known::open_known;
@@ -150,6 +151,14 @@ pub fn open(what: &str, options: &OpenOptions) -> Result<Dataset> {
         }
     };
     finish_table(what, table, &[], recipe, options)
+}
+
+/// The rows of a table's file by an encoding that was fitted before, in the order of the file; the target is not needed.
+///
+/// # Errors
+/// For whatever is missing or wrong, with file and line where there are some.
+pub fn read_encoded(path: &Path, encoding: &Encoding) -> Result<Encoded> {
+    encoding.apply(read_table(path, &encoding.read, &encoding.wanted(false))?)
 }
 
 /// `train-labels-idx1-ubyte` beside `train-images-idx3-ubyte`.

@@ -39,7 +39,7 @@ pub use encoding::{ColumnEncoding, Encoded, Encoding, MissingColumn, NumberEncod
 pub use export::export;
 pub use infer::InferOptions;
 pub use known::{KNOWN, Known};
-pub use load::{OpenOptions, open};
+pub use load::{OpenOptions, open, read_encoded};
 pub use locate::{VARIABLE as DATA_VARIABLE, find as find_file, folders};
 pub use parquet::read as read_parquet;
 pub use read_rule::{ReadRule, Wanted};

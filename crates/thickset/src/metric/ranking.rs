@@ -86,15 +86,6 @@ impl TopK {
         Ok(Self { salient, k })
     }
 
-    /// The top-k set of 32-bit values.
-    ///
-    /// # Errors
-    /// As for [`TopK::of`].
-    pub fn of_f32(importance: &[f32], k: usize) -> Result<Self> {
-        let importance: Vec<f64> = importance.iter().copied().map(f64::from).collect();
-        Self::of(&importance, k)
-    }
-
     /// How many features are in the set.
     #[must_use]
     pub fn k(&self) -> usize {
@@ -142,15 +133,15 @@ impl TopK {
     ///
     /// # Errors
     /// When the length differs, or a value is not finite.
-    pub fn kept(&self, importance: &[f32], scratch: &mut Vec<usize>) -> Result<usize> {
+    pub fn kept(&self, importance: &[f64], scratch: &mut Vec<usize>) -> Result<usize> {
         check_length("the explanation", importance, self.salient.len())?;
-        let (mut least_salient, mut most_other) = (f32::INFINITY, f32::NEG_INFINITY);
+        let (mut least_salient, mut most_other) = (f64::INFINITY, f64::NEG_INFINITY);
         for (index, (&value, &salient)) in importance.iter().zip(&self.salient).enumerate() {
             if !value.is_finite() {
                 return Err(Error::NotFinite {
                     what: "the explanation",
                     index,
-                    value: f64::from(value),
+                    value,
                 });
             }
             if salient {
@@ -165,7 +156,7 @@ impl TopK {
         scratch.clear();
         scratch.extend(0..importance.len());
         scratch.select_nth_unstable_by(self.k - 1, |&a, &b| {
-            compare(f64::from(importance[a]), a, f64::from(importance[b]), b)
+            compare(importance[a], a, importance[b], b)
         });
         Ok(scratch[..self.k]
             .iter()
@@ -221,7 +212,7 @@ mod tests {
             "the explanation must be finite, got NaN at index 1"
         );
         let top = TopK::of(&[1.0, 2.0], 1).unwrap();
-        assert!(top.kept(&[1.0, f32::INFINITY], &mut Vec::new()).is_err());
+        assert!(top.kept(&[1.0, f64::INFINITY], &mut Vec::new()).is_err());
     }
 
     #[test]
@@ -261,13 +252,13 @@ mod tests {
         let top = TopK::of(&before, 3).unwrap();
         let mut scratch = Vec::new();
         for after in [
-            [4.0_f32, 3.0, 2.0, 1.0, 0.0],
+            [4.0_f64, 3.0, 2.0, 1.0, 0.0],
             [2.0, 3.0, 4.0, 1.0, 0.0],
             [0.0, 1.0, 2.0, 3.0, 4.0],
             [1.0, 1.0, 1.0, 1.0, 1.0],
             [1.0, 1.0, 0.0, 0.0, 2.0],
         ] {
-            let slow = top.overlap(&TopK::of_f32(&after, 3).unwrap()).unwrap();
+            let slow = top.overlap(&TopK::of(&after, 3).unwrap()).unwrap();
             assert_eq!(top.kept(&after, &mut scratch).unwrap(), slow, "{after:?}");
         }
     }

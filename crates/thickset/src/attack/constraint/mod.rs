@@ -4,14 +4,83 @@
 //! for a classifier, 3 for a Siamese pair), an attack descends on `sum of w_s g_s(x)` (R2ET Eq. 57). The weights are not
 //! negative and sum to 1; a [`Multipliers`] is the rule by which one row's weights change from step to step.
 
+pub mod early_stop;
 pub mod gda;
 pub mod hedge;
 pub mod no_update;
 pub mod none;
 pub mod qp;
 
+use serde::{Deserialize, Serialize};
+
 use crate::Result;
 use crate::check::{as_f64, check_finite, check_length, check_not_empty};
+
+/// How an attack keeps the prediction: `constraint = { kind = "gda", rate = 1e-4 }`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum ConstraintConfig {
+    /// A row stops before its prediction changes.
+    #[default]
+    EarlyStop,
+    /// Weights by gradient ascent.
+    Gda {
+        /// Step of the ascent.
+        #[serde(default = "default_rate")]
+        rate: f64,
+    },
+    /// Weights by the exponential of values.
+    Hedge {
+        /// Factor in the exponent.
+        #[serde(default = "default_rate")]
+        rate: f64,
+    },
+    /// Equal weights.
+    NoUpdate,
+    /// The prediction is ignored.
+    None,
+    /// Weights of the shortest combined gradient.
+    Qp,
+}
+
+fn default_rate() -> f64 {
+    1e-4
+}
+
+impl ConstraintConfig {
+    /// The registry's id.
+    #[must_use]
+    pub fn kind(self) -> &'static str {
+        match self {
+            Self::EarlyStop => early_stop::INFO.id,
+            Self::Gda { .. } => gda::INFO.id,
+            Self::Hedge { .. } => hedge::INFO.id,
+            Self::NoUpdate => no_update::INFO.id,
+            Self::None => none::INFO.id,
+            Self::Qp => qp::INFO.id,
+        }
+    }
+
+    /// The rule of one row for this many predictions; none where the objective alone is followed.
+    pub(super) fn multipliers(self, constraints: usize) -> Result<Option<Box<dyn Multipliers>>> {
+        Ok(match self {
+            Self::EarlyStop | Self::None => None,
+            Self::Gda { rate } => Some(Box::new(gda::Gda::new(constraints, rate)?)),
+            Self::Hedge { rate } => Some(Box::new(hedge::Hedge::new(constraints, rate)?)),
+            Self::NoUpdate => Some(Box::new(no_update::NoUpdate::new(constraints))),
+            Self::Qp => Some(Box::new(qp::Qp::new(constraints))),
+        })
+    }
+}
+
+impl std::str::FromStr for ConstraintConfig {
+    type Err = crate::Error;
+
+    /// Reads an id, or an inline TOML table with settings.
+    fn from_str(text: &str) -> Result<Self> {
+        crate::inline::parse("the constraint", text)
+    }
+}
 
 /// What an attack sees before a step: the objective first, then the constraints.
 #[derive(Debug, Clone, Copy)]

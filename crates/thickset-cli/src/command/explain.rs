@@ -1,0 +1,192 @@
+//! `thickset explain`: why a model predicts what it predicts, row by row.
+
+use std::fmt::Write as _;
+
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+use serde::ser::{Serialize, SerializeMap as _, Serializer};
+use thickset::explain::reduce::ReductionConfig;
+use thickset::explain::{ExplainConfig, Explained, ExplanationConfig, Per};
+use thickset::metric::ranking;
+
+use super::output::print;
+use super::rows::{Loaded, Source};
+
+#[derive(Args)]
+#[command(after_help = "Examples:
+  thickset explain --model runs/loans/model.safetensors --data loans.csv
+  thickset explain --model model.safetensors --data adult --row 17 --k 5
+  thickset explain --model model.safetensors --data loans.csv --explanation integrated-gradients --per column
+  thickset explain --model model.safetensors --data loans.csv \\
+    --explanation '{ kind = \"smooth-grad\", draws = 20, variance = 0.01 }' --json --limit 0 > why.jsonl")]
+pub struct Arguments {
+    #[command(flatten)]
+    source: Source,
+    #[command(flatten)]
+    how: How,
+    /// Salient features to name [default: 8, or all if there are fewer]
+    #[arg(long)]
+    k: Option<usize>,
+    /// Print one JSON object a row
+    #[arg(long)]
+    json: bool,
+}
+
+/// How predictions are explained.
+#[derive(Args)]
+pub struct How {
+    /// The explanation's id (see `thickset methods --family explanation`), or an inline table with settings
+    #[arg(long, value_name = "ID|TABLE", default_value = "grad")]
+    explanation: ExplanationConfig,
+    /// How attributions become importances [default: absolute; channel-sum for colour images]
+    #[arg(long, value_enum)]
+    reduce: Option<ReduceName>,
+    /// What an importance is of
+    #[arg(long, value_enum, default_value = "feature")]
+    per: PerName,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum ReduceName {
+    Absolute,
+    ChannelSum,
+    NormalisedAbsolute,
+    Signed,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum PerName {
+    Feature,
+    Column,
+}
+
+impl How {
+    pub fn config(&self, loaded: &Loaded) -> ExplainConfig {
+        use thickset::data::InputShape;
+        let is_colour =
+            matches!(loaded.schema.shape, InputShape::Image { channels, .. } if channels > 1);
+        let default = if is_colour && !self.explanation.is_of_units() {
+            ReduceName::ChannelSum
+        } else {
+            ReduceName::Absolute
+        };
+        let reduce = match self.reduce.unwrap_or(default) {
+            ReduceName::Absolute => ReductionConfig::Absolute,
+            ReduceName::ChannelSum => ReductionConfig::ChannelSum,
+            ReduceName::NormalisedAbsolute => ReductionConfig::NormalisedAbsolute,
+            ReduceName::Signed => ReductionConfig::Signed,
+        };
+        ExplainConfig {
+            explanation: self.explanation.clone(),
+            reduce,
+            per: match self.per {
+                PerName::Feature => Per::Feature,
+                PerName::Column => Per::Column,
+            },
+        }
+    }
+}
+
+/// Salient features when none are asked for.
+pub const DEFAULT_K: usize = 8;
+
+/// Names with their values, in order.
+pub struct Named<'a> {
+    pub names: &'a [String],
+    pub values: &'a [f64],
+}
+
+impl Serialize for Named<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.names.len()))?;
+        for (name, value) in self.names.iter().zip(self.values) {
+            map.serialize_entry(name, value)?;
+        }
+        map.end()
+    }
+}
+
+/// What a model says of one row, ready to print.
+#[derive(serde::Serialize)]
+pub struct Answer<'a> {
+    pub class: &'a str,
+    pub probabilities: Named<'a>,
+    pub attribution: Named<'a>,
+    pub top: Vec<&'a str>,
+}
+
+impl<'a> Answer<'a> {
+    pub fn new(
+        loaded: &'a Loaded,
+        explained: &'a Explained,
+        names: &'a [String],
+        k: usize,
+    ) -> Result<Self> {
+        let order = ranking::descending(&explained.importance)?;
+        Ok(Self {
+            class: loaded.class(explained.class),
+            probabilities: Named {
+                names: &loaded.model.description.classes,
+                values: &explained.probabilities,
+            },
+            attribution: Named {
+                names,
+                values: &explained.importance,
+            },
+            top: order
+                .iter()
+                .take(k)
+                .map(|&feature| names[feature].as_str())
+                .collect(),
+        })
+    }
+}
+
+#[derive(serde::Serialize)]
+struct Line<'a> {
+    row: u64,
+    #[serde(flatten)]
+    answer: Answer<'a>,
+}
+
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let loaded = arguments.source.load()?;
+    let explain = arguments.how.config(&loaded).check(&loaded.schema)?;
+    let explained = explain.attribute(&loaded.model.network, loaded.rows(), loaded.seed)?;
+    let width = explained.first().map_or(0, |row| row.importance.len());
+    let names = explain.names(width);
+    let k = match arguments.k {
+        Some(k) if (1..=width).contains(&k) => k,
+        Some(k) => return Err(thickset::Error::TopKOutOfRange { k, largest: width }.into()),
+        None => DEFAULT_K.min(width),
+    };
+    let mut text = String::new();
+    if !arguments.json {
+        writeln!(
+            text,
+            "{:>7}  {:<20}  {:>11}  top {k}",
+            "row", "class", "probability"
+        )?;
+    }
+    for (place, explained) in explained.iter().enumerate() {
+        let answer = Answer::new(&loaded, explained, &names, k)?;
+        let row = loaded.number(place);
+        if arguments.json {
+            writeln!(text, "{}", serde_json::to_string(&Line { row, answer })?)?;
+            continue;
+        }
+        let order = ranking::descending(&explained.importance)?;
+        let top = order.iter().take(k);
+        let top: Vec<String> = top
+            .map(|&feature| format!("{} {:.3}", names[feature], explained.importance[feature]))
+            .collect();
+        writeln!(
+            text,
+            "{row:>7}  {:<20}  {:>11.4}  {}",
+            answer.class,
+            explained.probabilities[explained.class],
+            top.join(", ")
+        )?;
+    }
+    print(&text)
+}

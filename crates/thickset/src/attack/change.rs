@@ -1,0 +1,213 @@
+//! What an attack changed, in the columns' own units.
+
+use serde::Serialize;
+
+use crate::data::{Feature, FeatureKind, Schema};
+
+/// Share of a feature's range below which a move is rounding.
+const LEAST: f64 = 1e-6;
+
+/// Share of a unit that a whole number in single precision may be off.
+const WHOLE: f64 = 1e-3;
+
+/// One column, feature, pixel or edge that is not what it was.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Change {
+    /// The column where a whole category changed, else the feature.
+    pub name: String,
+    /// Before, in the column's own unit.
+    pub from: Value,
+    /// After.
+    pub to: Value,
+    /// The unit, if it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unit: Option<String>,
+    /// The length of the move in encoded units.
+    pub moved: f64,
+}
+
+/// A value in a column's own unit.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Value {
+    /// A number; of a category's feature, its share.
+    Number(f64),
+    /// A category.
+    Category(String),
+}
+
+/// What is not as it was, the longest moves first.
+///
+/// # Panics
+/// If a row has another number of features than the schema.
+#[must_use]
+pub fn changes(schema: &Schema, before: &[f64], after: &[f64]) -> Vec<Change> {
+    assert_eq!((before.len(), after.len()), (schema.len(), schema.len()));
+    let mut found = Vec::new();
+    let mut index = 0;
+    while index < schema.len() {
+        let end = group_end(schema, index);
+        let (from, to) = (&before[index..end], &after[index..end]);
+        let features = &schema.features[index..end];
+        if let (Some(was), Some(now)) = (category(features, from), category(features, to)) {
+            if was != now {
+                found.push(Change {
+                    name: features[0].column.clone(),
+                    from: Value::Category(was),
+                    to: Value::Category(now),
+                    unit: None,
+                    moved: std::f64::consts::SQRT_2,
+                });
+            }
+        } else {
+            let singles = features.iter().zip(from.iter().zip(to));
+            found.extend(singles.filter_map(|(feature, (from, to))| single(feature, *from, *to)));
+        }
+        index = end;
+    }
+    found.sort_by(|a, b| b.moved.total_cmp(&a.moved));
+    found
+}
+
+/// One past the features that stand for the same category.
+fn group_end(schema: &Schema, start: usize) -> usize {
+    let group = schema.features[start].group;
+    let same = schema.features[start..]
+        .iter()
+        .take_while(|feature| group.is_some() && feature.group == group);
+    start + same.count().max(1)
+}
+
+/// The category that a one-hot code names, if it is one.
+fn category(features: &[Feature], values: &[f64]) -> Option<String> {
+    features[0].group?;
+    let is_bit = |value: &f64| value.abs() < LEAST || (value - 1.0).abs() < LEAST;
+    let mut on = values.iter().enumerate().filter(|(_, value)| **value > 0.5);
+    let (first, second) = (on.next(), on.next());
+    match (first, second) {
+        _ if !values.iter().all(is_bit) => None,
+        (Some((place, _)), None) => {
+            let name = &features[place].name;
+            let of_column = name.strip_prefix(features[place].column.as_str());
+            let level = of_column.and_then(|rest| rest.strip_prefix('='));
+            Some(level.unwrap_or(name).to_owned())
+        }
+        _ => None,
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "features are f32 by design"
+)]
+fn single(feature: &Feature, from: f64, to: f64) -> Option<Change> {
+    let range = f64::from(feature.high - feature.low).abs().max(LEAST);
+    let moved = (to - from).abs();
+    if moved <= LEAST * range {
+        return None;
+    }
+    let value = |encoded: f64| {
+        if let FeatureKind::Level { .. } | FeatureKind::Missing = feature.kind {
+            return Value::Number(encoded);
+        }
+        let value = feature.offset + feature.factor * f64::from(encoded as f32);
+        let is_whole = feature.integer && (value - value.round()).abs() < WHOLE;
+        Value::Number(if is_whole { value.round() } else { value })
+    };
+    Some(Change {
+        name: feature.name.clone(),
+        from: value(from),
+        to: value(to),
+        unit: feature.unit.clone(),
+        moved,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::InputShape;
+
+    fn schema() -> Schema {
+        let feature = |name: &str, column: &str, group: Option<usize>| Feature {
+            name: name.to_owned(),
+            column: column.to_owned(),
+            unit: (name == "age").then(|| "years".to_owned()),
+            kind: if group.is_some() {
+                FeatureKind::Level { values: vec![] }
+            } else {
+                FeatureKind::Number
+            },
+            offset: 20.0,
+            factor: 40.0,
+            low: 0.0,
+            high: 1.0,
+            integer: name == "age",
+            group,
+            immutable: false,
+        };
+        Schema {
+            shape: InputShape::Table,
+            features: vec![
+                feature("age", "age", None),
+                feature("job=cook", "job", Some(0)),
+                feature("job=nurse", "job", Some(0)),
+                feature("town=A", "town", Some(1)),
+                feature("town=B", "town", Some(1)),
+            ],
+        }
+    }
+
+    #[test]
+    fn numbers_are_in_their_unit_and_categories_have_their_names() {
+        let found = changes(
+            &schema(),
+            &[0.5, 1.0, 0.0, 0.0, 1.0],
+            &[0.525, 0.0, 1.0, 0.0, 1.0],
+        );
+        let shown: Vec<_> = found
+            .iter()
+            .map(|change| {
+                (
+                    change.name.as_str(),
+                    &change.from,
+                    &change.to,
+                    change.unit.as_deref(),
+                )
+            })
+            .collect();
+        let category = |name: &str| Value::Category(name.to_owned());
+        assert_eq!(
+            shown,
+            [
+                ("job", &category("cook"), &category("nurse"), None),
+                (
+                    "age",
+                    &Value::Number(40.0),
+                    &Value::Number(41.0),
+                    Some("years")
+                ),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_mixture_of_categories_is_shown_feature_by_feature_and_rounding_is_no_change() {
+        let found = changes(
+            &schema(),
+            &[0.5, 1.0, 0.0, 0.0, 1.0],
+            &[0.500_000_1, 0.75, 0.125, 0.0, 1.0],
+        );
+        let shown: Vec<_> = found
+            .iter()
+            .map(|change| (change.name.as_str(), &change.to))
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                ("job=cook", &Value::Number(0.75)),
+                ("job=nurse", &Value::Number(0.125)),
+            ]
+        );
+    }
+}

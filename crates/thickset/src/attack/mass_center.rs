@@ -1,0 +1,131 @@
+//! The mass-centre attack: moves the centre of an image's importances as far as it can.
+//!
+//! `C = sum_p I_p (row, column)_p / sum_p I_p`, `max_x' ||C(x') - C(x)||_2`. At x the distance has no gradient, so the first step
+//! goes along the rows and columns alike.
+
+use serde::{Deserialize, Serialize};
+
+use super::goal::Goal;
+use crate::check::as_f64;
+use crate::data::{InputShape, Schema};
+use crate::explain::ExplainConfig;
+use crate::explain::reduce::ReductionConfig;
+use crate::registry::{Family, Info};
+use crate::{Error, Result};
+
+/// The registry's entry.
+pub static INFO: Info = Info {
+    id: "mass-center",
+    label: "Mass-center attack",
+    family: Family::Attack,
+    summary: "Moves the centre of an image's importances",
+    formula: "max_x' ||C(I(x')) - C(I(x))||_2, C the mean pixel place weighted by importance",
+    source: "Ghorbani et al. 2019, section 3",
+    direction: None,
+    cost: "one explanation and one Hessian product a step",
+    defaults: super::descent::DEFAULTS,
+};
+
+/// It has no settings of its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {}
+
+/// Keeps the centre of an explanation of zeros finite.
+const TINY: f64 = 1e-30;
+
+/// The row and column of each importance.
+pub(super) fn places(schema: &Schema, explain: &ExplainConfig) -> Result<Vec<[f64; 2]>> {
+    let refused = |got: String| {
+        Err(Error::AttackInput {
+            attack: INFO.id,
+            expected: "importances of an image's pixels that are not negative",
+            got,
+        })
+    };
+    let InputShape::Image {
+        channels,
+        height,
+        width,
+    } = schema.shape
+    else {
+        return refused(schema.shape.to_string());
+    };
+    if explain.reduce == ReductionConfig::Signed || explain.explanation.is_of_units() {
+        let got = format!(
+            "`{}`, `{}`",
+            explain.explanation.kind(),
+            explain.reduce.kind()
+        );
+        return refused(got);
+    }
+    let planes = if explain.reduce == ReductionConfig::ChannelSum {
+        1
+    } else {
+        channels
+    };
+    let place = |pixel: usize| [as_f64(pixel / width % height), as_f64(pixel % width)];
+    Ok((0..planes * height * width).map(place).collect())
+}
+
+pub(super) struct Center {
+    places: Vec<[f64; 2]>,
+    origin: [f64; 2],
+}
+
+pub(super) fn goal(places: Vec<[f64; 2]>, reference: &[f64]) -> Center {
+    let origin = center(&places, reference);
+    Center { places, origin }
+}
+
+fn center(places: &[[f64; 2]], importance: &[f64]) -> [f64; 2] {
+    let mass: f64 = importance.iter().sum::<f64>() + TINY;
+    [0, 1].map(|axis| {
+        let moments = places.iter().zip(importance);
+        moments.map(|(place, mass)| place[axis] * mass).sum::<f64>() / mass
+    })
+}
+
+impl Goal for Center {
+    fn evaluate(&self, _: usize, importance: &[f64], slope: &mut [f64]) -> f64 {
+        let now = center(&self.places, importance);
+        let way = [now[0] - self.origin[0], now[1] - self.origin[1]];
+        let distance = way[0].hypot(way[1]);
+        let unit = if distance > 0.0 {
+            way.map(|part| part / distance)
+        } else {
+            [std::f64::consts::FRAC_1_SQRT_2; 2]
+        };
+        let mass: f64 = importance.iter().sum::<f64>() + TINY;
+        for (place, slope) in self.places.iter().zip(slope) {
+            let along: f64 = (0..2)
+                .map(|axis| unit[axis] * (place[axis] - now[axis]))
+                .sum();
+            *slope = -along / mass;
+        }
+        -distance
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_slope_is_that_of_central_differences() {
+        let places = vec![[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]];
+        let goal = goal(places, &[1.0, 1.0, 1.0, 1.0]);
+        let at = [0.5, 2.0, 1.0, 0.25];
+        let mut slope = [0.0; 4];
+        goal.evaluate(1, &at, &mut slope);
+        for index in 0..4 {
+            let value = |change: f64| {
+                let mut moved = at;
+                moved[index] += change;
+                goal.evaluate(1, &moved, &mut [0.0; 4])
+            };
+            let expected = (value(1e-6) - value(-1e-6)) / 2e-6;
+            assert!((slope[index] - expected).abs() < 1e-8);
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Random search: the worst of many points on the sphere or in the ball. It follows nothing, so nothing can mask its
+//! gradient; what a cleverer attack finds less than this, it has missed.
+
+use serde::{Deserialize, Serialize};
+
+use super::outcome::Attacked;
+use super::scene::Scene;
+use super::threat::ball::Surface;
+use crate::check::as_f64;
+use crate::registry::{Family, Info, Setting};
+use crate::{Error, Result};
+
+/// The registry's entry.
+pub static INFO: Info = Info {
+    id: "random",
+    label: "Random search",
+    family: Family::Attack,
+    summary: "The worst of many random points on the sphere or in the ball",
+    formula: "argmin_{x_1 … x_N} P@k(I(x), I(x_i))",
+    source: "thickset; the floor that any attack must beat",
+    direction: None,
+    cost: "`points` explanations",
+    defaults: &[
+        Setting {
+            name: "points",
+            value: "100",
+            meaning: "points drawn for a row",
+        },
+        Setting {
+            name: "surface",
+            value: "\"sphere\"",
+            meaning: "sphere, or ball for points inside",
+        },
+    ],
+};
+
+const MOST_POINTS: usize = 1_000_000;
+
+/// Its settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// Points drawn for a row.
+    pub points: usize,
+    /// Where.
+    pub surface: Surface,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            points: 100,
+            surface: Surface::Sphere,
+        }
+    }
+}
+
+impl Config {
+    pub(super) fn check(self) -> Result<Self> {
+        if (1..=MOST_POINTS).contains(&self.points) {
+            return Ok(self);
+        }
+        Err(Error::OutOfRange {
+            what: "`random.points`",
+            expected: "in 1..=1000000",
+            got: as_f64(self.points),
+        })
+    }
+}
+
+pub(super) fn run(config: Config, mut scene: Scene<'_>) -> Result<Vec<Attacked>> {
+    let name = match config.surface {
+        Surface::Sphere => "random on the sphere",
+        Surface::Ball => "random in the ball",
+    };
+    let mut streams = scene.streams(name);
+    let mut points = scene.origin().to_vec();
+    for step in 1..=config.points {
+        for (row, stream) in streams.iter_mut().enumerate() {
+            scene.draw(row, config.surface, stream, &mut points);
+        }
+        let seen = scene.look(&points)?;
+        for row in 0..streams.len() {
+            scene.score(row, step, &points, &seen);
+        }
+        scene.end_of_step(&points, &seen, step == config.points);
+    }
+    Ok(scene.finish())
+}

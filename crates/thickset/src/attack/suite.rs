@@ -1,0 +1,327 @@
+//! The suite: every attack, in its own direction and in that of smooth twins, random search and restarts; the worst point of
+//! each row over all of them, the prediction held.
+//!
+//! No single attack is the worst case. On a binary `ReLU` network the gradient of the mean gap only raises the confidence, and
+//! a defence may hide its gradients. So beside the papers' attacks as they are written, each is run on importances as
+//! shares of their sum, from many random starts, in few steps: on such networks that finds far more for the same work.
+//! What the suite finds is what we call the stability of an explanation; it is never weaker than any of its members.
+
+use serde::{Deserialize, Serialize};
+use thickset_engine::Network;
+
+use super::outcome::Attacked;
+use super::threat::ball::Surface;
+use super::{
+    AttackConfig, CheckedAttack, ConstraintConfig, MethodConfig, ThreatConfig, er_attack,
+    mass_center, mse_attack, random, target, top_k,
+};
+use crate::data::{InputShape, Schema};
+use crate::explain::reduce::ReductionConfig;
+use crate::explain::{ExplainConfig, Rows};
+use crate::registry::{Family, Info, Setting};
+use crate::{Result, Seed};
+
+/// The registry's entry.
+pub static INFO: Info = Info {
+    id: "suite",
+    label: "suite",
+    family: Family::Attack,
+    summary: "The worst point of each row over all attacks, twins, random points and restarts, the prediction held",
+    formula: "min over attacks and their iterates of P@k(I(x), I(x')), argmax f(x') = argmax f(x)",
+    source: "thickset; in the manner of AutoAttack for predictions (Croce and Hein 2020)",
+    direction: None,
+    cost: "explanations and gradients a row: quick about 600, standard 2,600, thorough 32,000",
+    defaults: &[
+        Setting {
+            name: "effort",
+            value: "\"standard\"",
+            meaning: "quick, standard or thorough",
+        },
+        Setting {
+            name: "k",
+            value: "8",
+            meaning: "salient features",
+        },
+        Setting {
+            name: "threat",
+            value: "{ ball = { norm = \"l2\", radius = 0.5 } }",
+            meaning: "which inputs may be reached",
+        },
+    ],
+};
+
+/// How hard the suite tries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Effort {
+    /// To see something soon.
+    Quick,
+    /// To report.
+    #[default]
+    Standard,
+    /// To be sure.
+    Thorough,
+}
+
+/// What an effort comes to.
+struct Plan {
+    /// Steps of the papers' attacks, as they are written.
+    long: usize,
+    /// Steps and starts of the attacks on shares.
+    short: usize,
+    starts: usize,
+    /// Sharpness of the twins.
+    twins: &'static [f64],
+    on_sphere: usize,
+    in_ball: usize,
+    /// Also the older attacks.
+    all_methods: bool,
+    /// Also many starts without shares, and a run that weighs the prediction instead of stopping at it.
+    all_directions: bool,
+}
+
+impl Effort {
+    fn plan(self) -> Plan {
+        match self {
+            Self::Quick => Plan {
+                long: 30,
+                short: 10,
+                starts: 8,
+                twins: &[10.0],
+                on_sphere: 50,
+                in_ball: 0,
+                all_methods: false,
+                all_directions: false,
+            },
+            Self::Standard => Plan {
+                long: 100,
+                short: 10,
+                starts: 20,
+                twins: &[10.0],
+                on_sphere: 200,
+                in_ball: 100,
+                all_methods: true,
+                all_directions: false,
+            },
+            Self::Thorough => Plan {
+                long: 200,
+                short: 15,
+                starts: 40,
+                twins: &[3.0, 10.0, 30.0],
+                on_sphere: 2000,
+                in_ball: 1000,
+                all_methods: true,
+                all_directions: true,
+            },
+        }
+    }
+}
+
+/// The suite as a configuration states it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SuiteConfig {
+    /// How hard it tries.
+    pub effort: Effort,
+    /// Salient features.
+    pub k: usize,
+    /// Which inputs it may reach.
+    pub threat: ThreatConfig,
+}
+
+impl Default for SuiteConfig {
+    fn default() -> Self {
+        Self {
+            effort: Effort::default(),
+            k: 8,
+            threat: ThreatConfig::default(),
+        }
+    }
+}
+
+impl SuiteConfig {
+    /// The attacks that the suite is made of.
+    #[must_use]
+    pub fn members(&self, explain: &ExplainConfig, schema: &Schema) -> Vec<AttackConfig> {
+        let plan = self.effort.plan();
+        let base = AttackConfig {
+            k: self.k,
+            threat: self.threat.clone(),
+            steps: plan.long,
+            ..AttackConfig::default()
+        };
+        let with = |method: &MethodConfig| AttackConfig {
+            method: method.clone(),
+            ..base.clone()
+        };
+        let mut methods = vec![
+            MethodConfig::ErAttack(er_attack::Config {}),
+            MethodConfig::MseAttack(mse_attack::Config::default()),
+        ];
+        let mut members: Vec<AttackConfig> = methods.iter().map(with).collect();
+        if plan.all_methods {
+            // In shares it is ERAttack.
+            members.push(with(&MethodConfig::TopK(top_k::Config {})));
+            methods.push(MethodConfig::Target(target::Config::default()));
+            let has_places = matches!(schema.shape, InputShape::Image { .. })
+                && explain.reduce != ReductionConfig::Signed
+                && !explain.explanation.is_of_units();
+            if has_places {
+                methods.push(MethodConfig::MassCenter(mass_center::Config {}));
+            }
+        }
+        let directions = std::iter::once(None).chain(plan.twins.iter().copied().map(Some));
+        for surrogate in directions {
+            for shares in [true, false] {
+                if !(shares || plan.all_directions) {
+                    continue;
+                }
+                members.extend(methods.iter().map(|method| AttackConfig {
+                    surrogate,
+                    shares,
+                    steps: plan.short,
+                    restarts: plan.starts,
+                    ..with(method)
+                }));
+            }
+            if plan.all_directions {
+                members.push(AttackConfig {
+                    surrogate,
+                    shares: true,
+                    constraint: ConstraintConfig::Qp,
+                    ..base.clone()
+                });
+            }
+        }
+        for (surface, points) in [
+            (Surface::Sphere, plan.on_sphere),
+            (Surface::Ball, plan.in_ball),
+        ] {
+            if points > 0 {
+                members.push(AttackConfig {
+                    method: MethodConfig::Random(random::Config { points, surface }),
+                    ..base.clone()
+                });
+            }
+        }
+        members
+    }
+
+    /// Checks the settings, and that they fit rows of this schema.
+    ///
+    /// # Errors
+    /// As for [`AttackConfig::check`].
+    pub fn check(&self, explain: &ExplainConfig, schema: &Schema) -> Result<CheckedSuite> {
+        let members = self.members(explain, schema).into_iter().map(|config| {
+            Ok(Member {
+                attack: config.check(explain, schema)?,
+                surrogate: config.surrogate,
+                shares: config.shares,
+            })
+        });
+        Ok(CheckedSuite {
+            members: members.collect::<Result<_>>()?,
+        })
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Member {
+    attack: CheckedAttack,
+    surrogate: Option<f64>,
+    shares: bool,
+}
+
+/// A suite that fits its rows.
+#[derive(Clone, Debug)]
+pub struct CheckedSuite {
+    members: Vec<Member>,
+}
+
+/// What one member found alone.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MemberScore {
+    /// The registry's id.
+    pub attack: &'static str,
+    /// Sharpness of the twin it followed, if it followed one.
+    pub surrogate: Option<f64>,
+    /// Whether it followed importances as shares of their sum.
+    pub shares: bool,
+    /// P@k of each row's worst point.
+    pub precision: Vec<f64>,
+}
+
+/// What the suite found.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Suite {
+    /// The worst of each row.
+    pub rows: Vec<Attacked>,
+    /// What each member found alone.
+    pub members: Vec<MemberScore>,
+}
+
+impl CheckedSuite {
+    /// Attacks every row with every member. A row's result depends neither on the others nor on the number of threads.
+    ///
+    /// # Errors
+    /// As for [`CheckedAttack::perturb`].
+    pub fn perturb(&self, network: &Network, rows: Rows<'_>, seed: Seed) -> Result<Suite> {
+        let mut worst: Option<Vec<Attacked>> = None;
+        let mut members = Vec::with_capacity(self.members.len());
+        for member in &self.members {
+            let found = member.attack.perturb(network, rows, seed)?;
+            members.push(MemberScore {
+                attack: member.attack.kind,
+                surrogate: member.surrogate,
+                shares: member.shares,
+                precision: found.iter().map(|row| row.precision).collect(),
+            });
+            worst = Some(match worst {
+                None => found,
+                Some(worst) => worse(worst, found),
+            });
+        }
+        Ok(Suite {
+            rows: worst.unwrap_or_default(),
+            members,
+        })
+    }
+}
+
+fn worse(first: Vec<Attacked>, second: Vec<Attacked>) -> Vec<Attacked> {
+    let rows = first.into_iter().zip(second);
+    rows.map(|(first, second)| first.worse(second)).collect()
+}
+
+/// The suite's worst points for several radii, the smallest first. What lies in a ball lies in every larger one, so each
+/// radius keeps what smaller ones found, and a larger radius never scores better for the defender.
+///
+/// # Errors
+/// As for [`SuiteConfig::check`] and [`CheckedSuite::perturb`].
+pub fn over_radii(
+    config: &SuiteConfig,
+    radii: &[f64],
+    explain: &ExplainConfig,
+    schema: &Schema,
+    network: &Network,
+    rows: Rows<'_>,
+    seed: Seed,
+) -> Result<Vec<(f64, Vec<Attacked>)>> {
+    let mut radii = radii.to_vec();
+    radii.sort_by(f64::total_cmp);
+    let mut found: Vec<(f64, Vec<Attacked>)> = Vec::with_capacity(radii.len());
+    for radius in radii {
+        let mut config = config.clone();
+        config.threat.ball.radius = radius;
+        let here = config
+            .check(explain, schema)?
+            .perturb(network, rows, seed)?
+            .rows;
+        let worst = match found.last() {
+            Some((_, smaller)) => worse(smaller.clone(), here),
+            None => here,
+        };
+        found.push((radius, worst));
+    }
+    Ok(found)
+}

@@ -1,0 +1,162 @@
+//! The ball around the row, in encoded units: what every attack stays in.
+
+use serde::{Deserialize, Serialize};
+
+use crate::check::as_f64;
+use crate::registry::{Family, Info, Setting};
+use crate::{Error, Result, Stream};
+
+/// The registry's entry.
+pub static INFO: Info = Info {
+    id: "ball",
+    label: "ball",
+    family: Family::Threat,
+    summary: "Inputs near the row, in encoded units",
+    formula: "||x' - x|| <= radius",
+    source: "R2ET, Eq. 1",
+    direction: None,
+    cost: "none",
+    defaults: &[
+        Setting {
+            name: "norm",
+            value: "\"l2\"",
+            meaning: "l2 or linf",
+        },
+        Setting {
+            name: "radius",
+            value: "0.5",
+            meaning: "in encoded units; known datasets have their own",
+        },
+    ],
+};
+
+/// How a move is measured; it also says how a step is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Norm {
+    /// The Euclidean length; steps follow the gradient.
+    #[default]
+    L2,
+    /// The largest change of a feature; steps follow the gradient's sign.
+    Linf,
+}
+
+/// Norm and radius.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct BallConfig {
+    /// How a move is measured.
+    pub norm: Norm,
+    /// The largest move.
+    pub radius: f64,
+}
+
+impl Default for BallConfig {
+    fn default() -> Self {
+        Self {
+            norm: Norm::L2,
+            radius: 0.5,
+        }
+    }
+}
+
+/// Where random points are drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Surface {
+    /// At the full radius.
+    #[default]
+    Sphere,
+    /// Uniformly inside.
+    Ball,
+}
+
+impl BallConfig {
+    pub(super) fn check(self) -> Result<()> {
+        if self.radius >= 0.0 && self.radius.is_finite() {
+            return Ok(());
+        }
+        Err(Error::OutOfRange {
+            what: "`ball.radius`",
+            expected: "finite and not negative",
+            got: self.radius,
+        })
+    }
+
+    /// The size of a move.
+    pub(crate) fn size(self, x: &[f64], z: &[f64]) -> f64 {
+        let moves = x.iter().zip(z).map(|(x, z)| z - x);
+        match self.norm {
+            Norm::L2 => moves.map(|change| change * change).sum::<f64>().sqrt(),
+            Norm::Linf => moves.fold(0.0, |most, change| change.abs().max(most)),
+        }
+    }
+
+    /// Brings `z` into the ball along the way to `x`. A ball of the largest norm is a box, which bounds hold already.
+    pub(super) fn shrink(self, x: &[f64], z: &mut [f64]) {
+        if self.norm == Norm::Linf {
+            return;
+        }
+        let size = self.size(x, z);
+        if size > self.radius {
+            let factor = self.radius / size;
+            for (z, x) in z.iter_mut().zip(x) {
+                *z = x + (*z - x) * factor;
+            }
+        }
+    }
+
+    /// A step of this length down a gradient; none where the gradient is zero.
+    pub(crate) fn step(self, z: &mut [f64], gradient: &[f64], length: f64) {
+        match self.norm {
+            Norm::L2 => {
+                let size = gradient.iter().map(|g| g * g).sum::<f64>().sqrt();
+                if size > 0.0 {
+                    for (z, g) in z.iter_mut().zip(gradient) {
+                        *z -= length * g / size;
+                    }
+                }
+            }
+            Norm::Linf => {
+                for (z, g) in z.iter_mut().zip(gradient) {
+                    if *g != 0.0 {
+                        *z -= length * g.signum();
+                    }
+                }
+            }
+        }
+    }
+
+    /// A random point in which only free features differ from `x`.
+    pub(super) fn draw(
+        self,
+        x: &[f64],
+        free: &[bool],
+        surface: Surface,
+        stream: &mut Stream,
+    ) -> Vec<f64> {
+        let draw = |free: &bool, stream: &mut Stream| match (free, self.norm) {
+            (false, _) => 0.0,
+            (true, Norm::L2) => stream.normal(),
+            (true, Norm::Linf) => stream.uniform_in(-1.0, 1.0),
+        };
+        let mut change: Vec<f64> = free.iter().map(|free| draw(free, stream)).collect();
+        let dimensions = free.iter().filter(|free| **free).count();
+        let size = self.size(&vec![0.0; x.len()], &change);
+        let factor = match (surface, self.norm) {
+            // The draw itself is uniform in the cube.
+            (Surface::Ball, Norm::Linf) => self.radius,
+            _ if size == 0.0 => 0.0,
+            // The volume within r grows like r to the number of dimensions.
+            (Surface::Ball, Norm::L2) => {
+                let share = libm::pow(stream.uniform(), 1.0 / as_f64(dimensions.max(1)));
+                self.radius * share / size
+            }
+            (Surface::Sphere, _) => self.radius / size,
+        };
+        for (change, x) in change.iter_mut().zip(x) {
+            *change = x + *change * factor;
+        }
+        change
+    }
+}

@@ -1,0 +1,76 @@
+//! Integer columns: values that are whole in the column's own unit stay whole.
+
+use super::Threat;
+use crate::data::{FeatureKind, Schema};
+use crate::registry::{Family, Info};
+
+/// The registry's entry.
+pub static INFO: Info = Info {
+    id: "integer",
+    label: "integer columns",
+    family: Family::Threat,
+    summary: "Whole numbers stay whole, in the column's own unit",
+    formula: "offset_i + factor_i x'_i is whole",
+    source: "thickset",
+    direction: None,
+    cost: "none",
+    defaults: &[],
+};
+
+/// Share of a unit that an encoded value in single precision may be off.
+const NEAR: f64 = 1e-3;
+
+/// A feature that stays whole.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Whole {
+    pub(super) feature: usize,
+    offset: f64,
+    factor: f64,
+}
+
+impl Whole {
+    /// The whole number between `x` and `z` that is nearest to `z`, encoded; `x` itself if there is none.
+    pub(super) fn settle(&self, x: f64, z: f64) -> f64 {
+        let decode = |encoded: f64| self.offset + self.factor * encoded;
+        let (from, to) = (decode(x), decode(z));
+        let nearest = to.round();
+        let whole = if (to - nearest).abs() < NEAR {
+            nearest
+        } else if to > from {
+            to.floor()
+        } else {
+            to.ceil()
+        };
+        let passed = if to > from {
+            whole <= from
+        } else {
+            whole >= from
+        };
+        if passed {
+            return x;
+        }
+        let encoded = (whole - self.offset) / self.factor;
+        // Never beyond z, which the other parts of the set allow.
+        if z > x {
+            encoded.min(z)
+        } else {
+            encoded.max(z)
+        }
+    }
+}
+
+pub(super) fn apply(schema: &Schema, threat: &mut Threat) {
+    for (feature, meaning) in schema.features.iter().enumerate() {
+        let is_number = matches!(
+            meaning.kind,
+            FeatureKind::Number | FeatureKind::Pixel { .. }
+        );
+        if meaning.integer && is_number {
+            threat.whole.push(Whole {
+                feature,
+                offset: meaning.offset,
+                factor: meaning.factor,
+            });
+        }
+    }
+}

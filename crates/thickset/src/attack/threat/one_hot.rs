@@ -1,0 +1,158 @@
+//! Categories: the features of one column's one-hot code are not free of each other.
+//!
+//! `free`: they are, as the papers have it. `simplex`: they are not negative and keep their sum, a mixture of categories.
+//! `whole`: exactly one of them is 1, as in any real row, and a flag is 0 or 1; the search moves on the simplex, and a
+//! point is asked about as the category that leads there. Under `simplex` and `whole`, whether a value is missing stays.
+//!
+//! Another category is a move of length sqrt(2) (1 in the largest norm), so a smaller ball leaves all categories as they are.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Norm, Threat};
+use crate::data::{FeatureKind, Schema};
+use crate::registry::{Family, Info, Setting};
+
+/// The registry's entry.
+pub static INFO: Info = Info {
+    id: "one-hot",
+    label: "one-hot groups",
+    family: Family::Threat,
+    summary: "Features of one category stay a category (whole), become a mixture (simplex) or are free",
+    formula: "x'_g in {e_1, …, e_m} (whole), or x'_g >= 0 with the sum of x_g (simplex)",
+    source: "thickset",
+    direction: None,
+    cost: "none",
+    defaults: &[Setting {
+        name: "one_hot",
+        value: "\"free\"",
+        meaning: "free, simplex or whole",
+    }],
+};
+
+/// What the features of one category may become.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OneHot {
+    /// Any numbers.
+    #[default]
+    Free,
+    /// Shares that add up.
+    Simplex,
+    /// One category.
+    Whole,
+}
+
+/// Halvings of the interval in which the simplex's shift lies; enough for the last bit of a double.
+const HALVINGS: usize = 80;
+
+pub(super) fn apply(schema: &Schema, threat: &mut Threat) {
+    if threat.one_hot == OneHot::Free {
+        return;
+    }
+    for (index, feature) in schema.features.iter().enumerate() {
+        match feature.kind {
+            FeatureKind::Missing => threat.limits[index] = 0.0,
+            FeatureKind::Level { .. } => {
+                threat.low[index] = threat.low[index].max(0.0);
+                threat.high[index] = threat.high[index].min(1.0);
+                match feature.group {
+                    None => threat.flags.push(index),
+                    Some(group) => {
+                        let groups = &mut threat.groups;
+                        groups.resize_with(groups.len().max(group + 1), Vec::new);
+                        groups[group].push(index);
+                    }
+                }
+            }
+            FeatureKind::Number | FeatureKind::Pixel { .. } | FeatureKind::Edge { .. } => {}
+        }
+    }
+    threat.groups.retain(|group| !group.is_empty());
+}
+
+impl Threat {
+    /// The nearest point with the sum that `x` has: all features are shifted alike and kept within their bounds.
+    pub(super) fn project_group(&self, group: &[usize], x: &[f64], z: &mut [f64]) {
+        let target: f64 = group.iter().map(|&feature| x[feature]).sum();
+        let shifted = |shift: f64, feature: usize| {
+            let (low, high) = self.bounds(feature, x[feature]);
+            (z[feature] - shift).clamp(low, high)
+        };
+        let excess = |shift: f64| {
+            let sum: f64 = group.iter().map(|&feature| shifted(shift, feature)).sum();
+            sum - target
+        };
+        // Features and bounds lie within [x - 1, x + 1] or so; the sum falls with the shift.
+        let reach = group
+            .iter()
+            .map(|&feature| (z[feature] - x[feature]).abs())
+            .fold(1.0, f64::max);
+        let (mut least, mut most) = (-reach, reach);
+        for _ in 0..HALVINGS {
+            let middle = f64::midpoint(least, most);
+            if excess(middle) > 0.0 {
+                least = middle;
+            } else {
+                most = middle;
+            }
+        }
+        let settled: Vec<f64> = group
+            .iter()
+            .map(|&feature| shifted(most, feature))
+            .collect();
+        for (&feature, value) in group.iter().zip(settled) {
+            z[feature] = value;
+        }
+    }
+
+    /// Makes categories and flags whole: the one that leads in `z`, the surest changes first, as far as the ball allows.
+    pub(super) fn settle_categories(&self, x: &[f64], z: &[f64], point: &mut [f64]) {
+        for &feature in self.groups.iter().flatten().chain(&self.flags) {
+            point[feature] = x[feature];
+        }
+        let allowed = |feature: usize, value: f64| {
+            let (low, high) = self.bounds(feature, x[feature]);
+            (low..=high).contains(&value)
+        };
+        // The lead of the change, and the features it sets with their values.
+        let mut changes: Vec<(f64, Vec<(usize, f64)>)> = Vec::new();
+        for group in &self.groups {
+            let ahead = |a: usize, b: usize| if z[b] > z[a] { b } else { a };
+            let Some(was) = group
+                .iter()
+                .copied()
+                .reduce(|a, b| if x[b] > x[a] { b } else { a })
+            else {
+                continue;
+            };
+            let now = group.iter().copied().fold(was, ahead);
+            // A row whose category is in no group has no 1 to move.
+            if now != was && x[was] > 0.5 && allowed(was, 0.0) && allowed(now, 1.0) {
+                changes.push((z[now] - z[was], vec![(was, 0.0), (now, 1.0)]));
+            }
+        }
+        for &feature in &self.flags {
+            let other = if x[feature] > 0.5 { 0.0 } else { 1.0 };
+            let lead = 2.0 * (z[feature] - x[feature]).abs() - 1.0;
+            if lead > 0.0 && allowed(feature, other) {
+                changes.push((lead, vec![(feature, other)]));
+            }
+        }
+        changes.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1[0].0.cmp(&b.1[0].0)));
+        for (_, sets) in changes {
+            let before: Vec<f64> = sets.iter().map(|&(feature, _)| point[feature]).collect();
+            for &(feature, value) in &sets {
+                point[feature] = value;
+            }
+            let within = match self.ball.norm {
+                Norm::L2 => self.ball.size(x, point) <= self.ball.radius,
+                Norm::Linf => self.ball.radius >= 1.0,
+            };
+            if !within {
+                for (&(feature, _), before) in sets.iter().zip(before) {
+                    point[feature] = before;
+                }
+            }
+        }
+    }
+}

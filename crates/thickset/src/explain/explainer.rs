@@ -1,0 +1,324 @@
+//! From a configuration to importances: an explanation, its reduction, and what an importance stands for.
+
+use serde::{Deserialize, Serialize};
+use thickset_engine::kernel::{linear, linear_input};
+use thickset_engine::{Network, Tensor};
+
+use super::reduce::{Reduction, ReductionConfig};
+use super::{Attribution, Binding, Explanation, ExplanationConfig};
+use crate::check::{check_finite, check_length};
+use crate::data::{InputShape, Schema};
+use crate::host::read;
+use crate::metric::ranking;
+use crate::{Error, Result, Seed};
+
+/// What an importance stands for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Per {
+    /// An encoded feature, or a pixel.
+    #[default]
+    Feature,
+    /// A column of the original table: the sum over its features.
+    Column,
+}
+
+/// How predictions are explained: `{ explanation = { kind = "grad" }, reduce = "absolute", per = "feature" }`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ExplainConfig {
+    /// The method.
+    pub explanation: ExplanationConfig,
+    /// How its attributions become importances.
+    pub reduce: ReductionConfig,
+    /// What an importance stands for.
+    pub per: Per,
+}
+
+impl ExplainConfig {
+    /// Checks the settings, and that they fit rows of this schema.
+    ///
+    /// # Errors
+    /// When a setting is out of range, or the reduction or the grouping does not fit the input.
+    pub fn check(&self, schema: &Schema) -> Result<CheckedExplain> {
+        self.explanation.check()?;
+        let of_units = self.explanation.is_of_units();
+        // A layer's units have no channels and no columns.
+        let shape = if of_units {
+            &InputShape::Table
+        } else {
+            &schema.shape
+        };
+        let reduction = self.reduce.check(shape)?;
+        let mut names: Vec<String> = match reduction {
+            Reduction::ChannelSum { channels } => (0..schema.len() / channels)
+                .map(|pixel| pixel_name(schema, pixel))
+                .collect(),
+            _ => schema.features.iter().map(|one| one.name.clone()).collect(),
+        };
+        let mut groups = None;
+        if of_units {
+            names.clear();
+        }
+        if self.per == Per::Column {
+            if of_units || matches!(reduction, Reduction::ChannelSum { .. }) {
+                return Err(Error::ReductionInput {
+                    reduction: "per column",
+                    expected: "an explanation of table features",
+                    got: format!("`{}`, `{}`", self.explanation.kind(), self.reduce.kind()),
+                });
+            }
+            let columns = schema.by_column();
+            names = columns.iter().map(|(name, _)| (*name).to_owned()).collect();
+            groups = Some(columns.into_iter().map(|(_, features)| features).collect());
+        }
+        Ok(CheckedExplain {
+            config: self.clone(),
+            reduction,
+            groups,
+            names,
+            features: schema.len(),
+        })
+    }
+}
+
+/// `pixel[3,4]` from the name of the pixel's first channel.
+fn pixel_name(schema: &Schema, pixel: usize) -> String {
+    let name = &schema.features[pixel].name;
+    let place = name.find('[').map_or("", |start| &name[start..]);
+    format!("pixel{place}")
+}
+
+/// A way to explain that fits its rows.
+#[derive(Clone, Debug)]
+pub struct CheckedExplain {
+    config: ExplainConfig,
+    reduction: Reduction,
+    /// The features of each column, when importances are columns'.
+    groups: Option<Vec<Vec<usize>>>,
+    names: Vec<String>,
+    features: usize,
+}
+
+/// Rows to explain or attack.
+#[derive(Clone, Copy, Debug)]
+pub struct Rows<'a> {
+    /// Row-major.
+    pub values: &'a [f64],
+    /// The rows' own numbers, which their random streams are named by.
+    pub ids: &'a [u64],
+}
+
+impl<'a> Rows<'a> {
+    /// Refuses rows that do not fit the network, or are not finite.
+    pub(crate) fn check(&self, network: &Network) -> Result<()> {
+        let features = network.features();
+        if self.values.len() != self.ids.len() * features {
+            return Err(Error::RowWidth {
+                expected: features,
+                got: self.values.len() / self.ids.len().max(1),
+            });
+        }
+        check_finite("the rows", self.values)
+    }
+
+    /// The rows in parts of at most `count`.
+    pub(crate) fn parts(&self, features: usize, count: usize) -> impl Iterator<Item = Rows<'a>> {
+        let values = self.values.chunks(count * features);
+        values
+            .zip(self.ids.chunks(count))
+            .map(|(values, ids)| Rows { values, ids })
+    }
+}
+
+/// What a model says of one row, and why.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Explained {
+    /// The predicted class, which is the one explained.
+    pub class: usize,
+    /// Of all classes.
+    pub probabilities: Vec<f64>,
+    /// The importances; their names are [`CheckedExplain::names`].
+    pub importance: Vec<f64>,
+}
+
+/// Values of one chunk of rows: few enough to stay in a processor's cache, and to bound the memory of explanations that
+/// run many copies of a row. Results do not depend on it.
+const CHUNK_VALUES: usize = 1 << 16;
+
+/// Most rows of a chunk.
+const CHUNK_ROWS: usize = 256;
+
+/// Rows of a chunk for rows of so many features.
+pub(crate) fn chunk_rows(features: usize) -> usize {
+    (CHUNK_VALUES / features.max(1)).clamp(1, CHUNK_ROWS)
+}
+
+impl CheckedExplain {
+    /// The configuration it was made from.
+    #[must_use]
+    pub fn config(&self) -> &ExplainConfig {
+        &self.config
+    }
+
+    /// What the importances are of; `unit[0]` and so on for a layer's units.
+    #[must_use]
+    pub fn names(&self, importances: usize) -> Vec<String> {
+        if self.names.is_empty() {
+            (0..importances)
+                .map(|unit| format!("unit[{unit}]"))
+                .collect()
+        } else {
+            self.names.clone()
+        }
+    }
+
+    /// The features that importance `index` stands for, and only those.
+    #[must_use]
+    pub fn inputs(&self, index: usize) -> Vec<usize> {
+        match (&self.groups, self.reduction) {
+            (Some(groups), _) => groups.get(index).cloned().unwrap_or_default(),
+            (None, Reduction::ChannelSum { channels }) => {
+                let pixels = self.features / channels;
+                (0..channels)
+                    .map(|channel| channel * pixels + index)
+                    .collect()
+            }
+            (None, _) => vec![index],
+        }
+    }
+
+    /// The explanation of the rows of one batch.
+    ///
+    /// # Errors
+    /// When there are not as many classes as rows, or a class does not exist.
+    pub fn bind(&self, network: &Network, to: Binding<'_>) -> Result<Explainer> {
+        check_length("the classes to explain", to.classes, to.ids.len())?;
+        if let Some(&got) = to.classes.iter().find(|class| **class >= network.classes()) {
+            return Err(Error::IndexOutOfRange {
+                what: "the class to explain",
+                bound: network.classes(),
+                got,
+            });
+        }
+        if network.features() != self.features {
+            return Err(Error::RowWidth {
+                expected: network.features(),
+                got: self.features,
+            });
+        }
+        let columns = self.groups.as_ref().map(|groups| {
+            let mut matrix = vec![0.0; groups.len() * self.features];
+            for (column, features) in groups.iter().enumerate() {
+                for feature in features {
+                    matrix[column * self.features + feature] = 1.0;
+                }
+            }
+            network.tensor(matrix, [groups.len(), self.features])
+        });
+        Ok(Explainer {
+            explanation: self.config.explanation.bind(network, to),
+            reduction: self.reduction,
+            columns,
+        })
+    }
+
+    /// Explains the predicted class of every row. A row's result does not depend on the others.
+    ///
+    /// # Errors
+    /// When rows do not fit the network, or something is not finite.
+    pub fn attribute(
+        &self,
+        network: &Network,
+        rows: Rows<'_>,
+        seed: Seed,
+    ) -> Result<Vec<Explained>> {
+        rows.check(network)?;
+        let mut all = Vec::with_capacity(rows.ids.len());
+        for part in rows.parts(network.features(), chunk_rows(network.features())) {
+            let x = network.batch(part.values);
+            let logits = read(network.logits(x.clone()));
+            let classes = predicted(&logits, network.classes())?;
+            let binding = Binding {
+                classes: &classes,
+                ids: part.ids,
+                seed,
+            };
+            let importance = self.bind(network, binding)?.importance(network, x.clone());
+            let [_, width] = importance.dims();
+            let importance = read(importance);
+            check_finite("the explanation", &importance)?;
+            let probabilities = read(network.probabilities(x));
+            for (row, &class) in classes.iter().enumerate() {
+                let of_row = |values: &[f64], width: usize| values[row * width..][..width].to_vec();
+                all.push(Explained {
+                    class,
+                    probabilities: of_row(&probabilities, network.classes()),
+                    importance: of_row(&importance, width),
+                });
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// The predicted class of each row.
+pub(crate) fn predicted(logits: &[f64], classes: usize) -> Result<Vec<usize>> {
+    logits.chunks(classes).map(ranking::largest).collect()
+}
+
+/// The explanation of the rows of one batch, reduced.
+pub struct Explainer {
+    explanation: Box<dyn Explanation>,
+    reduction: Reduction,
+    columns: Option<Tensor<2>>,
+}
+
+impl Explainer {
+    /// The importances, `[rows, importances]`; differentiable in `x` and in the network's weights.
+    #[must_use]
+    pub fn importance(&self, network: &Network, x: Tensor<2>) -> Tensor<2> {
+        self.reduced(self.explanation.attribute(network, x).value)
+    }
+
+    /// The importances and, where they came for free, the logits.
+    #[must_use]
+    pub fn attribution(&self, network: &Network, x: Tensor<2>) -> Attribution {
+        let Attribution { value, logits } = self.explanation.attribute(network, x);
+        Attribution {
+            value: self.reduced(value),
+            logits,
+        }
+    }
+
+    fn reduced(&self, raw: Tensor<2>) -> Tensor<2> {
+        let importance = self.reduction.reduce(raw);
+        match &self.columns {
+            Some(columns) => linear(importance, columns.clone()),
+            None => importance,
+        }
+    }
+
+    /// The gradient in `x` of a function of the importances, by exact products. `slope` is shown the importances and answers with
+    /// the function's gradient in them.
+    #[must_use]
+    pub fn pull_back(
+        &self,
+        network: &Network,
+        x: Tensor<2>,
+        slope: &mut dyn FnMut(Attribution) -> Tensor<2>,
+    ) -> Tensor<2> {
+        let mut of_raw = |attribution: Attribution| {
+            let Attribution { value: raw, logits } = attribution;
+            let mut u = slope(Attribution {
+                value: self.reduced(raw.clone()),
+                logits,
+            });
+            if let Some(columns) = &self.columns {
+                u = linear_input(u, columns.clone());
+            }
+            self.reduction.pull_back(raw, u)
+        };
+        self.explanation.pull_back(network, x, &mut of_raw)
+    }
+}

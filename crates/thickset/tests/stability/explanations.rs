@@ -1,0 +1,472 @@
+//! Explanations against `PyTorch`, and by their axioms.
+
+use thickset::Seed;
+use thickset::data::{InputShape, Schema};
+use thickset::explain::{
+    Binding, ExplainConfig, ExplanationConfig, Of, Per, Rows, concept, grad, grad_input,
+    integrated_gradients, reduce::ReductionConfig, smooth_grad,
+};
+use thickset::metric::{faithfulness, precision_at_k, ranking, thickness};
+use thickset::model::{Activation, Fresh, ModelConfig, cnn, mlp};
+use thickset_engine::{Network, Tensor};
+
+use crate::golden::{Golden, both, close, table, values};
+
+fn signed(explanation: ExplanationConfig) -> ExplainConfig {
+    ExplainConfig {
+        explanation,
+        reduce: ReductionConfig::Signed,
+        per: Per::Feature,
+    }
+}
+
+fn grad_of(of: Of) -> ExplanationConfig {
+    ExplanationConfig::Grad(grad::Config { of })
+}
+
+fn attributed(golden: &Golden, config: &ExplainConfig, classes: &str, at: &str) -> Vec<f64> {
+    let checked = config.check(&golden.schema()).unwrap();
+    let binding = Binding {
+        classes: &golden.indices(classes),
+        ids: &golden.ids(),
+        seed: Seed::new(1),
+    };
+    let explainer = checked.bind(&golden.network, binding).unwrap();
+    values(explainer.importance(&golden.network, golden.batch(at)))
+}
+
+fn path(of: Of, steps: usize, rule: integrated_gradients::Rule) -> ExplanationConfig {
+    ExplanationConfig::IntegratedGradients(integrated_gradients::Config {
+        of,
+        steps,
+        rule,
+        ..integrated_gradients::Config::default()
+    })
+}
+
+#[test]
+fn attributions_agree_with_pytorch_to_1e_9() {
+    use integrated_gradients::Rule::{Midpoint, Right};
+    for golden in both() {
+        let check = |name: &str, config: ExplanationConfig, classes: &str, at: &str| {
+            let got = attributed(&golden, &signed(config), classes, at);
+            golden.close(name, &got, 1e-9);
+        };
+        check("grad_p", grad_of(Of::Probability), "pred", "x");
+        check("grad_logit", grad_of(Of::Logit), "pred", "x");
+        check("grad_loss", grad_of(Of::Loss), "y", "x");
+        let times = ExplanationConfig::GradInput(grad_input::Config::default());
+        check("grad_x_input", times, "pred", "x");
+        check(
+            "ig_mid_100",
+            path(Of::Probability, 100, Midpoint),
+            "pred",
+            "x",
+        );
+        check(
+            "ig_right_100",
+            path(Of::Probability, 100, Right),
+            "pred",
+            "x",
+        );
+        check("ig_logit_y_10_x", path(Of::Logit, 10, Midpoint), "y", "x");
+        check(
+            "ig_logit_y_10_xadv",
+            path(Of::Logit, 10, Midpoint),
+            "y",
+            "x_adv",
+        );
+        let importance = attributed(&golden, &ExplainConfig::default(), "pred", "x");
+        golden.close("importance", &importance, 1e-9);
+        let n = golden.network.features();
+        let order: Vec<f64> = importance
+            .chunks(n)
+            .flat_map(|row| ranking::descending(row).unwrap())
+            .map(|feature| feature as f64)
+            .collect();
+        assert_eq!(order, golden.values("ranking"), "{}", golden.name);
+    }
+}
+
+#[test]
+fn smooth_grad_over_given_noise_agrees_with_pytorch() {
+    for golden in both() {
+        let n = golden.network.features();
+        // The same noise for every row.
+        let draws = golden.values("sg_noise").chunks(n);
+        let noise: Vec<Vec<f64>> = draws.map(|draw| draw.repeat(golden.rows)).collect();
+        let binding = Binding {
+            classes: &golden.indices("pred"),
+            ids: &golden.ids(),
+            seed: Seed::new(1),
+        };
+        let base = ExplanationConfig::default();
+        let x = golden.batch("x");
+        let got =
+            smooth_grad::attribute_with_noise(&base, &golden.network, x, binding, &noise).unwrap();
+        golden.close("smoothgrad_given_noise", &values(got), 1e-9);
+    }
+}
+
+#[test]
+fn thickness_and_faithfulness_of_explanations_agree_with_pytorch() {
+    for golden in both() {
+        let n = golden.network.features();
+        let checked = ExplainConfig::default().check(&golden.schema()).unwrap();
+        let binding = Binding {
+            classes: &golden.indices("pred"),
+            ids: &golden.ids(),
+            seed: Seed::new(1),
+        };
+        let explainer = checked.bind(&golden.network, binding).unwrap();
+        let explain =
+            |x: &[f64]| values(explainer.importance(&golden.network, golden.network.batch(x)));
+        let x = golden.values("x");
+        let at_x = explain(x);
+        let mut paths = vec![Vec::new(); golden.rows];
+        for neighbour in golden.values("thick_x").chunks(x.len()) {
+            for paths in &mut paths {
+                paths.push(Vec::new());
+            }
+            for j in 0..10 {
+                let t = (f64::from(j) + 0.5) / 10.0;
+                let mixed = x.iter().zip(neighbour).map(|(a, b)| (1.0 - t) * a + t * b);
+                let importance = explain(&mixed.collect::<Vec<_>>());
+                for (paths, importance) in paths.iter_mut().zip(importance.chunks(n)) {
+                    paths.last_mut().unwrap().push(importance.to_vec());
+                }
+            }
+        }
+        let score = |form| -> Vec<thickness::Thickness> {
+            let rows = paths.iter().zip(at_x.chunks(n));
+            rows.map(|(paths, at_x)| thickness::score(paths, at_x, golden.k, form).unwrap())
+                .collect()
+        };
+        let gap = score(thickness::Form::Gap);
+        let mean: Vec<f64> = gap.iter().map(|one| one.mean).collect();
+        let least: Vec<f64> = gap.iter().map(|one| one.least).collect();
+        golden.close("thickness_gap", &mean, 1e-9);
+        golden.close("thickness_gap_min", &least, 1e-9);
+        let kept = score(thickness::Form::Probability);
+        let kept: Vec<f64> = kept.iter().map(|one| one.mean).collect();
+        golden.close("thickness_pr", &kept, 1e-9);
+
+        let mut found = [Vec::new(), Vec::new(), Vec::new()];
+        for (x, importance) in x.chunks(n).zip(at_x.chunks(n)) {
+            // Removal works on single-precision rows; the goldens are exact to that precision here.
+            let x: Vec<f32> = x.iter().map(|value| *value as f32).collect();
+            let removal = faithfulness::Removal {
+                x: &x,
+                baseline: &vec![0.0; n],
+                order: &ranking::descending(importance).unwrap(),
+                layout: faithfulness::Layout::Each,
+            };
+            let mut predict = |rows: &[Vec<f32>]| {
+                let flat: Vec<f64> = rows.iter().flatten().map(|v| f64::from(*v)).collect();
+                let answer = values(golden.network.probabilities(golden.network.batch(&flat)));
+                Ok(answer
+                    .chunks(golden.network.classes())
+                    .map(<[f64]>::to_vec)
+                    .collect())
+            };
+            let score =
+                faithfulness::score(&removal, faithfulness::Counts::Every, &mut predict).unwrap();
+            found[0].push(score.dffot);
+            found[1].push(score.comprehensiveness);
+            found[2].push(score.sufficiency);
+        }
+        golden.close("dffot", &found[0], 1e-9);
+        golden.close("comp", &found[1], 1e-6);
+        golden.close("suff", &found[2], 1e-6);
+    }
+}
+
+fn every() -> Vec<ExplanationConfig> {
+    let path = integrated_gradients::Config {
+        steps: 13,
+        baseline: 0.1,
+        ..integrated_gradients::Config::default()
+    };
+    let smooth = |base: ExplanationConfig| {
+        ExplanationConfig::SmoothGrad(smooth_grad::Config {
+            base: Box::new(base),
+            draws: 12,
+            variance: 0.04,
+        })
+    };
+    let mut all = vec![
+        grad_of(Of::Probability),
+        grad_of(Of::Logit),
+        grad_of(Of::Loss),
+        ExplanationConfig::GradInput(grad_input::Config::default()),
+        ExplanationConfig::IntegratedGradients(path),
+        ExplanationConfig::Concept(concept::Config {}),
+    ];
+    all.extend([
+        smooth(all[0].clone()),
+        smooth(all[4].clone()),
+        smooth(all[5].clone()),
+    ]);
+    all
+}
+
+const REDUCTIONS: [ReductionConfig; 3] = [
+    ReductionConfig::Absolute,
+    ReductionConfig::NormalisedAbsolute,
+    ReductionConfig::Signed,
+];
+
+/// The gradient in x of a weighted sum of importances, by the pullback and by recording.
+fn both_ways(
+    network: &Network,
+    config: &ExplainConfig,
+    schema: &Schema,
+    x: &[f64],
+) -> [Vec<f64>; 2] {
+    let rows = x.len() / network.features();
+    let ids: Vec<u64> = (0..rows as u64).collect();
+    let classes: Vec<usize> = (0..rows).map(|row| row % network.classes()).collect();
+    let binding = Binding {
+        classes: &classes,
+        ids: &ids,
+        seed: Seed::new(3),
+    };
+    let explainer = config
+        .check(schema)
+        .unwrap()
+        .bind(network, binding)
+        .unwrap();
+    let weights = |size: [usize; 2]| {
+        let mut stream = Seed::new(4).stream("weights");
+        let values = (0..size[0] * size[1]).map(|_| stream.normal()).collect();
+        network.tensor(values, size)
+    };
+    let pulled = explainer.pull_back(network, network.batch(x), &mut |seen| {
+        weights(seen.value.dims())
+    });
+    let tracked = network.batch(x).autodiff().require_grad();
+    let importance = explainer.importance(network, tracked.clone());
+    let weights = weights(importance.dims());
+    // The logits of a ReLU network have a gradient that does not move with x; the second term keeps it recorded.
+    let gradients = ((importance * weights).sum() + (tracked.clone() * 0.0).sum()).backward();
+    [values(pulled), values(tracked.grad(&gradients).unwrap())]
+}
+
+#[test]
+fn the_pullback_of_every_explanation_is_the_recorded_gradient() {
+    for golden in both() {
+        for explanation in every() {
+            for reduce in REDUCTIONS {
+                let config = ExplainConfig {
+                    explanation: explanation.clone(),
+                    reduce,
+                    per: Per::Feature,
+                };
+                let [pulled, recorded] = both_ways(
+                    &golden.network,
+                    &config,
+                    &golden.schema(),
+                    golden.values("x"),
+                );
+                close(
+                    &format!("{} {config:?}", golden.name),
+                    &pulled,
+                    &recorded,
+                    1e-9,
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn importances_of_columns_and_pixels_are_sums_over_their_features_and_have_their_pullback() {
+    let [golden, _] = both();
+    let mut schema = golden.schema();
+    for (index, feature) in schema.features.iter_mut().enumerate() {
+        feature.column = format!("column{}", index / 4);
+    }
+    let config = |per| ExplainConfig {
+        per,
+        ..ExplainConfig::default()
+    };
+    let explained = |per| {
+        let checked = config(per).check(&schema).unwrap();
+        let rows = Rows {
+            values: golden.values("x"),
+            ids: &golden.ids(),
+        };
+        let explained = checked
+            .attribute(&golden.network, rows, Seed::new(1))
+            .unwrap();
+        (checked.names(3), explained[0].importance.clone())
+    };
+    let (names, columns) = explained(Per::Column);
+    let (_, features) = explained(Per::Feature);
+    assert_eq!(names, ["column0", "column1", "column2"]);
+    let sums: Vec<f64> = features.chunks(4).map(|part| part.iter().sum()).collect();
+    close("columns", &columns, &sums, 1e-12);
+    let [pulled, recorded] = both_ways(
+        &golden.network,
+        &config(Per::Column),
+        &schema,
+        golden.values("x"),
+    );
+    close("columns", &pulled, &recorded, 1e-9);
+
+    let image = InputShape::Image {
+        channels: 3,
+        height: 8,
+        width: 8,
+    };
+    let model = ModelConfig::Cnn(cnn::Config {
+        channels: [3, 4],
+        hidden: vec![6],
+        activation: Activation::Softplus { beta: 2.0 },
+    });
+    let network = model
+        .network(&image, 192, 3, &mut Fresh::double(Seed::new(1)))
+        .unwrap();
+    let schema = Schema::image(3, 8, 8, 255.0);
+    let config = ExplainConfig {
+        reduce: ReductionConfig::ChannelSum,
+        ..ExplainConfig::default()
+    };
+    let mut stream = Seed::new(2).stream("x");
+    let x: Vec<f64> = (0..2 * 192).map(|_| stream.uniform()).collect();
+    let checked = config.check(&schema).unwrap();
+    assert_eq!(checked.names(64)[9], "pixel[1,1]");
+    assert_eq!(checked.inputs(9), [9, 73, 137]);
+    let [pulled, recorded] = both_ways(&network, &config, &schema, &x);
+    close("channel-sum", &pulled, &recorded, 1e-9);
+}
+
+#[test]
+fn integrated_gradients_add_up_to_the_change_of_the_output() {
+    for golden in both() {
+        let config = signed(path(Of::Logit, 2000, integrated_gradients::Rule::Midpoint));
+        let classes = golden.indices("pred");
+        let attributions = attributed(&golden, &config, "pred", "x");
+        let network = &golden.network;
+        let logits = |x: Tensor<2>| values(network.logits(x));
+        let (at_x, at_zero) = (
+            logits(golden.batch("x")),
+            logits(golden.batch("x").zeros_like()),
+        );
+        for (row, attributions) in attributions.chunks(network.features()).enumerate() {
+            let place = row * network.classes() + classes[row];
+            let sum: f64 = attributions.iter().sum();
+            let change = at_x[place] - at_zero[place];
+            // A kink of a ReLU within a step costs up to the step's length.
+            assert!(
+                (sum - change).abs() < 2e-3,
+                "{}: {sum}, {change}",
+                golden.name
+            );
+        }
+    }
+}
+
+#[test]
+fn smooth_grad_without_noise_is_its_base() {
+    for golden in both() {
+        for base in every().into_iter().take(6) {
+            let smooth = ExplanationConfig::SmoothGrad(smooth_grad::Config {
+                base: Box::new(base.clone()),
+                draws: 7,
+                variance: 0.0,
+            });
+            let got = attributed(&golden, &signed(smooth), "pred", "x");
+            let expected = attributed(&golden, &signed(base), "pred", "x");
+            close(golden.name, &got, &expected, 1e-12);
+        }
+    }
+}
+
+#[test]
+fn a_row_is_explained_with_the_same_bits_alone_and_in_any_batch() {
+    let model = ModelConfig::Mlp(mlp::Config::default());
+    let relu = model
+        .network(&InputShape::Table, 28, 2, &mut Fresh::new(Seed::new(1)))
+        .unwrap();
+    let mut stream = Seed::new(2).stream("x");
+    let x: Vec<f64> = (0..300 * 28).map(|_| stream.uniform()).collect();
+    let ids: Vec<u64> = (0..300).map(|id| id * 7).collect();
+    for network in [relu.smooth_twin(5.0), relu] {
+        for explanation in every() {
+            for reduce in REDUCTIONS {
+                let config = ExplainConfig {
+                    explanation: explanation.clone(),
+                    reduce,
+                    per: Per::Feature,
+                };
+                let checked = config.check(&table(28)).unwrap();
+                let explain = |rows: std::ops::Range<usize>| {
+                    let part = Rows {
+                        values: &x[rows.start * 28..rows.end * 28],
+                        ids: &ids[rows],
+                    };
+                    checked.attribute(&network, part, Seed::new(5)).unwrap()
+                };
+                let together = explain(0..300);
+                for range in [0..1, 7..8, 255..258, 299..300, 40..103] {
+                    assert!(explain(range.clone()) == together[range], "{config:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn settings_that_cannot_be_are_refused_with_a_sentence() {
+    let schema = table(4);
+    let refused = |text: &str| {
+        let config: ExplainConfig = serde_json::from_str(text).unwrap();
+        config.check(&schema).unwrap_err().to_string()
+    };
+    assert_eq!(
+        refused(r#"{"explanation": {"kind": "integrated-gradients", "steps": 0}}"#),
+        "`integrated-gradients.steps` must be in 1..=10000, got 0"
+    );
+    assert_eq!(
+        refused(r#"{"explanation": {"kind": "smooth-grad", "variance": -1}}"#),
+        "`smooth-grad.variance` must be finite and not negative, got -1"
+    );
+    assert_eq!(
+        refused(r#"{"reduce": "channel-sum"}"#),
+        "reduction `channel-sum` takes images, got a table"
+    );
+    for text in [
+        r#"{"explanation": {"kind": "grad", "off": "logit"}}"#,
+        r#"{"explanation": {"kind": "gradient"}}"#,
+        r#"{"reduce": "squared"}"#,
+        r#"{"explanations": {}}"#,
+    ] {
+        assert!(
+            serde_json::from_str::<ExplainConfig>(text).is_err(),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn every_explanation_and_reduction_of_the_registry_is_reachable_from_a_configuration() {
+    use thickset::registry::{Family, family};
+    for info in family(Family::Explanation) {
+        let config: ExplanationConfig =
+            serde_json::from_str(&format!(r#"{{"kind": "{}"}}"#, info.id)).unwrap();
+        assert_eq!(config.kind(), info.id);
+    }
+    for info in family(Family::Reduction) {
+        let config: ReductionConfig = serde_json::from_str(&format!("\"{}\"", info.id)).unwrap();
+        assert_eq!(config.kind(), info.id);
+    }
+}
+
+#[test]
+fn precision_at_k_of_an_explanation_with_itself_is_one() {
+    let [golden, _] = both();
+    let importance = attributed(&golden, &ExplainConfig::default(), "pred", "x");
+    let row = &importance[..golden.network.features()];
+    assert!((precision_at_k::score(row, row, golden.k).unwrap() - 1.0).abs() < 1e-15);
+}
