@@ -111,7 +111,7 @@ impl<'n> Pass<'n> {
     #[must_use]
     pub fn logit_tangent(&self, direction: &Tensor<2>) -> Tensor<2> {
         let mut tangents = self.tangents(direction);
-        tangents.pop().expect("a network has layers")
+        tangents.swap_remove(tangents.len() - 1)
     }
 
     /// The change of each layer's output when the input moves along `direction`.

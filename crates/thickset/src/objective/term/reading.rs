@@ -10,7 +10,11 @@ use crate::{Error, Result};
 #[must_use]
 pub fn values<const D: usize>(tensor: &Tensor<D>) -> Vec<f64> {
     let data = tensor.clone().without_autodiff().into_data();
-    data.iter::<f64>().collect()
+    // The usual type by its slice, several times as fast as an iterator over any type.
+    match data.as_slice::<f32>() {
+        Ok(values) => values.iter().copied().map(f64::from).collect(),
+        Err(_) => data.iter::<f64>().collect(),
+    }
 }
 
 /// The value of a tensor of one number.
