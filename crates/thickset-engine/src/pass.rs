@@ -110,8 +110,8 @@ impl<'n> Pass<'n> {
     /// `[rows, classes]`.
     #[must_use]
     pub fn logit_tangent(&self, direction: &Tensor<2>) -> Tensor<2> {
-        let mut tangents = self.tangents(direction);
-        tangents.pop().expect("a network has layers")
+        let tangents = self.tangents(direction);
+        tangents[tangents.len() - 1].clone()
     }
 
     /// The change of each layer's output when the input moves along `direction`.
