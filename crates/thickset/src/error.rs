@@ -416,7 +416,7 @@ pub enum Error {
 
     // Runs.
     /// A run's configuration that does not parse.
-    #[error("the run's configuration `{path}` is not valid: {}", .source.message())]
+    #[error("the run's configuration `{path}` is not valid")]
     RunConfig {
         /// The file, with the line where it is known.
         path: String,

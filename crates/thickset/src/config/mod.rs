@@ -180,9 +180,10 @@ mod tests {
     #[test]
     fn a_misspelt_setting_is_refused_with_its_line() {
         let text = "name = \"a\"\n[train]\nepoch = 3\n";
-        let message = RunConfig::parse(text, "run.toml").unwrap_err().to_string();
-        assert!(message.contains("run.toml:3"), "{message}");
-        assert!(message.contains("epoch"), "{message}");
+        let error = RunConfig::parse(text, "run.toml").unwrap_err();
+        assert!(error.to_string().contains("run.toml:3"), "{error}");
+        let cause = std::error::Error::source(&error).unwrap().to_string();
+        assert!(cause.contains("epoch"), "{cause}");
     }
 
     #[test]

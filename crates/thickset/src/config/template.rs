@@ -28,7 +28,7 @@ seed = 0                          # same seed, same machine kind: the same model
 k = {k}                             # size of the salient set: the features a person is told
 
 [data]                            # {rows} rows, {features} features, {classes} classes
-source = {source}
+source = {source}                # a dataset's name, or a path from where the command runs
 {target}
 # categories = ["zip"]            # numbers that are names
 # drop = ["id"]                   # columns to leave out

@@ -75,7 +75,8 @@ impl RunFolder {
             Some(_) => return Ok(()),
             None => {}
         }
-        if self.model().exists() || self.latest().exists() {
+        let results = [self.model(), self.latest(), self.previous()];
+        if results.iter().any(|file| file.exists()) {
             return Err(Error::RunExists { path });
         }
         let checkpoints = self.0.join("checkpoint");
