@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
+use thickset::bench::attack;
 use thickset::bench::speed::{self, Measurement, Options};
 
 use super::output::{print, print_json};
@@ -17,6 +18,14 @@ pub struct Arguments {
 
 #[derive(Subcommand)]
 enum What {
+    /// Rows per second of `ERAttack`, by batch size
+    ///
+    /// Attacks the MLP 28-64-32-2 in 100 steps, in batches and row by row. `benches/peer/torch_attack.py` does the same in
+    /// PyTorch.
+    #[command(after_help = "Examples:
+  thickset bench attack
+  thickset bench attack --seconds 10 --json > attack.json")]
+    Attack(Attack),
     /// Milliseconds per training step, and input gradients per second
     ///
     /// Measures the class loss alone (vanilla), with a penalty on the input gradient (grad-penalty) and with R2ET's gap
@@ -45,6 +54,16 @@ struct Speed {
     json: bool,
 }
 
+#[derive(Args)]
+struct Attack {
+    /// Seconds of timed runs for each batch size
+    #[arg(long, default_value_t = 3.0, value_parser = positive_seconds)]
+    seconds: f64,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
 /// An hour a cell is more than anyone means.
 const MOST_SECONDS: f64 = 3600.0;
 
@@ -58,7 +77,10 @@ fn positive_seconds(text: &str) -> Result<f64, String> {
 }
 
 pub fn run(arguments: Arguments) -> Result<()> {
-    let What::Speed(arguments) = arguments.what;
+    let arguments = match arguments.what {
+        What::Speed(arguments) => arguments,
+        What::Attack(arguments) => return run_attack(&arguments),
+    };
     let options = Options {
         seconds: arguments.seconds,
         only: arguments.only,
@@ -73,16 +95,26 @@ pub fn run(arguments: Arguments) -> Result<()> {
     print(&table(&cells))
 }
 
+fn run_attack(arguments: &Attack) -> Result<()> {
+    let cells = attack::run(arguments.seconds, |cell| {
+        eprintln!("measured {} batch {}", cell.step, cell.batch);
+    })?;
+    if arguments.json {
+        return print_json(&cells);
+    }
+    print(&table(&cells))
+}
+
 fn table(cells: &[Measurement]) -> String {
     let mut text = format!(
-        "{:<16}  {:<14}  {:>5}  {:>10}  {:>10}  {:>12}\n",
+        "{:<16}  {:<20}  {:>5}  {:>10}  {:>10}  {:>12}\n",
         "MODEL", "STEP", "BATCH", "MEDIAN MS", "BEST MS", "ROWS/SECOND"
     );
     for cell in cells {
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
-            "{:<16}  {:<14}  {:>5}  {:>10.3}  {:>10.3}  {:>12.0}",
+            "{:<16}  {:<20}  {:>5}  {:>10.3}  {:>10.3}  {:>12.0}",
             cell.model, cell.step, cell.batch, cell.median_ms, cell.best_ms, cell.rows_per_second
         );
     }

@@ -1,3 +1,4 @@
 //! Benchmarks that run on generated data.
 
+pub mod attack;
 pub mod speed;
