@@ -4,6 +4,7 @@ pub mod attack;
 pub mod bench;
 pub mod config;
 pub mod data;
+pub mod demo;
 pub mod explain;
 pub mod metric;
 pub mod model;

@@ -4,6 +4,7 @@ mod attack;
 mod bench;
 mod data;
 mod data_view;
+mod demo;
 mod explain;
 mod hint;
 mod init;
@@ -27,6 +28,11 @@ pub enum Command {
     Bench(bench::Arguments),
     /// List, look at and export datasets
     Data(data::Arguments),
+    /// Show it all on bundled data: three models, attacked, in one table
+    ///
+    /// Trains a linear model, a plain network and an R2ET network, attacks the explanations of the test rows of all three
+    /// alike, and prints one table. Needs no file and no connection.
+    Demo(demo::Arguments),
     /// Say why a model predicts what it predicts
     Explain(explain::Arguments),
     /// Write a commented configuration for your data
@@ -45,6 +51,7 @@ pub fn run(command: Command) -> Result<()> {
         Command::Attack(arguments) => attack::run(&arguments),
         Command::Bench(arguments) => bench::run(arguments),
         Command::Data(arguments) => data::run(arguments),
+        Command::Demo(arguments) => demo::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Init(arguments) => init::run(&arguments),
         Command::Methods(arguments) => methods::run(&arguments),
