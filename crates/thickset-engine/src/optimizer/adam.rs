@@ -65,6 +65,11 @@ impl Optimizer for Adam {
             Numbers::F32(weights, gradient) => {
                 let first = slice_mut(first.of(place, weights.len(), DType::F32));
                 let second = slice_mut(second.of(place, weights.len(), DType::F32));
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    reason = "settings in the weights' type"
+                )]
+                let factors = factors.map(|factor| factor as f32);
                 update_f32(weights, gradient, (first, second), factors);
             }
             Numbers::F64(weights, gradient) => {
@@ -104,13 +109,8 @@ macro_rules! adam_of {
             weights: &mut [$number],
             gradient: &[$number],
             (first, second): (&mut [$number], &mut [$number]),
-            factors: [f64; 6],
+            [b1, b2, rate, root, epsilon, kept]: [$number; 6],
         ) {
-            #[allow(
-                clippy::cast_possible_truncation,
-                reason = "settings in the weights' type"
-            )]
-            let [b1, b2, rate, root, epsilon, kept] = factors.map(|factor| factor as $number);
             let task = |weights: &mut [$number],
                         gradient: &[$number],
                         first: &mut [$number],
