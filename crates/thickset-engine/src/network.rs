@@ -90,7 +90,24 @@ impl Network {
     /// A tensor of the network's type and device.
     #[must_use]
     pub fn tensor(&self, values: Vec<f64>, size: [usize; 2]) -> Tensor<2> {
-        Tensor::from_data(TensorData::new(values, size), (&self.device(), self.dtype))
+        let data = if self.dtype == DType::F32 {
+            // One loop over a slice; the tensor library converts value by value.
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "the network computes in f32"
+            )]
+            let single: Vec<f32> = values.iter().map(|value| *value as f32).collect();
+            TensorData::new(single, size)
+        } else {
+            TensorData::new(values, size)
+        };
+        Tensor::from_data(data, (&self.device(), self.dtype))
+    }
+
+    /// Whether the logits are a piecewise linear function of the input.
+    #[must_use]
+    pub fn is_piecewise_linear(&self) -> bool {
+        self.nodes.iter().all(|node| !node.layer.is_curved())
     }
 
     fn device(&self) -> burn::tensor::Device {

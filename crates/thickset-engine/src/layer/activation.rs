@@ -39,6 +39,10 @@ impl Layer for Relu {
         Some(Box::new(Softplus { beta }))
     }
 
+    fn is_curved(&self) -> bool {
+        false
+    }
+
     fn boxed(&self) -> Box<dyn Layer> {
         Box::new(*self)
     }

@@ -26,6 +26,10 @@ impl Layer for Add {
         (self.forward(inputs), Box::new(At))
     }
 
+    fn is_curved(&self) -> bool {
+        false
+    }
+
     fn boxed(&self) -> Box<dyn Layer> {
         Box::new(*self)
     }

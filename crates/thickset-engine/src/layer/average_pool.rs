@@ -123,6 +123,10 @@ impl Layer for AveragePool {
         (self.forward(inputs), Box::new(*self))
     }
 
+    fn is_curved(&self) -> bool {
+        false
+    }
+
     fn boxed(&self) -> Box<dyn Layer> {
         Box::new(*self)
     }

@@ -142,6 +142,10 @@ impl Layer for BatchNorm {
         ]
     }
 
+    fn is_curved(&self) -> bool {
+        false
+    }
+
     fn boxed(&self) -> Box<dyn Layer> {
         Box::new(self.clone())
     }

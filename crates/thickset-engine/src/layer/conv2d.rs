@@ -73,6 +73,10 @@ impl Layer for Conv2d {
             .collect()
     }
 
+    fn is_curved(&self) -> bool {
+        false
+    }
+
     fn boxed(&self) -> Box<dyn Layer> {
         Box::new(self.clone())
     }

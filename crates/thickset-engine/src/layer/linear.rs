@@ -61,6 +61,10 @@ impl Layer for Linear {
         vec![&mut self.weight, &mut self.bias]
     }
 
+    fn is_curved(&self) -> bool {
+        false
+    }
+
     fn boxed(&self) -> Box<dyn Layer> {
         Box::new(self.clone())
     }

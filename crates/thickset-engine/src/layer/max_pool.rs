@@ -50,6 +50,10 @@ impl Layer for MaxPool {
         (pool_gather(x, at.indices.clone(), self.shape), Box::new(at))
     }
 
+    fn is_curved(&self) -> bool {
+        false
+    }
+
     fn boxed(&self) -> Box<dyn Layer> {
         Box::new(*self)
     }

@@ -81,6 +81,11 @@ pub trait Layer: std::fmt::Debug + Send + Sync {
         None
     }
 
+    /// Whether its Jacobian varies with its inputs, other than by jumps.
+    fn is_curved(&self) -> bool {
+        true
+    }
+
     /// A copy that shares the tensors.
     fn boxed(&self) -> Box<dyn Layer>;
 }

@@ -4,7 +4,7 @@
 //! predictions from those at the start (R2ET Eq. 57). One look at the network a step serves both the score of the point and
 //! the gradient there.
 
-use thickset_engine::Output;
+use thickset_engine::{Output, Tensor};
 
 use super::constraint::{ConstraintConfig, Multipliers, Observation};
 use super::goal::{Goal, OfShares, shares};
@@ -70,6 +70,8 @@ pub(super) struct Descent<'a> {
     scene: Scene<'a>,
     goals: Vec<Box<dyn Goal>>,
     rules: Option<Vec<Box<dyn Multipliers>>>,
+    /// The goals' gradient in the importances, where it never changes and nobody asks for the goals' values.
+    slope: Option<Tensor<2>>,
 }
 
 /// What a look at a searching point found.
@@ -103,6 +105,7 @@ impl<'a> Descent<'a> {
         Ok(Self {
             goals: goals.collect(),
             rules: None,
+            slope: None,
             scene,
         })
     }
@@ -126,6 +129,7 @@ impl<'a> Descent<'a> {
                 .map(|_| self.scene.attack.constraint.multipliers(views))
                 .collect::<Result<Option<Vec<_>>>>();
             self.rules = rules?;
+            self.slope = None;
             self.descend(start, trace.take())?;
         }
         Ok(self.scene.finish())
@@ -152,6 +156,9 @@ impl<'a> Descent<'a> {
             }
             let is_last = step == attack.steps;
             let look = self.look(&trial, step, is_last)?;
+            if trace.is_some() || self.rules.is_some() {
+                self.slope = None;
+            }
             for row in 0..count {
                 stopped[row] |= stops && !look.seen.held[row];
                 if stopped[row] {
@@ -197,10 +204,14 @@ impl<'a> Descent<'a> {
         let network = self.scene.twin.unwrap_or(self.scene.network);
         let mut shown = None;
         let mut values = Vec::new();
-        let goals = &self.goals;
+        let (goals, kept_slope) = (&self.goals, &mut self.slope);
         let mut gradient = self.scene.pull_back(network, points, &mut |attribution| {
             let size = attribution.value.dims();
             let importance = read(attribution.value);
+            if let Some(slope) = kept_slope {
+                shown = Some((importance, attribution.logits));
+                return slope.clone();
+            }
             let mut slopes = vec![0.0; importance.len()];
             values = goals
                 .iter()
@@ -209,7 +220,11 @@ impl<'a> Descent<'a> {
                 .map(|((goal, importance), slope)| goal.evaluate(step, importance, slope))
                 .collect();
             shown = Some((importance, attribution.logits));
-            network.tensor(slopes, size)
+            let slope = network.tensor(slopes, size);
+            if goals.iter().all(|goal| goal.is_linear()) {
+                *kept_slope = Some(slope.clone());
+            }
+            slope
         });
         check_finite("the gradient of the attack's goal", &gradient)?;
         let seen = match shown {

@@ -6,6 +6,11 @@ use crate::metric::ranking::TopK;
 pub(super) trait Goal: Send {
     /// The value at a step, and its gradient in the importances.
     fn evaluate(&self, step: usize, importance: &[f64], slope: &mut [f64]) -> f64;
+
+    /// Whether the gradient is the same at every point.
+    fn is_linear(&self) -> bool {
+        false
+    }
 }
 
 /// A goal for importances as shares of their sum, `s_i = I_i / sum_j |I_j|`: their size, which on a binary network is mostly
@@ -61,5 +66,9 @@ impl Goal for Weighted {
         slope.copy_from_slice(&self.0);
         let terms = self.0.iter().zip(importance);
         terms.map(|(weight, importance)| weight * importance).sum()
+    }
+
+    fn is_linear(&self) -> bool {
+        true
     }
 }

@@ -152,19 +152,6 @@ impl<'a> Scene<'a> {
         ids.map(|id| self.seed.stream_at(name, *id)).collect()
     }
 
-    /// The values that a network of this type can hold.
-    pub(super) fn rounded(&self, value: f64) -> f64 {
-        if self.network.dtype() == thickset_engine::DType::F64 {
-            return value;
-        }
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "the network computes in f32"
-        )]
-        let single = value as f32;
-        f64::from(single)
-    }
-
     /// A random point of one row's set, settled, into that row of `points`.
     pub(super) fn draw(
         &self,
@@ -183,8 +170,15 @@ impl<'a> Scene<'a> {
     /// The point that the network is asked about for a searching point.
     pub(super) fn settle(&self, x: &[f64], z: &[f64], point: &mut [f64]) {
         self.attack.threat.settle(x, z, point);
-        for value in point {
-            *value = self.rounded(*value);
+        if self.network.dtype() == thickset_engine::DType::F32 {
+            for value in point {
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    reason = "the network computes in f32"
+                )]
+                let single = *value as f32;
+                *value = f64::from(single);
+            }
         }
     }
 

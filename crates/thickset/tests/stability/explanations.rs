@@ -280,6 +280,29 @@ fn the_pullback_of_every_explanation_is_the_recorded_gradient() {
 }
 
 #[test]
+fn on_a_binary_relu_network_the_pullback_by_the_margin_is_the_recorded_gradient() {
+    let model = ModelConfig::Mlp(mlp::Config {
+        hidden: vec![9, 7],
+        ..mlp::Config::default()
+    });
+    let network = model
+        .network(&InputShape::Table, 6, 2, &mut Fresh::double(Seed::new(1)))
+        .unwrap();
+    let mut stream = Seed::new(2).stream("x");
+    for scale in [1.0, 30.0] {
+        let x: Vec<f64> = (0..40 * 6).map(|_| scale * stream.normal()).collect();
+        for reduce in REDUCTIONS {
+            let config = ExplainConfig {
+                reduce,
+                ..ExplainConfig::default()
+            };
+            let [pulled, recorded] = both_ways(&network, &config, &table(6), &x);
+            close("binary", &pulled, &recorded, 1e-9);
+        }
+    }
+}
+
+#[test]
 fn importances_of_columns_and_pixels_are_sums_over_their_features_and_have_their_pullback() {
     let [golden, _] = both();
     let mut schema = golden.schema();

@@ -112,8 +112,9 @@ impl BallConfig {
             Norm::L2 => {
                 let size = gradient.iter().map(|g| g * g).sum::<f64>().sqrt();
                 if size > 0.0 {
+                    let factor = length / size;
                     for (z, g) in z.iter_mut().zip(gradient) {
-                        *z -= length * g / size;
+                        *z -= factor * g;
                     }
                 }
             }

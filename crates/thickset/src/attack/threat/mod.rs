@@ -58,6 +58,7 @@ impl ThreatConfig {
             low: vec![f64::NEG_INFINITY; count],
             high: vec![f64::INFINITY; count],
             limits: vec![f64::INFINITY; count],
+            is_bounded: false,
             whole: Vec::new(),
             one_hot: self.one_hot,
             groups: Vec::new(),
@@ -79,6 +80,8 @@ impl ThreatConfig {
                 *limit = limit.min(self.ball.radius);
             }
         }
+        let bounds = threat.low.iter().chain(&threat.high).chain(&threat.limits);
+        threat.is_bounded = bounds.into_iter().any(|bound| bound.is_finite());
         Ok(threat)
     }
 }
@@ -91,6 +94,8 @@ pub struct Threat {
     high: Vec<f64>,
     /// The most each feature may move.
     limits: Vec<f64>,
+    /// Whether any feature has a bound of its own.
+    is_bounded: bool,
     /// Features whose original values stay whole.
     whole: Vec<integer::Whole>,
     one_hot: OneHot,
@@ -118,9 +123,11 @@ impl Threat {
 
     /// Brings a searching point `z` back into the convex part of the set around `x`.
     pub(crate) fn project(&self, x: &[f64], z: &mut [f64]) {
-        for (feature, (z, &x)) in z.iter_mut().zip(x).enumerate() {
-            let (low, high) = self.bounds(feature, x);
-            *z = z.clamp(low, high);
+        if self.is_bounded {
+            for (feature, (z, &x)) in z.iter_mut().zip(x).enumerate() {
+                let (low, high) = self.bounds(feature, x);
+                *z = z.clamp(low, high);
+            }
         }
         for group in &self.groups {
             self.project_group(group, x, z);
