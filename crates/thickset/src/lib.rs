@@ -1,6 +1,7 @@
 //! The domain of thickset: data, models, explanations, attacks, metrics and training.
 
 pub mod attack;
+pub mod audit;
 pub mod bench;
 pub mod config;
 pub mod data;

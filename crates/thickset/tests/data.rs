@@ -522,7 +522,7 @@ fn unseen_categories_and_missing_columns_do_as_declared() {
         "default",
     )
     .unwrap();
-    let mut encoding = dataset.encoding.unwrap();
+    let encoding = dataset.encoding.unwrap();
     let read = |text: &str, encoding: &Encoding| -> Table {
         data::read_csv_from(
             text.as_bytes(),
@@ -542,7 +542,7 @@ fn unseen_categories_and_missing_columns_do_as_declared() {
         .apply(read("income,age,city\n5,30,Graz\n", &encoding))
         .unwrap_err();
     assert!(matches!(error, Error::UnknownColumn { column, .. } if column == "job"));
-    encoding.missing_column = MissingColumn::Impute;
+    let encoding = declared_to_impute(&folder);
     let imputed = encoding
         .apply(read("age,city\n30,Graz\n", &encoding))
         .unwrap();
@@ -552,6 +552,31 @@ fn unseen_categories_and_missing_columns_do_as_declared() {
         [0.0, 0.0, 0.0, 1.0, 0.0],
         "job=(missing)"
     );
+}
+
+/// The encoding of the loans by their inferred recipe, printed, edited and read again.
+fn declared_to_impute(folder: &tempfile::TempDir) -> Encoding {
+    let file = folder.path().join("a.csv");
+    let inferred = open_file(&file, "default").unwrap().recipe.unwrap();
+    let text = inferred.to_toml().unwrap();
+    let edited = text.replace("missing_column = \"error\"", "missing_column = \"impute\"");
+    assert_ne!(edited, text);
+    let options = OpenOptions {
+        recipe: Some(Recipe::parse(&edited, "loans.toml").unwrap()),
+        ..OpenOptions::default()
+    };
+    let declared = data::open(file.to_str().unwrap(), &options).unwrap();
+    let inline = OpenOptions {
+        target: Some("default".to_owned()),
+        infer: InferOptions {
+            missing_column: MissingColumn::Impute,
+            ..InferOptions::default()
+        },
+        ..OpenOptions::default()
+    };
+    let inline = data::open(file.to_str().unwrap(), &inline).unwrap();
+    assert_eq!(inline.encoding, declared.encoding);
+    declared.encoding.unwrap()
 }
 
 #[test]

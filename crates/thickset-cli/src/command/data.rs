@@ -8,7 +8,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
 use thickset::Seed;
 use thickset::data::{
-    self, Dataset, InferOptions, KNOWN, Known, OpenOptions, ReadRule, Recipe, Scale,
+    self, Dataset, InferOptions, KNOWN, Known, MissingColumn, OpenOptions, ReadRule, Recipe, Scale,
 };
 
 use super::{data_view, output};
@@ -76,7 +76,7 @@ struct Source {
     #[arg(long, value_name = "COLUMN")]
     target: Option<String>,
     /// Encode the file by this recipe instead of inferring one
-    #[arg(long, value_name = "TOML", conflicts_with_all = ["target", "delimiter", "missing", "category", "drop", "immutable", "scale"])]
+    #[arg(long, value_name = "TOML", conflicts_with_all = ["target", "delimiter", "missing", "category", "drop", "immutable", "scale", "missing_column"])]
     with: Option<PathBuf>,
     /// What separates fields; `\t` is a tab [default: inferred]
     #[arg(long, value_name = "CHARACTER", value_parser = parse_delimiter)]
@@ -96,6 +96,9 @@ struct Source {
     /// How numbers are scaled
     #[arg(long, value_enum, default_value = "min-max")]
     scale: ScaleName,
+    /// What happens when rows to be predicted lack a column
+    #[arg(long, value_enum, default_value = "error")]
+    missing_column: MissingColumnName,
     /// Decides the split
     #[arg(long, default_value_t = 0)]
     seed: u64,
@@ -111,6 +114,14 @@ struct Source {
 enum ScaleName {
     MinMax,
     Standard,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum MissingColumnName {
+    /// The file is refused
+    Error,
+    /// All of its values count as missing
+    Impute,
 }
 
 fn parse_delimiter(text: &str) -> Result<char, String> {
@@ -173,6 +184,10 @@ impl Source {
             },
             drop: self.drop.clone(),
             immutable: self.immutable.clone(),
+            missing_column: match self.missing_column {
+                MissingColumnName::Error => MissingColumn::Error,
+                MissingColumnName::Impute => MissingColumn::Impute,
+            },
         };
         let options = OpenOptions {
             data_dir: self.data_dir.clone(),

@@ -23,7 +23,9 @@ fn of(error: &Error) -> Option<String> {
         Error::TooManyClasses { .. } => {
             "choose another column with --target, or write a recipe whose classes are ranges (`at_least`, `below`)".to_owned()
         }
-        Error::UnknownColumn { .. } => "names are matched exactly, with upper and lower case".to_owned(),
+        Error::UnknownColumn { .. } => {
+            "names are matched exactly, with upper and lower case; to predict rows without it, train with `missing_column = \"impute\"`".to_owned()
+        },
         Error::DuplicateColumn { .. } => {
             "rename one of them, or set `number_duplicates = true` under [read] in a recipe".to_owned()
         }

@@ -1,6 +1,6 @@
 //! What an attack changed, in the columns' own units.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::data::{Feature, FeatureKind, Schema};
 
@@ -11,7 +11,7 @@ const LEAST: f64 = 1e-6;
 const WHOLE: f64 = 1e-3;
 
 /// One column, feature, pixel or edge that is not what it was.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Change {
     /// The column where a whole category changed, else the feature.
     pub name: String,
@@ -20,14 +20,14 @@ pub struct Change {
     /// After.
     pub to: Value,
     /// The unit, if it is known.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub unit: Option<String>,
     /// The length of the move in encoded units.
     pub moved: f64,
 }
 
 /// A value in a column's own unit.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Value {
     /// A number; of a category's feature, its share.

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::{self, Dataset, InferOptions, OpenOptions, ReadRule, Recipe, Scale};
+use crate::data::{
+    self, Dataset, InferOptions, MissingColumn, OpenOptions, ReadRule, Recipe, Scale,
+};
 use crate::{Error, Result, Seed};
 
 /// A dataset's name, or a file or folder and how it is read.
@@ -35,6 +37,8 @@ pub struct DataConfig {
     pub immutable: Vec<String>,
     /// How numbers are scaled.
     pub scale: Scale,
+    /// What happens when rows to be predicted lack a column.
+    pub missing_column: MissingColumn,
     /// Splits all rows at random, even where there is an official test set.
     pub random_test: bool,
     /// Height and width that the images of a folder are scaled to.
@@ -77,6 +81,7 @@ impl DataConfig {
                 scale: self.scale,
                 drop: self.drop.clone(),
                 immutable: self.immutable.clone(),
+                missing_column: self.missing_column,
             },
             image_size: self.image_size,
         };

@@ -33,6 +33,7 @@ source = {source}                # a dataset's name, or a path from where the co
 # categories = ["zip"]            # numbers that are names
 # drop = ["id"]                   # columns to leave out
 # immutable = ["age"]             # what a person cannot change, so attacks must not
+# missing_column = "impute"       # what a file to be predicted lacks counts as missing; refused if left out
 
 [model]
 kind = "{model}"

@@ -9,21 +9,12 @@ use serde::{Deserialize, Serialize};
 
 use super::cells::{self, Cells};
 use super::read_rule::{ReadRule, Wanted};
-use super::recipe::{CategoryRule, FeatureRule, FlagRule, NumberRule, Recipe, Scale, TargetRule};
+use super::recipe::{
+    CategoryRule, FeatureRule, FlagRule, MissingColumn, NumberRule, Recipe, Scale, TargetRule,
+};
 use super::schema::{Feature, FeatureKind, InputShape, Schema};
 use super::table::{ColumnType, Table, Values};
 use crate::{Error, Result};
-
-/// What happens when a file to be encoded lacks a column.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum MissingColumn {
-    /// The file is refused.
-    #[default]
-    Error,
-    /// All of its values count as missing.
-    Impute,
-}
 
 /// From a table's columns to features and labels.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -211,7 +202,7 @@ impl Encoding {
         Ok(Self {
             read,
             target,
-            missing_column: MissingColumn::Error,
+            missing_column: recipe.missing_column,
             columns,
         })
     }

@@ -1,7 +1,8 @@
 //! A recipe for a table that nobody described: from the training rows, what each column is and how to encode it.
 
 use super::recipe::{
-    CategoryRule, ClassRule, FeatureRule, FlagRule, Group, NumberRule, Scale, TargetRule, Unseen,
+    CategoryRule, ClassRule, FeatureRule, FlagRule, Group, MissingColumn, NumberRule, Scale,
+    TargetRule, Unseen,
 };
 use super::table::{Column, Table, Texts, Values, parse_number};
 use crate::{Error, Result};
@@ -37,6 +38,8 @@ pub struct InferOptions {
     pub drop: Vec<String>,
     /// Columns a person cannot change.
     pub immutable: Vec<String>,
+    /// What happens when rows to be predicted lack a column.
+    pub missing_column: MissingColumn,
 }
 
 /// The classes of a target column: its different values, numbers by size, texts by letter.

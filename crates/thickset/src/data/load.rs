@@ -140,6 +140,7 @@ pub fn open(what: &str, options: &OpenOptions) -> Result<Dataset> {
             title: format!("{what}, predicting `{}`", target.column),
             origin: None,
             format: Format::Table,
+            missing_column: options.infer.missing_column,
             read: options.read.clone(),
             target,
             files: Vec::new(),

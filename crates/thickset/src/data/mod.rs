@@ -35,7 +35,7 @@ mod table;
 pub use csv::{read as read_csv, read_from as read_csv_from};
 pub use dataset::Dataset;
 pub use describe::{ClassSummary, FeatureSummary, Summary, describe};
-pub use encoding::{ColumnEncoding, Encoded, Encoding, MissingColumn, NumberEncoding};
+pub use encoding::{ColumnEncoding, Encoded, Encoding, NumberEncoding};
 pub use export::export;
 pub use infer::InferOptions;
 pub use known::{KNOWN, Known};
@@ -45,7 +45,8 @@ pub use parquet::read as read_parquet;
 pub use read_rule::{ReadRule, Wanted};
 pub use recipe::{
     AttackDefaults, CategoryRule, ClassRule, FeatureRule, FileRule, FlagRule, Format, Group,
-    ImageRule, KeepRule, NumberRule, Origin, PairRule, Recipe, Role, Scale, TargetRule, Unseen,
+    ImageRule, KeepRule, MissingColumn, NumberRule, Origin, PairRule, Recipe, Role, Scale,
+    TargetRule, Unseen,
 };
 pub use schema::{Feature, FeatureKind, InputShape, Schema};
 pub use source::hash;

@@ -22,6 +22,9 @@ pub struct Recipe {
     /// What its files are.
     #[serde(default)]
     pub format: Format,
+    /// What happens when rows to be predicted lack a column.
+    #[serde(default)]
+    pub missing_column: MissingColumn,
     /// How text is read.
     #[serde(default)]
     pub read: ReadRule,
@@ -55,6 +58,17 @@ pub struct Origin {
     pub url: String,
     /// Its licence, as far as we know it.
     pub licence: String,
+}
+
+/// What happens when a file to be encoded lacks a column.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MissingColumn {
+    /// The file is refused.
+    #[default]
+    Error,
+    /// All of its values count as missing.
+    Impute,
 }
 
 /// The layout of a dataset's files.

@@ -9,7 +9,7 @@ pub mod paired;
 pub mod t_test;
 pub mod wilcoxon;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
 use crate::Result;
@@ -22,7 +22,7 @@ pub const CONFIDENCE: f64 = 0.95;
 const UPPER: f64 = f64::midpoint(1.0, CONFIDENCE);
 
 /// A number with its 95% interval.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
     /// The number itself.
     pub value: f64,
@@ -33,7 +33,7 @@ pub struct Estimate {
 }
 
 /// An interval that covers the true value in 95 of 100 repetitions.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     /// The lower end.
     pub low: f64,

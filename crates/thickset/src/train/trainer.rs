@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use thickset_engine::optimizer::{Optimizer, clip};
 use thickset_engine::{Network, one_hot};
@@ -27,7 +27,7 @@ use crate::{Error, Result};
 const USUAL_EPSILON: f64 = 0.5;
 
 /// One line of `metrics.jsonl`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EpochRecord {
     /// Counted from 1.
     pub epoch: usize,
@@ -44,7 +44,7 @@ pub struct EpochRecord {
     /// Validation P@k under the quick attack.
     pub precision_at_k: Option<f64>,
     /// When retraining, the share of the reference's salient features that are still salient.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub agreement: Option<f64>,
 }
 

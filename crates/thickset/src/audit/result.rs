@@ -1,0 +1,254 @@
+//! What an audit found: the content of `audit.json`.
+//!
+//! The file says everything that is needed to repeat it (version, seeds, hashes, settings), and a report is made of it alone.
+//! Times and paths of the machine are not in it, so that the same audit gives the same bytes.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Seed;
+use crate::attack::Change;
+use crate::attack::suite::SuiteConfig;
+use crate::data::{InputShape, Part};
+use crate::explain::ExplainConfig;
+use crate::model::ModelConfig;
+use crate::statistics::Estimate;
+use crate::train::EpochRecord;
+
+/// The schema's number; it grows when a reader of the old one would misread the new one.
+pub const SCHEMA: u32 = 1;
+
+/// The whole of `audit.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Audit {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// The version of thickset that made it.
+    pub version: String,
+    /// The model that was asked.
+    pub model: Subject,
+    /// The rows it was asked about.
+    pub data: Rows,
+    /// How it was asked.
+    pub settings: Settings,
+    /// The figures, each a mean over the rows.
+    pub summary: Summary,
+    /// A linear model fitted to the same training rows; none where there are no training rows.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub linear: Option<LinearBaseline>,
+    /// What each attack of the suite found alone, in the suite's order.
+    pub attacks: Vec<AttackScore>,
+    /// How often each feature is a reason, leaves the reasons or enters them; in the explanation's order.
+    pub features: Vec<FeatureCount>,
+    /// The importances by rank (R2ET Fig. 8): the mean over the rows of the largest, the second largest, and so on.
+    pub magnitudes: Vec<f64>,
+    /// The rows with the lowest P@k, the lowest first, told in full.
+    pub worst: Vec<WorstRow>,
+    /// What was required, and whether it holds.
+    pub gate: Vec<Requirement>,
+    /// The epochs of the training, if the run's folder has them.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub training: Vec<EpochRecord>,
+    /// Every row, in the order of the data.
+    pub rows: Vec<Row>,
+}
+
+/// A model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Subject {
+    /// The name of its file, without folders, or of the run it comes from.
+    pub name: String,
+    /// The file's hash, in hexadecimal.
+    pub sha256: String,
+    /// The architecture.
+    pub architecture: ModelConfig,
+    /// Numbers that were learnt.
+    pub parameters: usize,
+    /// The class names.
+    pub classes: Vec<String>,
+    /// The objective's id, if the run's folder says it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub objective: Option<String>,
+}
+
+/// The rows that were asked about.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Rows {
+    /// The dataset's name, or the file's without folders.
+    pub name: String,
+    /// The hash of the encoded rows and their labels, in hexadecimal.
+    pub sha256: String,
+    /// The part of the dataset; none when a file was taken whole.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub part: Option<Part>,
+    /// Decides the split.
+    pub split_seed: u64,
+    /// Rows audited.
+    pub rows: usize,
+    /// How a row is laid out.
+    pub shape: InputShape,
+    /// The names of what an explanation ranks: features, columns, pixels, edges or units.
+    pub features: Vec<String>,
+    /// Whether labels are known, so that AUC and accuracy are.
+    pub has_labels: bool,
+}
+
+/// How the model was asked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Settings {
+    /// Decides every draw.
+    pub seed: Seed,
+    /// Salient features.
+    pub k: usize,
+    /// How predictions are explained.
+    pub explain: ExplainConfig,
+    /// How explanations are attacked.
+    pub suite: SuiteConfig,
+    /// How thickness is measured.
+    pub thickness: ThicknessSettings,
+    /// Draws of the noise floor for each row.
+    pub noise_draws: usize,
+}
+
+/// Neighbours of a row and points on the way to each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThicknessSettings {
+    /// Gaussian neighbours, at a root mean square distance of the suite's radius.
+    pub neighbours: usize,
+    /// Points on the way to each.
+    pub points: usize,
+}
+
+/// The figures of an audit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// P@k at the worst points the suite found: the stability.
+    pub precision_at_k: Estimate,
+    /// The mean P@k over random points on the sphere of the same radius: what noise alone does.
+    pub noise: Estimate,
+    /// Share of rows whose top-k set nothing changed.
+    pub unchanged: f64,
+    /// Thickness in its probability form.
+    pub thickness: Estimate,
+    /// One less the top-k overlap of two different rows; none for a single row.
+    pub distinctness: Option<f64>,
+    /// AUC on the rows as they are; none without labels, or with one class only.
+    pub auc: Option<Estimate>,
+    /// Share of rows predicted as labelled.
+    pub accuracy: Option<f64>,
+    /// Share of features to remove, the most important first, until the prediction changes; lower is more faithful.
+    pub dffot: Estimate,
+    /// Fall of the probability without the most important features; higher is more faithful.
+    pub comprehensiveness: Estimate,
+    /// Fall of the probability with only the most important features; lower is more faithful.
+    pub sufficiency: Estimate,
+}
+
+/// A linear model on the same rows: its reasons never change, so it says what stability costs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LinearBaseline {
+    /// Its AUC on the same rows.
+    pub auc: Option<Estimate>,
+    /// Share of rows predicted as labelled.
+    pub accuracy: Option<f64>,
+    /// P@k at the worst points the same suite found.
+    pub precision_at_k: Estimate,
+    /// One less the top-k overlap of two different rows.
+    pub distinctness: Option<f64>,
+}
+
+/// What one attack of the suite found alone.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AttackScore {
+    /// The registry's id.
+    pub attack: String,
+    /// Sharpness of the twin it followed, if it followed one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub surrogate: Option<f64>,
+    /// Whether it followed importances as shares of their sum.
+    pub shares: bool,
+    /// P@k of its worst points.
+    pub precision_at_k: Estimate,
+}
+
+/// How often a feature is a reason.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FeatureCount {
+    /// Rows that have it in the top-k.
+    pub in_top: usize,
+    /// Rows whose worst point has it no more.
+    pub left: usize,
+    /// Rows whose worst point has it newly.
+    pub entered: usize,
+    /// The mean importance over the rows.
+    pub importance: f64,
+}
+
+/// One row in brief.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// Its number in the file or dataset, counted from 1.
+    pub row: u64,
+    /// Its label, if known.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub label: Option<usize>,
+    /// The predicted class.
+    pub class: usize,
+    /// The probabilities of the classes.
+    pub probabilities: Vec<f64>,
+    /// The top-k features, the most important first; indices into [`Rows::features`].
+    pub top: Vec<usize>,
+    /// The same at the worst point.
+    pub attacked_top: Vec<usize>,
+    /// P@k there.
+    pub precision: f64,
+    /// The attack that found it.
+    pub attack: String,
+    /// The earliest step at which the top-k set changed while the prediction held; none if it never did.
+    pub first_change: Option<usize>,
+    /// The mean P@k over random points.
+    pub noise: f64,
+    /// Thickness in its probability form.
+    pub thickness: f64,
+    /// See [`Summary::dffot`].
+    pub dffot: f64,
+    /// See [`Summary::comprehensiveness`].
+    pub comprehensiveness: f64,
+    /// See [`Summary::sufficiency`].
+    pub sufficiency: f64,
+}
+
+/// One of the worst rows, before and after.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WorstRow {
+    /// Its number in the file or dataset, counted from 1.
+    pub row: u64,
+    /// The predicted class, the same before and after.
+    pub class: usize,
+    /// P@k at the worst point.
+    pub precision: f64,
+    /// The predicted class's probability before.
+    pub probability: f64,
+    /// And after.
+    pub attacked_probability: f64,
+    /// The encoded values before.
+    pub values: Vec<f64>,
+    /// And after.
+    pub attacked_values: Vec<f64>,
+    /// The importances before; one for each of [`Rows::features`].
+    pub importance: Vec<f64>,
+    /// And after.
+    pub attacked_importance: Vec<f64>,
+    /// What the attack changed, in the columns' own units, the longest moves first.
+    pub changes: Vec<Change>,
+}
+
+/// One line of the gate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Requirement {
+    /// As it was written: `p_at_k>=0.9`.
+    pub text: String,
+    /// The figure's value; none if the audit has none, which fails.
+    pub value: Option<f64>,
+    /// Whether it holds.
+    pub holds: bool,
+}
