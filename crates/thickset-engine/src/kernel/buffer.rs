@@ -9,6 +9,8 @@ use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::mem::{MaybeUninit, size_of};
 
+use rayon::prelude::*;
+
 use super::simd::Number;
 
 /// One cache line, so that scratch is aligned to it.
@@ -87,4 +89,28 @@ pub(crate) unsafe fn filled<T: Number>(len: usize, fill: impl FnOnce(Shared<T>))
         let mut values = std::mem::ManuallyDrop::new(values);
         Vec::from_raw_parts(values.as_mut_ptr().cast(), len, values.capacity())
     }
+}
+
+/// `rows` rows of `width` numbers. One thread clears a row and then lets `write` change it, so that it is in that thread's
+/// cache when it is written: a buffer that one thread clears as a whole goes through memory twice.
+pub(crate) fn by_row<T: Copy + Default + Send>(
+    rows: usize,
+    width: usize,
+    write: impl Fn(usize, &mut [T]) + Send + Sync,
+) -> Vec<T> {
+    let numbers = rows * width;
+    let mut values = Vec::with_capacity(numbers);
+    values.spare_capacity_mut()[..numbers]
+        .par_chunks_mut(width.max(1))
+        .enumerate()
+        .for_each(|(row, values)| {
+            values.fill(MaybeUninit::new(T::default()));
+            // SAFETY: every number of the row has just been written.
+            write(row, unsafe {
+                std::slice::from_raw_parts_mut(values.as_mut_ptr().cast(), values.len())
+            });
+        });
+    // SAFETY: the capacity is there, and every row of it has been written.
+    unsafe { values.set_len(numbers) };
+    values
 }

@@ -11,7 +11,7 @@
 
 use rayon::prelude::*;
 
-use super::buffer::{Scratch, Shared, filled};
+use super::buffer::{Scratch, Shared, by_row, filled};
 use super::conv_shape::ConvShape;
 use super::patches::Patches;
 use super::simd::{Number, Task, Vector};
@@ -66,21 +66,16 @@ pub(crate) fn input<T: Number>(g: &[T], w: &[T], rows: usize, shape: &ConvShape)
     let groups = &*groups.numbers();
     let patches = Patches::new(shape);
     let steps = patches.steps();
-    let mut result = vec![T::default(); rows * shape.in_features()];
-    result
-        .par_chunks_mut(shape.in_features())
-        .zip(g.par_chunks(shape.out_features()))
-        .for_each(|(out, g)| {
-            T::vectorised(Input {
-                g,
-                patches,
-                shape,
-                steps: &steps,
-                groups,
-                out,
-            });
+    by_row(rows, shape.in_features(), |row, out| {
+        T::vectorised(Input {
+            g: &g[row * shape.out_features()..][..shape.out_features()],
+            patches,
+            shape,
+            steps: &steps,
+            groups,
+            out,
         });
-    result
+    })
 }
 
 /// Weights in groups of columns, `groups[first row of the group * depth ..][step][column]`, rows beyond the last zero; the

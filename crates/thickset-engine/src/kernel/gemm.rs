@@ -28,6 +28,8 @@ const THREAD_ROWS: usize = 32;
 const PASS_DEPTH: usize = 256;
 /// Multiply-adds below which starting threads costs more than it saves.
 const PARALLEL_WORK: usize = 1 << 21;
+/// Numbers below which the same holds for packing.
+const PARALLEL_PACK: usize = 1 << 14;
 
 /// How a factor stands in the product.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -166,7 +168,7 @@ fn product<T: Number>(
 /// Copies `taken` rows of `B` into panels as wide as a tile, zeros beyond the last column.
 fn pack<T: Number>(b: Strided<'_, T>, [first, taken, columns]: [usize; 3], packed: &mut [T]) {
     let width = REGISTERS * T::LANES;
-    for (panel, values) in packed.chunks_exact_mut(taken * width).enumerate() {
+    let pack = |(panel, values): (usize, &mut [T])| {
         let left = panel * width;
         let here = width.min(columns - left);
         for (depth, row) in values.chunks_exact_mut(width).enumerate() {
@@ -181,6 +183,17 @@ fn pack<T: Number>(b: Strided<'_, T>, [first, taken, columns]: [usize; 3], packe
             }
             row[here..].fill(T::default());
         }
+    };
+    if taken * columns >= PARALLEL_PACK {
+        packed
+            .par_chunks_exact_mut(taken * width)
+            .enumerate()
+            .for_each(pack);
+    } else {
+        packed
+            .chunks_exact_mut(taken * width)
+            .enumerate()
+            .for_each(pack);
     }
 }
 

@@ -12,9 +12,9 @@ use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::tensor::{FloatTensor, IntTensor};
 use burn::backend::{Autodiff, Backend, Dispatch, Flex, backend_extension};
 use burn::tensor::{Int, Tensor};
-use rayon::prelude::*;
 
 use super::adjoint::Linear;
+use super::buffer::by_row;
 use super::simd::{Number, Task, Vector};
 use super::storage::{Numbers, by_type, numbers, size, tensor};
 use super::{ShapeError, composed, on_flex};
@@ -241,12 +241,10 @@ impl<B: PoolBackend, C: CheckpointStrategy> PoolBackend for Autodiff<B, C> {
 }
 
 fn find<T: Number>(x: &[T], rows: usize, shape: &PoolShape) -> Vec<i32> {
-    let mut found = vec![0; rows * shape.out_features()];
-    found
-        .par_chunks_mut(shape.out_features())
-        .zip(x.par_chunks(shape.in_features()))
-        .for_each(|(found, x)| T::vectorised(Find { x, shape, found }));
-    found
+    by_row(rows, shape.out_features(), |row, found| {
+        let x = &x[row * shape.in_features()..][..shape.in_features()];
+        T::vectorised(Find { x, shape, found });
+    })
 }
 
 struct Find<'a, T> {
@@ -318,19 +316,13 @@ fn maximum<T: Number>(x: &[T], corner: usize, shape: &PoolShape) -> i32 {
 }
 
 fn gather<T: Copy + Default + Send + Sync>(x: &[T], indices: &[i32], shape: &PoolShape) -> Vec<T> {
-    let mut gathered = vec![T::default(); indices.len()];
-    gathered
-        .par_chunks_mut(shape.out_features())
-        .zip(
-            x.par_chunks(shape.in_features())
-                .zip(indices.par_chunks(shape.out_features())),
-        )
-        .for_each(|(gathered, (x, indices))| {
-            for (value, &index) in gathered.iter_mut().zip(indices) {
-                *value = x[position(index)];
-            }
-        });
-    gathered
+    let (inputs, outputs) = (shape.in_features(), shape.out_features());
+    by_row(indices.len() / outputs, outputs, |row, gathered| {
+        let x = &x[row * inputs..][..inputs];
+        for (value, &index) in gathered.iter_mut().zip(&indices[row * outputs..]) {
+            *value = x[position(index)];
+        }
+    })
 }
 
 fn scatter<T: Copy + Default + Send + Sync + std::ops::AddAssign>(
@@ -339,18 +331,13 @@ fn scatter<T: Copy + Default + Send + Sync + std::ops::AddAssign>(
     rows: usize,
     shape: &PoolShape,
 ) -> Vec<T> {
-    let mut sums = vec![T::default(); rows * shape.in_features()];
-    sums.par_chunks_mut(shape.in_features())
-        .zip(
-            g.par_chunks(shape.out_features())
-                .zip(indices.par_chunks(shape.out_features())),
-        )
-        .for_each(|(sums, (g, indices))| {
-            for (&value, &index) in g.iter().zip(indices) {
-                sums[position(index)] += value;
-            }
-        });
-    sums
+    let outputs = shape.out_features();
+    by_row(rows, shape.in_features(), |row, sums| {
+        let of_row = row * outputs..(row + 1) * outputs;
+        for (&value, &index) in g[of_row.clone()].iter().zip(&indices[of_row]) {
+            sums[position(index)] += value;
+        }
+    })
 }
 
 /// A negative index becomes one that no row has.
