@@ -1,7 +1,7 @@
 //! Filling the features of one column, row by row.
 
-use super::encoding::NumberEncoding;
-use super::recipe::{CategoryRule, FlagRule, Group, Unseen};
+use super::feature_rule::{CategoryRule, FlagRule, Group, Unseen};
+use super::number_encoding::NumberEncoding;
 use super::table::Values;
 use crate::{Error, Result};
 

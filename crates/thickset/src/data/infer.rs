@@ -1,9 +1,7 @@
 //! A recipe for a table that nobody described: from the training rows, what each column is and how to encode it.
 
-use super::recipe::{
-    CategoryRule, ClassRule, FeatureRule, FlagRule, Group, MissingColumn, NumberRule, Scale,
-    TargetRule, Unseen,
-};
+use super::feature_rule::{CategoryRule, FeatureRule, FlagRule, Group, NumberRule, Scale, Unseen};
+use super::recipe::{ClassRule, MissingColumn, TargetRule};
 use super::table::{Column, Table, Texts, Values, parse_number};
 use crate::{Error, Result};
 

@@ -13,6 +13,7 @@ mod describe;
 mod encoding;
 pub(crate) mod exact;
 mod export;
+mod feature_rule;
 mod graph_folder;
 mod idx;
 mod image_folder;
@@ -22,6 +23,7 @@ mod load;
 mod load_known;
 mod locate;
 mod nel;
+mod number_encoding;
 mod pairs;
 mod parquet;
 mod read_rule;
@@ -35,18 +37,19 @@ mod table;
 pub use csv::{read as read_csv, read_from as read_csv_from};
 pub use dataset::Dataset;
 pub use describe::{ClassSummary, FeatureSummary, Summary, describe};
-pub use encoding::{ColumnEncoding, Encoded, Encoding, NumberEncoding};
+pub use encoding::{ColumnEncoding, Encoded, Encoding};
 pub use export::export;
+pub use feature_rule::{CategoryRule, FeatureRule, FlagRule, Group, NumberRule, Scale, Unseen};
 pub use infer::InferOptions;
 pub use known::{KNOWN, Known};
 pub use load::{OpenOptions, open, read_encoded};
 pub use locate::{VARIABLE as DATA_VARIABLE, find as find_file, folders};
+pub use number_encoding::NumberEncoding;
 pub use parquet::read as read_parquet;
 pub use read_rule::{ReadRule, Wanted};
 pub use recipe::{
-    AttackDefaults, CategoryRule, ClassRule, FeatureRule, FileRule, FlagRule, Format, Group,
-    ImageRule, KeepRule, MissingColumn, NumberRule, Origin, PairRule, Recipe, Role, Scale,
-    TargetRule, Unseen,
+    AttackDefaults, ClassRule, FileRule, Format, ImageRule, KeepRule, MissingColumn, Origin,
+    PairRule, Recipe, Role, TargetRule,
 };
 pub use schema::{Feature, FeatureKind, InputShape, Schema};
 pub use source::hash;

@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::feature_rule::{FeatureRule, Unseen};
 use super::read_rule::ReadRule;
 use crate::{Error, Result};
 
@@ -196,30 +197,6 @@ impl KeepRule {
     }
 }
 
-/// How one column becomes features.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum FeatureRule {
-    /// One scaled number, and an indicator where values are missing.
-    Number(NumberRule),
-    /// One feature: 1 for some values, 0 for the others.
-    Flag(FlagRule),
-    /// One feature a group of values.
-    Category(CategoryRule),
-}
-
-impl FeatureRule {
-    /// The column it reads.
-    #[must_use]
-    pub fn column(&self) -> &str {
-        match self {
-            Self::Number(rule) => &rule.column,
-            Self::Flag(rule) => &rule.column,
-            Self::Category(rule) => &rule.column,
-        }
-    }
-}
-
 /// A table whose columns are pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -232,118 +209,6 @@ pub struct ImageRule {
     pub width: usize,
     /// The greatest value, which becomes 1; the least is 0.
     pub white: f64,
-}
-
-/// How a number is scaled.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Scale {
-    /// The training rows' least and greatest value (after clipping) become 0 and 1.
-    #[default]
-    MinMax,
-    /// The training rows' mean and standard deviation (after clipping) become 0 and 1.
-    Standard,
-}
-
-/// A number column.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct NumberRule {
-    /// The column.
-    pub column: String,
-    /// The feature's name, if not the column's.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub name: Option<String>,
-    /// The unit of its values.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub unit: Option<String>,
-    /// How it is scaled.
-    #[serde(default)]
-    pub scale: Scale,
-    /// Values beyond these quantiles of the training rows are set to the quantiles.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub clip: Option<[f64; 2]>,
-    /// The least and greatest value that are possible; scales by them and learns nothing.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub range: Option<[f64; 2]>,
-    /// Adds the feature "is missing"; if absent, it is added when training rows miss a value.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub indicator: Option<bool>,
-    /// A person cannot change it.
-    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
-    pub immutable: bool,
-}
-
-/// A column with two sides.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct FlagRule {
-    /// The column.
-    pub column: String,
-    /// The feature's name; if absent, the column and its first value.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub name: Option<String>,
-    /// The values that give 1; all others, and a missing one, give 0.
-    pub on: Vec<String>,
-    /// A person cannot change it.
-    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
-    pub immutable: bool,
-}
-
-/// A column of categories.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct CategoryRule {
-    /// The column.
-    pub column: String,
-    /// What happens to a value that no group lists.
-    #[serde(default)]
-    pub unseen: Unseen,
-    /// The group that takes such values, for `unseen = "other"`.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub other: Option<String>,
-    /// A person cannot change it.
-    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
-    pub immutable: bool,
-    /// The groups, one feature each.
-    #[serde(rename = "group")]
-    pub groups: Vec<Group>,
-}
-
-/// Values of a category that share a feature.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Group {
-    /// The name of the group.
-    pub name: String,
-    /// The values, if not just the name; the empty text is a missing value.
-    #[serde(skip_serializing_if = "Vec::is_empty", default)]
-    pub values: Vec<String>,
-}
-
-impl Group {
-    /// The values that it takes.
-    #[must_use]
-    pub fn members(&self) -> Vec<String> {
-        if self.values.is_empty() {
-            vec![self.name.clone()]
-        } else {
-            self.values.clone()
-        }
-    }
-}
-
-/// What happens to a category's value that no group lists.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Unseen {
-    /// All features of the column are 0.
-    #[default]
-    Zero,
-    /// It belongs to the group `other`.
-    Other,
-    /// The row is refused.
-    Error,
 }
 
 /// How pairs are made of single inputs; the label is whether both have the same class.
