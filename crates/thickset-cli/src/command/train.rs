@@ -1,17 +1,17 @@
 //! `thickset train`: a run from its configuration to its folder.
 
 use std::fmt::Write as _;
-use std::io::{self, IsTerminal as _};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde_json::json;
 use thickset::config::RunConfig;
 use thickset::train::{EpochRecord, Event, Outcome, RunFolder, train};
 
 use super::output::{print, print_json};
+use crate::progress::{Progress, ProgressOption};
 
 #[derive(Args)]
 #[command(after_help = "Examples:
@@ -35,22 +35,11 @@ pub struct Arguments {
     /// The folder that run folders are made in
     #[arg(long, value_name = "FOLDER", default_value = "runs")]
     out: PathBuf,
-    /// How progress is shown on stderr
-    #[arg(long, value_enum, default_value = "bar")]
-    progress: Progress,
+    #[command(flatten)]
+    progress: ProgressOption,
     /// Print JSON
     #[arg(long)]
     json: bool,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Progress {
-    /// One line that changes, on a terminal only
-    Bar,
-    /// One JSON object a line
-    Jsonl,
-    /// None
-    Off,
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
@@ -115,86 +104,80 @@ fn read(arguments: &Arguments) -> Result<RunConfig> {
     Ok(config)
 }
 
-/// Draws events; the library never does.
+/// Shows a run's events.
 struct Reporter {
-    style: Progress,
-    steps: u64,
-    drawn: bool,
+    progress: Progress,
+    /// The verdict of the last epoch, which stands beside the loss of each step.
+    verdict: String,
 }
 
 impl Reporter {
-    fn new(style: Progress) -> Self {
-        let silent = style == Progress::Bar && !io::stderr().is_terminal();
+    fn new(option: ProgressOption) -> Self {
         Self {
-            style: if silent { Progress::Off } else { style },
-            steps: 0,
-            drawn: false,
+            progress: option.start(),
+            verdict: String::new(),
         }
     }
 
     fn show(&mut self, event: &Event<'_>) {
-        if let Event::BrokenCheckpoint { path, problem } = event
-            && self.style != Progress::Jsonl
-        {
-            eprintln!(
-                "note: the checkpoint `{path}` cannot be used ({problem}); trying the one before it"
-            );
-        }
-        match self.style {
-            Progress::Off => {}
-            Progress::Jsonl => {
-                if let Ok(line) = serde_json::to_string(event) {
-                    eprintln!("{line}");
-                }
-            }
-            Progress::Bar => self.draw(event),
-        }
-    }
-
-    fn draw(&mut self, event: &Event<'_>) {
+        self.progress.event(event);
         match event {
             Event::Begin {
                 epochs,
                 steps_per_epoch,
-                ..
-            } => self.steps = (epochs * steps_per_epoch) as u64,
+                step,
+            } => self
+                .progress
+                .begin((epochs * steps_per_epoch) as u64, *step),
+            Event::BrokenCheckpoint { path, problem } => self.progress.note(&format!(
+                "the checkpoint `{path}` cannot be used ({problem}); trying the one before it"
+            )),
             Event::Step { step, loss } => {
-                let share = step * 100 / self.steps.max(1);
-                eprint!(
-                    "\r\x1b[K{share:>3}%  step {step}/{}  loss {loss:.4}",
-                    self.steps
-                );
-                // A terminal that is gone is no reason to stop training.
-                let _ = io::Write::flush(&mut io::stderr());
-                self.drawn = true;
+                self.progress.set(*step);
+                self.progress
+                    .message(format!("loss {loss:.4}{}", self.verdict));
             }
             Event::Epoch(record) => {
-                if self.drawn {
-                    eprint!("\r\x1b[K");
-                }
-                eprintln!("{}", line(record));
+                self.verdict = verdict(record);
+                self.progress.line(&line(record));
             }
-            _ => {}
+            Event::Checkpoint { .. } => {}
+            Event::End { .. } => self.progress.finish(),
         }
     }
 }
 
-fn line(record: &EpochRecord) -> String {
-    let mut text = format!("epoch {:>3}  loss {:.4}", record.epoch, record.loss);
-    let terms = record
-        .terms
-        .iter()
-        .map(|(name, value)| (name.as_str(), Some(*value)));
-    let verdict = [
+/// `  AUC 0.9876  P@k 0.7654`.
+fn verdict(record: &EpochRecord) -> String {
+    named(&[
         ("AUC", record.auc),
         ("P@k", record.precision_at_k),
         ("agreement", record.agreement),
-    ];
-    for (name, value) in terms.chain(verdict) {
-        if let Some(value) = value {
+    ])
+}
+
+fn named(numbers: &[(&str, Option<f64>)]) -> String {
+    let mut text = String::new();
+    for (name, number) in numbers {
+        if let Some(number) = number {
             // Writing to a string cannot fail.
-            let _ = write!(text, "  {name} {value:.4}");
+            let _ = write!(text, "  {name} {number:.4}");
         }
     }
     text
+}
+
+fn line(record: &EpochRecord) -> String {
+    let terms: Vec<(&str, Option<f64>)> = record
+        .terms
+        .iter()
+        .map(|(name, value)| (name.as_str(), Some(*value)))
+        .collect();
+    format!(
+        "epoch {:>3}  loss {:.4}{}{}",
+        record.epoch,
+        record.loss,
+        named(&terms),
+        verdict(record)
+    )
 }
