@@ -1,6 +1,7 @@
 //! The `thickset` command: argument parsing, messages and exit codes. The work is the library's.
 
 mod command;
+mod progress;
 
 use std::process::ExitCode;
 

@@ -439,6 +439,18 @@ pub enum Error {
         /// What it is for.
         expected: &'static str,
     },
+    /// A sweep that is none.
+    #[error("the sweep cannot be made: {problem}")]
+    Sweep {
+        /// What was expected.
+        problem: String,
+    },
+    /// The operating system gave no thread.
+    #[error("cannot begin a thread: {problem}")]
+    Threads {
+        /// What it said.
+        problem: String,
+    },
     /// A run folder that would be overwritten.
     #[error("`{path}` already holds a run")]
     RunExists {

@@ -1,23 +1,26 @@
 //! `thickset train`: a run from its configuration to its folder.
 
 use std::fmt::Write as _;
-use std::io::{self, IsTerminal as _};
+use std::num::NonZero;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
-use clap::{Args, ValueEnum};
+use clap::Args;
+use serde::Serialize;
 use serde_json::json;
-use thickset::config::RunConfig;
-use thickset::train::{EpochRecord, Event, Outcome, RunFolder, train};
+use thickset::config::{CheckedRun, RunConfig};
+use thickset::train::{EpochRecord, Event, Outcome, RunFolder, Sweep, sweep, train};
 
 use super::output::{print, print_json};
+use crate::progress::{Progress, ProgressOption};
 
 #[derive(Args)]
 #[command(after_help = "Examples:
   thickset init --data loans.csv --target default && thickset train run.toml
   thickset train run.toml --resume
   thickset train run.toml --set name=vanilla --set objective.kind=vanilla --set train.epochs=50
+  thickset train run.toml --set 'sweep={ \"objective.gap_weight\" = [0.03, 0.1, 0.3] }'
   thickset train run.toml --set name=again --from runs/vanilla/model.safetensors")]
 pub struct Arguments {
     /// The run's configuration
@@ -35,39 +38,38 @@ pub struct Arguments {
     /// The folder that run folders are made in
     #[arg(long, value_name = "FOLDER", default_value = "runs")]
     out: PathBuf,
-    /// How progress is shown on stderr
-    #[arg(long, value_enum, default_value = "bar")]
-    progress: Progress,
+    /// Runs of a sweep at a time [default: one a core]
+    #[arg(long, value_name = "NUMBER")]
+    threads: Option<NonZero<usize>>,
+    #[command(flatten)]
+    progress: ProgressOption,
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Progress {
-    /// One line that changes, on a terminal only
-    Bar,
-    /// One JSON object a line
-    Jsonl,
-    /// None
-    Off,
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let run = read(arguments)?.check()?;
+    let folder = RunFolder::new(arguments.out.join(&run.config().name));
+    if run.config().sweep.is_empty() {
+        one(arguments, &run, &folder)
+    } else {
+        many(arguments, &run, &folder)
+    }
 }
 
-pub fn run(arguments: &Arguments) -> Result<()> {
-    let config = read(arguments)?;
-    let run = config.check()?;
+fn one(arguments: &Arguments, run: &CheckedRun, folder: &RunFolder) -> Result<()> {
     let config = run.config();
     let dataset = config.data.open(config.seed)?;
     for note in &dataset.notes {
         eprintln!("note: {note}");
     }
-    let folder = RunFolder::new(arguments.out.join(&config.name));
     let mut reporter = Reporter::new(arguments.progress);
     let mut observer = |event: &Event<'_>| {
         reporter.show(event);
         ControlFlow::Continue(())
     };
-    let outcome = train(&run, &dataset, &folder, arguments.resume, &mut observer)?;
+    let outcome = train(run, &dataset, folder, arguments.resume, &mut observer)?;
     let Outcome::Done {
         selected,
         epochs,
@@ -104,6 +106,85 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     ))
 }
 
+fn many(arguments: &Arguments, run: &CheckedRun, folder: &RunFolder) -> Result<()> {
+    let mut reporter = SweepReporter::new(arguments.progress, run.config().variants()?.len());
+    let mut observer = |number: usize, event: &Event<'_>| {
+        reporter.show(number + 1, event);
+        ControlFlow::Continue(())
+    };
+    let result = sweep(
+        run,
+        folder,
+        arguments.resume,
+        arguments.threads,
+        &mut observer,
+    )?;
+    reporter.progress.finish();
+    let Some(result) = result else {
+        return Ok(());
+    };
+    if arguments.json {
+        return print_json(&result);
+    }
+    print(&sweep_table(&result))?;
+    eprintln!(
+        "the model of run {} is {}",
+        result.selected,
+        folder.model().display()
+    );
+    Ok(())
+}
+
+/// One line a run, the chosen one marked.
+fn sweep_table(result: &Sweep) -> String {
+    let paths: Vec<&str> = result
+        .runs
+        .first()
+        .map(|run| run.settings.keys().map(String::as_str).collect())
+        .unwrap_or_default();
+    let heads = ["run", "epoch", "AUC", "P@k"];
+    let mut rows: Vec<Vec<String>> = vec![
+        heads
+            .iter()
+            .chain(&paths)
+            .map(ToString::to_string)
+            .collect(),
+    ];
+    for run in &result.runs {
+        let mark = if run.number == result.selected {
+            "*"
+        } else {
+            ""
+        };
+        let mut row = vec![format!("{}{mark}", run.number)];
+        match &run.standing {
+            Some(standing) => row.extend([
+                standing.epoch.to_string(),
+                format!("{:.4}", standing.auc),
+                format!("{:.4}", standing.precision_at_k),
+            ]),
+            None => row.extend(["-", "diverged", "-"].map(str::to_owned)),
+        }
+        row.extend(run.settings.values().map(ToString::to_string));
+        rows.push(row);
+    }
+    let width = |column: usize| {
+        let cells = rows.iter().map(|row| row[column].chars().count());
+        cells.max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..heads.len() + paths.len()).map(width).collect();
+    let mut text = String::new();
+    for row in &rows {
+        for (cell, width) in row.iter().zip(&widths) {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "{cell:<width$}  ");
+        }
+        text.truncate(text.trim_end().len());
+        text.push('\n');
+    }
+    text
+}
+
 fn read(arguments: &Arguments) -> Result<RunConfig> {
     let path = arguments.config.display().to_string();
     let text = std::fs::read_to_string(&arguments.config)
@@ -115,86 +196,121 @@ fn read(arguments: &Arguments) -> Result<RunConfig> {
     Ok(config)
 }
 
-/// Draws events; the library never does.
+/// Shows a run's events.
 struct Reporter {
-    style: Progress,
-    steps: u64,
-    drawn: bool,
+    progress: Progress,
+    /// The verdict of the last epoch, which stands beside the loss of each step.
+    verdict: String,
 }
 
 impl Reporter {
-    fn new(style: Progress) -> Self {
-        let silent = style == Progress::Bar && !io::stderr().is_terminal();
+    fn new(option: ProgressOption) -> Self {
         Self {
-            style: if silent { Progress::Off } else { style },
-            steps: 0,
-            drawn: false,
+            progress: option.start(),
+            verdict: String::new(),
         }
     }
 
     fn show(&mut self, event: &Event<'_>) {
-        if let Event::BrokenCheckpoint { path, problem } = event
-            && self.style != Progress::Jsonl
-        {
-            eprintln!(
-                "note: the checkpoint `{path}` cannot be used ({problem}); trying the one before it"
-            );
-        }
-        match self.style {
-            Progress::Off => {}
-            Progress::Jsonl => {
-                if let Ok(line) = serde_json::to_string(event) {
-                    eprintln!("{line}");
-                }
-            }
-            Progress::Bar => self.draw(event),
-        }
-    }
-
-    fn draw(&mut self, event: &Event<'_>) {
+        self.progress.event(event);
         match event {
             Event::Begin {
                 epochs,
                 steps_per_epoch,
-                ..
-            } => self.steps = (epochs * steps_per_epoch) as u64,
+                step,
+            } => self
+                .progress
+                .begin((epochs * steps_per_epoch) as u64, *step),
+            Event::BrokenCheckpoint { path, problem } => self.progress.note(&format!(
+                "the checkpoint `{path}` cannot be used ({problem}); trying the one before it"
+            )),
             Event::Step { step, loss } => {
-                let share = step * 100 / self.steps.max(1);
-                eprint!(
-                    "\r\x1b[K{share:>3}%  step {step}/{}  loss {loss:.4}",
-                    self.steps
-                );
-                // A terminal that is gone is no reason to stop training.
-                let _ = io::Write::flush(&mut io::stderr());
-                self.drawn = true;
+                self.progress.set(*step);
+                self.progress
+                    .message(format!("loss {loss:.4}{}", self.verdict));
             }
             Event::Epoch(record) => {
-                if self.drawn {
-                    eprint!("\r\x1b[K");
-                }
-                eprintln!("{}", line(record));
+                self.verdict = verdict(record);
+                self.progress.line(&line(record));
             }
-            _ => {}
+            Event::Checkpoint { .. } => {}
+            Event::End { .. } => self.progress.finish(),
         }
     }
 }
 
-fn line(record: &EpochRecord) -> String {
-    let mut text = format!("epoch {:>3}  loss {:.4}", record.epoch, record.loss);
-    let terms = record
-        .terms
-        .iter()
-        .map(|(name, value)| (name.as_str(), Some(*value)));
-    let verdict = [
+/// Shows the events of several runs: the bar counts those that have ended.
+struct SweepReporter {
+    progress: Progress,
+    ended: usize,
+}
+
+impl SweepReporter {
+    fn new(option: ProgressOption, runs: usize) -> Self {
+        let mut progress = option.start();
+        progress.begin(runs as u64, 0);
+        Self { progress, ended: 0 }
+    }
+
+    fn show(&mut self, number: usize, event: &Event<'_>) {
+        self.progress.event(&OfRun { run: number, event });
+        match event {
+            Event::BrokenCheckpoint { path, problem } => self.progress.note(&format!(
+                "the checkpoint `{path}` cannot be used ({problem}); trying the one before it"
+            )),
+            Event::Epoch(record) => self.progress.message(format!(
+                "run {number} epoch {}{}",
+                record.epoch,
+                verdict(record)
+            )),
+            Event::End { .. } => {
+                self.ended += 1;
+                self.progress.set(self.ended as u64);
+            }
+            Event::Begin { .. } | Event::Step { .. } | Event::Checkpoint { .. } => {}
+        }
+    }
+}
+
+/// An event and the run it is of, counted from 1.
+#[derive(Serialize)]
+struct OfRun<'e> {
+    run: usize,
+    #[serde(flatten)]
+    event: &'e Event<'e>,
+}
+
+/// `  AUC 0.9876  P@k 0.7654`.
+fn verdict(record: &EpochRecord) -> String {
+    named(&[
         ("AUC", record.auc),
         ("P@k", record.precision_at_k),
         ("agreement", record.agreement),
-    ];
-    for (name, value) in terms.chain(verdict) {
-        if let Some(value) = value {
+    ])
+}
+
+fn named(numbers: &[(&str, Option<f64>)]) -> String {
+    let mut text = String::new();
+    for (name, number) in numbers {
+        if let Some(number) = number {
             // Writing to a string cannot fail.
-            let _ = write!(text, "  {name} {value:.4}");
+            let _ = write!(text, "  {name} {number:.4}");
         }
     }
     text
+}
+
+fn line(record: &EpochRecord) -> String {
+    let terms: Vec<(&str, Option<f64>)> = record
+        .terms
+        .iter()
+        .map(|(name, value)| (name.as_str(), Some(*value)))
+        .collect();
+    format!(
+        "epoch {:>3}  loss {:.4}{}{}",
+        record.epoch,
+        record.loss,
+        named(&terms),
+        verdict(record)
+    )
 }

@@ -3,9 +3,11 @@
 
 mod data;
 mod overrides;
+mod sweep;
 mod template;
 
 pub use data::DataConfig;
+pub use sweep::Variant;
 pub use template::template;
 
 use serde::{Deserialize, Serialize};
@@ -41,6 +43,9 @@ pub struct RunConfig {
     /// Begins with another model, and keeps its ranking.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retrain: Option<RetrainConfig>,
+    /// Settings by their paths, each with a list of values: every combination is a run.
+    #[serde(skip_serializing_if = "toml::Table::is_empty")]
+    pub sweep: toml::Table,
 }
 
 impl Default for RunConfig {
@@ -56,6 +61,7 @@ impl Default for RunConfig {
             probe: ProbeConfig::default(),
             selection: SelectionConfig::default(),
             retrain: None,
+            sweep: toml::Table::new(),
         }
     }
 }
@@ -134,7 +140,10 @@ impl RunConfig {
         if let Some(retrain) = &self.retrain {
             retrain.check()?;
         }
-        self.model = self.objective.objective().model(self.model);
+        // Every combination makes sense, or none is begun. Each has an objective, and so a model, of its own.
+        if self.variants()?.is_empty() {
+            self.model = self.objective.objective().model(self.model);
+        }
         Ok(CheckedRun(self))
     }
 }

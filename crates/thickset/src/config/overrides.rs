@@ -4,25 +4,33 @@ use toml::{Table, Value};
 
 use crate::{Error, Result};
 
-/// Sets `a.b.c` to a value of TOML; what is no TOML value is a text, so that quotes can be left out. Another `kind` begins
-/// with its own defaults, so the settings of the old one go.
+/// Sets `a.b.c` to a value of TOML; what is no TOML value is a text, so that quotes can be left out.
 ///
 /// # Errors
-/// If there is no `=`, a part of the name is empty, or a part on the way is no table.
+/// If there is no `=`, or as [`set`].
 pub(super) fn apply(table: &mut Table, given: &str) -> Result<()> {
-    let refuse = |problem: &str| Error::Override {
+    let refuse = |problem: String| Error::Override {
         given: given.to_owned(),
-        problem: problem.to_owned(),
+        problem,
     };
-    let (path, text) = given
-        .split_once('=')
-        .ok_or_else(|| refuse("expected a setting, `=` and a value, like train.epochs=50"))?;
+    let Some((path, text)) = given.split_once('=') else {
+        let problem = "expected a setting, `=` and a value, like train.epochs=50";
+        return Err(refuse(problem.to_owned()));
+    };
+    set(table, path, value(text.trim())).map_err(refuse)
+}
+
+/// Sets `a.b.c` to a value. Another `kind` begins with its own defaults, so the settings of the old one go.
+///
+/// # Errors
+/// In words, if a part of the name is empty, or a part on the way is no table.
+pub(super) fn set(table: &mut Table, path: &str, value: Value) -> std::result::Result<(), String> {
     let parts: Vec<&str> = path.split('.').map(str::trim).collect();
-    if parts.iter().any(|part| part.is_empty()) {
-        return Err(refuse("expected names with one `.` between them"));
-    }
-    let Some((last, before)) = parts.split_last() else {
-        return Err(refuse("expected a setting's name"));
+    let Some((last, before)) = parts
+        .split_last()
+        .filter(|_| parts.iter().all(|part| !part.is_empty()))
+    else {
+        return Err("expected names with one `.` between them".to_owned());
     };
     let mut at = table;
     for part in before {
@@ -31,9 +39,8 @@ pub(super) fn apply(table: &mut Table, given: &str) -> Result<()> {
             .or_insert_with(|| Value::Table(Table::new()));
         at = inner
             .as_table_mut()
-            .ok_or_else(|| refuse(&format!("`{part}` is a value, not a table")))?;
+            .ok_or_else(|| format!("`{part}` is a value, not a table"))?;
     }
-    let value = value(text.trim());
     if *last == "kind" && at.get("kind") != Some(&value) {
         at.clear();
     }

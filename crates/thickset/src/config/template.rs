@@ -62,6 +62,10 @@ auc_within = 0.01                 # of the best epoch's AUC; or auc_at_least = 0
 
 # [retrain]                       # begin with a trained model and keep its ranking
 # from = "runs/vanilla/model.safetensors"
+
+# [sweep]                         # every combination is a run, one a core; the selection's rule chooses among them
+# objective.gap_weight = [0.03, 0.1, 0.3]
+# objective.hessian_weight = [0.0, 0.01]
 "#,
         name = quoted(name),
         rows = dataset.rows(),

@@ -53,36 +53,76 @@ impl RunFolder {
         self.0.join("checkpoint").join("previous.safetensors")
     }
 
+    /// What came of a sweep.
+    #[must_use]
+    pub fn sweep_result(&self) -> PathBuf {
+        self.0.join("sweep.json")
+    }
+
+    /// The folder of one run of a sweep, counted from 1.
+    #[must_use]
+    pub fn of_sweep(&self, number: usize) -> Self {
+        Self(self.0.join("sweep").join(number.to_string()))
+    }
+
+    /// The resolved configuration of a sweep; `run.toml` is that of the run it chose.
+    fn sweep_config(&self) -> PathBuf {
+        self.0.join("sweep").join("sweep.toml")
+    }
+
     /// Makes the folder for a new run, or finds that of an old one. `config` is the resolved configuration's text.
     ///
     /// # Errors
     /// If there is a run already that is not to be resumed, or that has another configuration.
     pub(super) fn prepare(&self, config: &str, resume: bool) -> Result<()> {
-        let path = self.0.display().to_string();
-        let old = match fs::read_to_string(self.config()) {
-            Ok(text) => Some(text),
-            Err(error) if error.kind() == ErrorKind::NotFound => None,
-            Err(source) => return Err(failed("read", &self.config(), source)),
-        };
-        match old {
-            Some(_) if !resume => return Err(Error::RunExists { path }),
-            Some(old) if old != config => {
-                return Err(Error::RunChanged {
-                    path,
-                    what: "the configuration",
-                });
-            }
-            Some(_) => return Ok(()),
-            None => {}
+        if self.continues(&self.config(), config, resume)? {
+            return Ok(());
         }
-        let results = [self.model(), self.latest(), self.previous()];
-        if results.iter().any(|file| file.exists()) {
-            return Err(Error::RunExists { path });
+        if self.sweep_config().exists() {
+            return Err(self.taken());
         }
         let checkpoints = self.0.join("checkpoint");
-        fs::create_dir_all(&checkpoints)
-            .map_err(|source| failed("create", &checkpoints, source))?;
+        create(&checkpoints)?;
         write(&self.config(), config.as_bytes())
+    }
+
+    /// The same for a sweep.
+    pub(super) fn prepare_sweep(&self, config: &str, resume: bool) -> Result<()> {
+        let path = self.sweep_config();
+        if self.continues(&path, config, resume)? {
+            return Ok(());
+        }
+        if self.config().exists() {
+            return Err(self.taken());
+        }
+        create(&self.0.join("sweep"))?;
+        write(&path, config.as_bytes())
+    }
+
+    /// Whether the configuration at `path` is this one and may be gone on with; false if there is no run yet.
+    fn continues(&self, path: &Path, config: &str, resume: bool) -> Result<bool> {
+        match fs::read_to_string(path) {
+            Ok(_) if !resume => Err(self.taken()),
+            Ok(old) if old != config => Err(Error::RunChanged {
+                path: self.0.display().to_string(),
+                what: "the configuration",
+            }),
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                let results = [self.model(), self.latest(), self.previous()];
+                if results.iter().any(|file| file.exists()) {
+                    return Err(self.taken());
+                }
+                Ok(false)
+            }
+            Err(source) => Err(failed("read", path, source)),
+        }
+    }
+
+    fn taken(&self) -> Error {
+        Error::RunExists {
+            path: self.0.display().to_string(),
+        }
     }
 
     /// Makes a new checkpoint the latest, and the latest the previous one. At every moment one of the two is whole.
@@ -113,6 +153,10 @@ impl RunFolder {
         };
         append().map_err(|source| failed("write", &path, source))
     }
+}
+
+fn create(folder: &Path) -> Result<()> {
+    fs::create_dir_all(folder).map_err(|source| failed("create", folder, source))
 }
 
 /// Writes a whole file: beside first, then renamed, so that no half-written one is ever seen.

@@ -48,6 +48,35 @@ impl SelectionConfig {
             _ => Ok(()),
         }
     }
+
+    /// The place of the standing that the rule keeps: the highest P@k among those whose AUC reaches the threshold, of equals
+    /// the higher AUC, then the first. Where none reaches it, the best AUC. None where there are no standings.
+    #[must_use]
+    pub fn choose(&self, standings: &[Standing]) -> Option<usize> {
+        let best = standings
+            .iter()
+            .map(|held| held.auc)
+            .max_by(f64::total_cmp)?;
+        let threshold = self
+            .auc_at_least
+            .unwrap_or(best - self.auc_within)
+            .min(best);
+        let mut chosen: Option<usize> = None;
+        for (place, standing) in standings.iter().enumerate() {
+            let is_better = |than: &Standing| {
+                standing
+                    .precision_at_k
+                    .total_cmp(&than.precision_at_k)
+                    .then(standing.auc.total_cmp(&than.auc))
+                    .is_gt()
+            };
+            let is_good = standing.auc >= threshold;
+            if is_good && chosen.is_none_or(|than| is_better(&standings[than])) {
+                chosen = Some(place);
+            }
+        }
+        chosen
+    }
 }
 
 /// How an epoch did on validation rows.
@@ -98,26 +127,10 @@ impl Front {
         true
     }
 
-    /// The epoch to keep. Where none reaches the threshold, the one with the best AUC.
+    /// The epoch to keep.
     pub(super) fn selected(&self, config: &SelectionConfig) -> Option<&Candidate> {
-        let best = self
-            .0
-            .iter()
-            .max_by(|a, b| a.standing.auc.total_cmp(&b.standing.auc))?;
-        let threshold = config
-            .auc_at_least
-            .unwrap_or(best.standing.auc - config.auc_within);
-        let good = self
-            .0
-            .iter()
-            .filter(|held| held.standing.auc >= threshold)
-            .max_by(|a, b| {
-                let (a, b) = (&a.standing, &b.standing);
-                a.precision_at_k
-                    .total_cmp(&b.precision_at_k)
-                    .then(a.auc.total_cmp(&b.auc))
-            });
-        good.or(Some(best))
+        let standings: Vec<Standing> = self.0.iter().map(|held| held.standing).collect();
+        config.choose(&standings).map(|place| &self.0[place])
     }
 }
 

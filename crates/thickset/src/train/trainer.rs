@@ -69,7 +69,7 @@ pub enum Outcome {
 /// there is none.
 ///
 /// # Errors
-/// If the folder holds a run that is not to be resumed, the settings do not fit the data, a file cannot be read or
+/// If the run is a sweep, the folder holds a run that is not to be resumed, the settings do not fit the data, a file cannot be read or
 /// written, or training diverges.
 pub fn train(
     run: &CheckedRun,
@@ -78,6 +78,11 @@ pub fn train(
     resume: bool,
     observer: &mut dyn Observer,
 ) -> Result<Outcome> {
+    if !run.config().sweep.is_empty() {
+        return Err(Error::Sweep {
+            problem: "it is many runs, and one was asked for".to_owned(),
+        });
+    }
     let k = salient_features(run.config().k, dataset)?;
     let mut config = run.config().clone();
     config.k = Some(k);

@@ -1,5 +1,7 @@
 //! Training on bundled data: it learns, and a run that is stopped and resumed ends with the same bytes.
 
+mod sweep;
+
 use std::ops::ControlFlow;
 use std::path::Path;
 

@@ -1,0 +1,165 @@
+//! Several runs at once: one core each, so that a run's bytes are those it has alone and no core waits for another.
+
+use std::num::NonZero;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use super::folder::RunFolder;
+use super::observer::Event;
+use super::trainer::{Outcome, train};
+use crate::config::{CheckedRun, DataConfig};
+use crate::data::Dataset;
+use crate::{Error, Result, Seed};
+
+/// A run and where its files go.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// What is trained.
+    pub run: CheckedRun,
+    /// Its folder, which no other job has.
+    pub folder: RunFolder,
+}
+
+/// Hears of the progress of several runs, the number of the run first, counted from 0. To break stops all of them at once.
+pub type JobObserver<'o> = dyn FnMut(usize, &Event<'_>) -> ControlFlow<()> + Send + 'o;
+
+/// Trains the jobs, as many at a time as there are `threads`, or cores where absent. The results are in the order of the
+/// jobs; one that fails does not stop the others. Data that several jobs have in common is opened once.
+pub fn train_all(
+    jobs: &[Job],
+    resume: bool,
+    threads: Option<NonZero<usize>>,
+    observer: &mut JobObserver<'_>,
+) -> Vec<Result<Outcome>> {
+    let cores = || thread::available_parallelism().map_or(1, NonZero::get);
+    let threads = threads
+        .map_or_else(cores, NonZero::get)
+        .min(jobs.len())
+        .max(1);
+    let work = Work {
+        jobs,
+        resume,
+        next: AtomicUsize::new(0),
+        stopped: AtomicBool::new(false),
+        observer: Mutex::new(observer),
+        data: Mutex::new(Shelf::new(jobs)),
+    };
+    let mut results: Vec<(usize, Result<Outcome>)> = thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(|| work.run())).collect();
+        workers
+            .into_iter()
+            .flat_map(|worker| match worker.join() {
+                Ok(done) => done,
+                Err(panic) => std::panic::resume_unwind(panic),
+            })
+            .collect()
+    });
+    results.sort_by_key(|(number, _)| *number);
+    results.into_iter().map(|(_, result)| result).collect()
+}
+
+struct Work<'w, 'o> {
+    jobs: &'w [Job],
+    resume: bool,
+    next: AtomicUsize,
+    stopped: AtomicBool,
+    observer: Mutex<&'w mut JobObserver<'o>>,
+    data: Mutex<Shelf>,
+}
+
+impl Work<'_, '_> {
+    /// What one worker does: job after job, until none is left.
+    fn run(&self) -> Vec<(usize, Result<Outcome>)> {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();
+        let mut done = Vec::new();
+        loop {
+            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            let Some(job) = self.jobs.get(number) else {
+                return done;
+            };
+            let result = match &pool {
+                _ if self.stopped.load(Ordering::Relaxed) => Ok(Outcome::Stopped),
+                Ok(pool) => pool.install(|| self.train(number, job)),
+                Err(problem) => Err(Error::Threads {
+                    problem: problem.to_string(),
+                }),
+            };
+            done.push((number, result));
+        }
+    }
+
+    fn train(&self, number: usize, job: &Job) -> Result<Outcome> {
+        let dataset = locked(&self.data).take(&job.run)?;
+        let mut observer = |event: &Event<'_>| {
+            if self.stopped.load(Ordering::Relaxed) {
+                return ControlFlow::Break(());
+            }
+            let flow = locked(&self.observer)(number, event);
+            if flow.is_break() {
+                self.stopped.store(true, Ordering::Relaxed);
+            }
+            flow
+        };
+        train(&job.run, &dataset, &job.folder, self.resume, &mut observer)
+    }
+}
+
+/// What a worker that panicked left behind is whole: nothing is changed in two steps.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Datasets that jobs have in common, each opened by the first job that needs it and let go by the last.
+struct Shelf(Vec<Held>);
+
+struct Held {
+    data: DataConfig,
+    seed: Seed,
+    jobs: usize,
+    dataset: Option<Arc<Dataset>>,
+}
+
+impl Shelf {
+    fn new(jobs: &[Job]) -> Self {
+        let mut shelf = Self(Vec::new());
+        for job in jobs {
+            let config = job.run.config();
+            match shelf.place(&job.run) {
+                Some(place) => shelf.0[place].jobs += 1,
+                None => shelf.0.push(Held {
+                    data: config.data.clone(),
+                    seed: config.seed,
+                    jobs: 1,
+                    dataset: None,
+                }),
+            }
+        }
+        shelf
+    }
+
+    fn place(&self, run: &CheckedRun) -> Option<usize> {
+        let config = run.config();
+        let mut held = self.0.iter();
+        held.position(|held| held.data == config.data && held.seed == config.seed)
+    }
+
+    fn take(&mut self, run: &CheckedRun) -> Result<Arc<Dataset>> {
+        let config = run.config();
+        let open = || config.data.open(config.seed).map(Arc::new);
+        let Some(place) = self.place(run) else {
+            return open();
+        };
+        let held = &mut self.0[place];
+        let dataset = match held.dataset.take() {
+            Some(dataset) => dataset,
+            None => open()?,
+        };
+        held.jobs = held.jobs.saturating_sub(1);
+        if held.jobs > 0 {
+            held.dataset = Some(Arc::clone(&dataset));
+        }
+        Ok(dataset)
+    }
+}

@@ -1,0 +1,183 @@
+//! A sweep: all combinations of some settings, trained in parallel, and the one that the selection rule chooses.
+//!
+//! Each combination is a run of its own in `sweep/1/`, `sweep/2/`, …, trained as it would be alone. The rule that chooses among
+//! the epochs of a run chooses among the runs: of those whose validation AUC is good enough, the one with the highest
+//! validation P@k. Its files are then the run's own.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::num::NonZero;
+
+use serde::Serialize;
+
+use super::folder::{self, RunFolder};
+use super::parallel::{Job, JobObserver, train_all};
+use super::selection::{SelectionConfig, Standing};
+use super::trainer::Outcome;
+use crate::config::CheckedRun;
+use crate::{Error, Result};
+
+/// What came of a sweep; the content of `sweep.json`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Sweep {
+    /// The rule that chose.
+    pub selection: SelectionConfig,
+    /// The number of the chosen run.
+    pub selected: usize,
+    /// In the order of their numbers.
+    pub runs: Vec<SweepRun>,
+}
+
+/// One combination and how it did.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SweepRun {
+    /// Counted from 1; the name of its folder.
+    pub number: usize,
+    /// What it sets.
+    pub settings: BTreeMap<String, toml::Value>,
+    /// How its selected epoch did on validation rows; absent where it diverged.
+    pub standing: Option<Standing>,
+    /// Why it ended, or what went wrong.
+    pub reason: String,
+}
+
+impl Sweep {
+    /// The chosen run.
+    #[must_use]
+    pub fn winner(&self) -> Option<&SweepRun> {
+        self.runs.iter().find(|run| run.number == self.selected)
+    }
+}
+
+/// Trains every combination of a run that is a sweep and puts the chosen one's files into the folder, as many at a time as
+/// there are `threads`, or cores where absent. With `resume`, goes on where an interrupted sweep stands; finished runs are
+/// kept. Nothing is returned if the observer stopped it.
+///
+/// # Errors
+/// If the run is no sweep, the folder holds another run or one that is not to be resumed, a run fails for another reason
+/// than that it diverges, or all of them diverge.
+pub fn sweep(
+    run: &CheckedRun,
+    folder: &RunFolder,
+    resume: bool,
+    threads: Option<NonZero<usize>>,
+    observer: &mut JobObserver<'_>,
+) -> Result<Option<Sweep>> {
+    let config = run.config();
+    let variants = config.variants()?;
+    if variants.is_empty() {
+        return Err(Error::Sweep {
+            problem: "the configuration has no `sweep`".to_owned(),
+        });
+    }
+    folder.prepare_sweep(&config.to_text(), resume)?;
+    let jobs: Vec<Job> = variants
+        .iter()
+        .zip(1..)
+        .map(|(variant, number)| Job {
+            run: variant.run.clone(),
+            folder: folder.of_sweep(number),
+        })
+        .collect();
+    // The folder is this sweep's own, so whatever a run's folder holds is to be resumed.
+    let outcomes = train_all(&jobs, true, threads, observer);
+    let mut runs = Vec::with_capacity(variants.len());
+    for ((variant, outcome), number) in variants.into_iter().zip(outcomes).zip(1..) {
+        let (standing, reason) = match outcome {
+            Ok(Outcome::Done {
+                selected, reason, ..
+            }) => (Some(selected), reason),
+            Ok(Outcome::Stopped) => return Ok(None),
+            Err(error @ (Error::Diverged { .. } | Error::NotFinite { .. })) => {
+                (None, error.to_string())
+            }
+            Err(other) => return Err(other),
+        };
+        runs.push(SweepRun {
+            number,
+            settings: variant.settings,
+            standing,
+            reason,
+        });
+    }
+    let selected = chosen(&runs, &config.selection).ok_or_else(|| Error::Sweep {
+        problem: format!("all {} runs diverged: {}", runs.len(), runs[0].reason),
+    })?;
+    adopt(folder, &folder.of_sweep(selected))?;
+    let result = Sweep {
+        selection: config.selection.clone(),
+        selected,
+        runs,
+    };
+    let text = serde_json::to_string_pretty(&result).expect("a sweep is plain data");
+    folder::write(&folder.sweep_result(), text.as_bytes())?;
+    Ok(Some(result))
+}
+
+/// The number of the run that the rule chooses.
+fn chosen(runs: &[SweepRun], rule: &SelectionConfig) -> Option<usize> {
+    let ended: Vec<(usize, Standing)> = runs
+        .iter()
+        .filter_map(|run| Some((run.number, run.standing?)))
+        .collect();
+    let standings: Vec<Standing> = ended.iter().map(|(_, standing)| *standing).collect();
+    rule.choose(&standings).map(|place| ended[place].0)
+}
+
+/// Makes the files of one run those of another folder.
+fn adopt(folder: &RunFolder, from: &RunFolder) -> Result<()> {
+    for (from, to) in [
+        (from.model(), folder.model()),
+        (from.metrics(), folder.metrics()),
+        (from.config(), folder.config()),
+    ] {
+        let bytes = fs::read(&from).map_err(|source| Error::Io {
+            action: "read",
+            path: from.display().to_string(),
+            source,
+        })?;
+        folder::write(&to, &bytes)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn runs(standings: &[Option<(f64, f64)>]) -> Vec<SweepRun> {
+        standings
+            .iter()
+            .zip(1..)
+            .map(|(standing, number)| SweepRun {
+                number,
+                settings: BTreeMap::new(),
+                standing: standing.map(|(auc, precision_at_k)| Standing {
+                    epoch: 1,
+                    auc,
+                    precision_at_k,
+                }),
+                reason: String::new(),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn the_rule_chooses_by_p_at_k_among_good_aucs_and_passes_over_what_diverged() {
+        let rule = SelectionConfig::default();
+        let list = [
+            None,
+            Some((0.900, 0.60)),
+            Some((0.880, 0.99)), // its AUC is 0.02 below the best
+            Some((0.895, 0.80)),
+            Some((0.892, 0.80)), // the same P@k at a lower AUC
+        ];
+        assert_eq!(chosen(&runs(&list), &rule), Some(4));
+        assert_eq!(chosen(&runs(&[None, None]), &rule), None);
+        // Of equals the first.
+        assert_eq!(
+            chosen(&runs(&[Some((0.9, 0.5)), Some((0.9, 0.5))]), &rule),
+            Some(1)
+        );
+    }
+}
