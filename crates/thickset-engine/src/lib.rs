@@ -11,6 +11,7 @@ pub mod layer;
 pub mod memory;
 pub mod optimizer;
 
+mod chain;
 mod error;
 mod file;
 mod network;
@@ -20,6 +21,7 @@ mod pass;
 pub use burn::tensor::{
     Bool, DType, Device, Gradients, Int, Tensor, TensorData, activation, read_sync,
 };
+pub use chain::{Chain, Tile};
 pub use error::{Error, Result};
 pub use file::{MAX_FILE_BYTES, StoredModel};
 pub use network::{Network, NetworkBuilder, Source};

@@ -204,7 +204,7 @@ impl HeadGradients for Flex {
 }
 
 /// `p = softmax(z)`; returns the logarithm of the sum of exponentials.
-fn softmax(z: &[f64], p: &mut [f64]) -> f64 {
+pub(crate) fn softmax(z: &[f64], p: &mut [f64]) -> f64 {
     let most = z.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let mut sum = 0.0;
     for (p, z) in p.iter_mut().zip(z) {

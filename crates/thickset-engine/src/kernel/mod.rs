@@ -6,6 +6,7 @@
 use burn::backend::DispatchDevice;
 use burn::tensor::Tensor;
 
+mod activation;
 mod adjoint;
 mod buffer;
 mod channel;
@@ -17,9 +18,11 @@ mod conv_shape;
 mod gate;
 mod gemm;
 mod head;
+mod lanes;
 mod linear;
 mod max_pool;
 mod patches;
+mod real;
 mod simd;
 mod storage;
 #[cfg(test)]
@@ -30,6 +33,12 @@ mod winograd_points;
 mod winograd_taps;
 mod winograd_tiling;
 mod winograd_weight;
+
+pub(crate) use activation::{Activation, Bend};
+pub(crate) use buffer::Scratch;
+pub(crate) use head::softmax as row_softmax;
+pub(crate) use lanes::{Packed, enter, leave, multiply, tile_numbers, tile_rows};
+pub(crate) use real::Real;
 
 pub use channel::{channel_broadcast, channel_dot, channel_scale, channel_shift, channel_sum};
 pub use conv::{conv2d, conv2d_input, conv2d_weight};
@@ -54,6 +63,11 @@ pub enum ShapeError {
     },
     #[error("a row of {features} numbers has indices beyond 32 bits")]
     Index { features: usize },
+}
+
+/// Whether the kernels of this module run on the tensor's device, and nothing is recorded there.
+pub(crate) fn is_plain(tensor: &Tensor<2>) -> bool {
+    matches!(tensor.device().as_dispatch(), DispatchDevice::Flex(_))
 }
 
 /// Whether the kernels of this module run on the tensor's device.

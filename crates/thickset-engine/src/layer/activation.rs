@@ -6,7 +6,7 @@
 
 use burn::tensor::{Tensor, activation::sigmoid};
 
-use super::{Layer, Linearised, single};
+use super::{Layer, Linearised, Part, single};
 use crate::kernel::gate;
 use crate::{Error, Result};
 
@@ -41,6 +41,10 @@ impl Layer for Relu {
 
     fn is_curved(&self) -> bool {
         false
+    }
+
+    fn part(&self) -> Option<Part<'_>> {
+        Some(Part::Relu)
     }
 
     fn boxed(&self) -> Box<dyn Layer> {
@@ -112,6 +116,10 @@ impl Layer for Softplus {
             beta: self.beta,
         };
         (self.value(x), Box::new(at))
+    }
+
+    fn part(&self) -> Option<Part<'_>> {
+        Some(Part::Softplus { beta: self.beta })
     }
 
     fn boxed(&self) -> Box<dyn Layer> {

@@ -2,7 +2,7 @@
 
 use burn::tensor::Tensor;
 
-use super::{Layer, Linearised, single};
+use super::{Layer, Linearised, Part, single};
 use crate::kernel::{affine, linear, linear_input};
 use crate::{Init, Parameter, Result, Scope};
 
@@ -63,6 +63,13 @@ impl Layer for Linear {
 
     fn is_curved(&self) -> bool {
         false
+    }
+
+    fn part(&self) -> Option<Part<'_>> {
+        Some(Part::Linear {
+            weight: &self.weight.value,
+            bias: &self.bias.value,
+        })
     }
 
     fn boxed(&self) -> Box<dyn Layer> {

@@ -86,8 +86,32 @@ pub trait Layer: std::fmt::Debug + Send + Sync {
         true
     }
 
+    /// What it is to a [`crate::Chain`], if it can be part of one.
+    fn part(&self) -> Option<Part<'_>> {
+        None
+    }
+
     /// A copy that shares the tensors.
     fn boxed(&self) -> Box<dyn Layer>;
+}
+
+/// A layer that can be part of a [`crate::Chain`].
+#[derive(Clone, Copy, Debug)]
+pub enum Part<'a> {
+    /// `x Wᵀ + b`, with `W` `[out, in]` and `b` `[1, out]`.
+    Linear {
+        /// `W`
+        weight: &'a Tensor<2>,
+        /// `b`
+        bias: &'a Tensor<2>,
+    },
+    /// `max(x, 0)`.
+    Relu,
+    /// `log(1 + exp(beta x)) / beta`.
+    Softplus {
+        /// The sharpness.
+        beta: f64,
+    },
 }
 
 /// A layer at the point where it ran: its Jacobian `J` and how `J` changes.

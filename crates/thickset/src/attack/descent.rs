@@ -4,7 +4,7 @@
 //! predictions from those at the start (R2ET Eq. 57). One look at the network a step serves both the score of the point and
 //! the gradient there.
 
-use thickset_engine::{Output, Tensor};
+use thickset_engine::Output;
 
 use super::constraint::{ConstraintConfig, Multipliers, Observation};
 use super::goal::{Goal, OfShares, shares};
@@ -12,7 +12,7 @@ use super::outcome::Attacked;
 use super::scene::{Scene, Seen, View};
 use super::threat::ball::Surface;
 use crate::Result;
-use crate::check::{check_finite, check_not_empty};
+use crate::check::check_not_empty;
 use crate::host::read;
 use crate::registry::Setting;
 
@@ -70,42 +70,32 @@ pub(super) struct Descent<'a> {
     scene: Scene<'a>,
     goals: Vec<Box<dyn Goal>>,
     rules: Option<Vec<Box<dyn Multipliers>>>,
-    /// The goals' gradient in the importances, where it never changes and nobody asks for the goals' values.
-    slope: Option<Tensor<2>>,
-}
-
-/// What a look at a searching point found.
-struct Look {
-    seen: Seen,
-    /// Of the goal in the inputs; empty where none was asked for.
+    /// Of the goals in the inputs, at the latest look.
     gradient: Vec<f64>,
+    /// The goals' values there, where somebody asks for them.
     values: Vec<f64>,
 }
 
 impl<'a> Descent<'a> {
-    pub(super) fn new(scene: Scene<'a>) -> Result<Self> {
+    pub(super) fn new(mut scene: Scene<'a>) -> Result<Self> {
         check_not_empty("the rows", scene.origin())?;
-        let width = scene.importance.len() / scene.count();
-        let reference = match scene.twin {
-            None => scene.importance.clone(),
-            Some(twin) => {
-                let x = scene.network.batch(scene.origin());
-                read(scene.explainer.importance(twin, x))
-            }
-        };
+        let attack = scene.attack;
+        let count = scene.count();
+        let reference = scene.reference().to_vec();
+        let width = reference.len() / count;
         let goals = reference.chunks(width).zip(&scene.top);
         let goals = goals.map(|(reference, top)| -> Box<dyn Goal> {
-            let method = &scene.attack.method;
-            if scene.attack.shares {
-                Box::new(OfShares(method.goal(&shares(reference), top)))
+            if attack.shares {
+                Box::new(OfShares::new(attack.method.goal(&shares(reference), top)))
             } else {
-                method.goal(reference, top)
+                attack.method.goal(reference, top)
             }
         });
         Ok(Self {
             goals: goals.collect(),
             rules: None,
-            slope: None,
+            gradient: Vec::new(),
+            values: vec![0.0; count],
             scene,
         })
     }
@@ -129,7 +119,6 @@ impl<'a> Descent<'a> {
                 .map(|_| self.scene.attack.constraint.multipliers(views))
                 .collect::<Result<Option<Vec<_>>>>();
             self.rules = rules?;
-            self.slope = None;
             self.descend(start, trace.take())?;
         }
         Ok(self.scene.finish())
@@ -144,7 +133,11 @@ impl<'a> Descent<'a> {
         // Where a row is, and where the search tries to take it.
         let mut here = origin.to_vec();
         let mut trial = vec![0.0; here.len()];
-        let mut now = vec![(attack.k, true); count];
+        let start = Seen {
+            kept: attack.k,
+            held: true,
+        };
+        let mut now = vec![start; count];
         let mut stopped = vec![false; count];
         for step in 0..=attack.steps {
             for ((x, z), point) in origin
@@ -155,32 +148,34 @@ impl<'a> Descent<'a> {
                 self.scene.settle(x, z, point);
             }
             let is_last = step == attack.steps;
-            let look = self.look(&trial, step, is_last)?;
-            if trace.is_some() || self.rules.is_some() {
-                self.slope = None;
+            if is_last {
+                self.scene.look(&trial)?;
+            } else {
+                self.follow(&trial, step, trace.is_some())?;
             }
             for row in 0..count {
-                stopped[row] |= stops && !look.seen.held[row];
+                let seen = self.scene.seen(row);
+                stopped[row] |= stops && !seen.held;
                 if stopped[row] {
                     continue;
                 }
                 let place = row * features..(row + 1) * features;
                 here[place.clone()].copy_from_slice(&trial[place]);
-                now[row] = (look.seen.kept[row], look.seen.held[row]);
-                self.scene.score(row, step, &trial, &look.seen);
+                now[row] = seen;
+                self.scene.score(row, step, &trial);
             }
             if let Some(trace) = trace.as_deref_mut() {
                 trace.points.push(here.clone());
                 if !is_last {
-                    trace.values.push(look.values.clone());
-                    trace.gradients.push(look.gradient.clone());
+                    trace.values.push(self.values.clone());
+                    trace.gradients.push(self.gradient.clone());
                 }
             }
             if is_last || stopped.iter().all(|stopped| *stopped) && trace.is_none() {
                 break;
             }
             let rows = z.chunks_mut(features).zip(origin.chunks(features));
-            for ((z, x), gradient) in rows.zip(look.gradient.chunks(features)) {
+            for ((z, x), gradient) in rows.zip(self.gradient.chunks(features)) {
                 let ball = attack.threat.ball();
                 ball.step(z, gradient, attack.step_size);
                 attack.threat.project(x, z);
@@ -192,65 +187,33 @@ impl<'a> Descent<'a> {
         Ok(())
     }
 
-    /// Scores the points, and follows the goal there unless the run ends.
-    fn look(&mut self, points: &[f64], step: usize, is_last: bool) -> Result<Look> {
-        if is_last {
-            return Ok(Look {
-                seen: self.scene.look(points)?,
-                gradient: Vec::new(),
-                values: Vec::new(),
-            });
-        }
-        let network = self.scene.twin.unwrap_or(self.scene.network);
-        let mut shown = None;
-        let mut values = Vec::new();
-        let (goals, kept_slope) = (&self.goals, &mut self.slope);
-        let mut gradient = self.scene.pull_back(network, points, &mut |attribution| {
-            let size = attribution.value.dims();
-            let importance = read(attribution.value);
-            if let Some(slope) = kept_slope {
-                shown = Some((importance, attribution.logits));
-                return slope.clone();
+    /// Scores the points and finds the gradient to follow from there.
+    fn follow(&mut self, points: &[f64], step: usize, is_traced: bool) -> Result<()> {
+        let wants_values = is_traced || self.rules.is_some();
+        let (goals, values) = (&mut self.goals, &mut self.values);
+        let mut slope = |row: usize, importance: &[f64], slope: &mut [f64]| {
+            if wants_values {
+                values[row] = goals[row].evaluate(step, importance, slope);
+            } else {
+                goals[row].slope(step, importance, slope);
             }
-            let mut slopes = vec![0.0; importance.len()];
-            values = goals
-                .iter()
-                .zip(importance.chunks(size[1]))
-                .zip(slopes.chunks_mut(size[1]))
-                .map(|((goal, importance), slope)| goal.evaluate(step, importance, slope))
-                .collect();
-            shown = Some((importance, attribution.logits));
-            let slope = network.tensor(slopes, size);
-            if goals.iter().all(|goal| goal.is_linear()) {
-                *kept_slope = Some(slope.clone());
-            }
-            slope
-        });
-        check_finite("the gradient of the attack's goal", &gradient)?;
-        let seen = match shown {
-            Some((importance, logits)) if self.scene.twin.is_none() => {
-                self.scene.judge(points, &importance, logits)?
-            }
-            _ => self.scene.look(points)?,
         };
+        self.scene.follow(points, &mut slope, &mut self.gradient)?;
         if self.rules.is_some() {
-            self.weigh(points, &values, &mut gradient)?;
+            self.weigh(points)?;
         }
-        Ok(Look {
-            seen,
-            gradient,
-            values,
-        })
+        Ok(())
     }
 
     /// Turns the goal's gradient into that of the weighted sum with the predictions' divergences.
-    fn weigh(&mut self, points: &[f64], values: &[f64], gradient: &mut [f64]) -> Result<()> {
+    fn weigh(&mut self, points: &[f64]) -> Result<()> {
         let features = self.scene.features();
+        let (values, gradient) = (&self.values, &mut self.gradient);
         let kept: Vec<Divergence> = self
             .scene
             .views()
             .iter()
-            .map(|view| self.divergence(*view, points))
+            .map(|view| divergence(&self.scene, *view, points))
             .collect();
         for (row, rule) in self.rules.iter_mut().flatten().enumerate() {
             let place = row * features..(row + 1) * features;
@@ -275,36 +238,35 @@ impl<'a> Descent<'a> {
         }
         Ok(())
     }
+}
 
-    /// `KL(f(x_0) || f(x))` of each row for one of the predictions to keep, and its gradient. The gradient of the
-    /// cross-entropy with the probabilities at the start as labels is the same.
-    fn divergence(&self, view: View, points: &[f64]) -> Divergence {
-        let scene = &self.scene;
-        let (network, features) = (scene.network, scene.features());
-        let classes = network.classes();
-        let start = network.tensor(scene.probabilities.clone(), [scene.count(), classes]);
-        let pass = network.pass(scene.viewed(view, points));
-        let mut gradient = read(pass.input_gradient(Output::Loss, start).value());
-        for (place, value) in gradient.iter_mut().enumerate() {
-            if !view.moves(place % features, features) {
-                *value = 0.0;
-            }
+/// `KL(f(x_0) || f(x))` of each row for one of the predictions to keep, and its gradient. The gradient of the
+/// cross-entropy with the probabilities at the start as labels is the same.
+fn divergence(scene: &Scene<'_>, view: View, points: &[f64]) -> Divergence {
+    let (network, features) = (scene.network, scene.features());
+    let classes = network.classes();
+    let start = network.tensor(scene.probabilities.clone(), [scene.count(), classes]);
+    let pass = network.pass(scene.viewed(view, points));
+    let mut gradient = read(pass.input_gradient(Output::Loss, start).value());
+    for (place, value) in gradient.iter_mut().enumerate() {
+        if !view.moves(place % features, features) {
+            *value = 0.0;
         }
-        let now = read(thickset_engine::activation::log_softmax(pass.logits(), 1));
-        let values = scene.probabilities.chunks(classes).zip(now.chunks(classes));
-        let values = values.map(|(start, now)| {
-            let terms = start.iter().zip(now);
-            // 0 log 0 is 0.
-            terms
-                .filter(|(start, _)| **start > 0.0)
-                .map(|(start, now)| start * (start.ln() - now))
-                .sum::<f64>()
-                .max(0.0)
-        });
-        Divergence {
-            values: values.collect(),
-            gradient,
-        }
+    }
+    let now = read(thickset_engine::activation::log_softmax(pass.logits(), 1));
+    let values = scene.probabilities.chunks(classes).zip(now.chunks(classes));
+    let values = values.map(|(start, now)| {
+        let terms = start.iter().zip(now);
+        // 0 log 0 is 0.
+        terms
+            .filter(|(start, _)| **start > 0.0)
+            .map(|(start, now)| start * (start.ln() - now))
+            .sum::<f64>()
+            .max(0.0)
+    });
+    Divergence {
+        values: values.collect(),
+        gradient,
     }
 }
 

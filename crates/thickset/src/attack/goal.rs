@@ -5,33 +5,53 @@ use crate::metric::ranking::TopK;
 /// A function of one row's importances, to be lowered.
 pub(super) trait Goal: Send {
     /// The value at a step, and its gradient in the importances.
-    fn evaluate(&self, step: usize, importance: &[f64], slope: &mut [f64]) -> f64;
+    fn evaluate(&mut self, step: usize, importance: &[f64], slope: &mut [f64]) -> f64;
 
-    /// Whether the gradient is the same at every point.
-    fn is_linear(&self) -> bool {
-        false
+    /// The gradient alone.
+    fn slope(&mut self, step: usize, importance: &[f64], slope: &mut [f64]) {
+        self.evaluate(step, importance, slope);
     }
 }
 
 /// A goal for importances as shares of their sum, `s_i = I_i / sum_j |I_j|`: their size, which on a binary network is mostly
 /// the confidence, then neither helps nor hides.
-pub(super) struct OfShares(pub(super) Box<dyn Goal>);
+pub(super) struct OfShares {
+    goal: Box<dyn Goal>,
+    shares: Vec<f64>,
+}
 
 /// Keeps the shares of an explanation of zeros finite.
 const TINY: f64 = 1e-30;
 
+/// Importances as shares of their sum, into `out`; returns the sum.
+fn share_out(importance: &[f64], out: &mut Vec<f64>) -> f64 {
+    let sum = importance.iter().map(|one| one.abs()).sum::<f64>() + TINY;
+    out.clear();
+    out.extend(importance.iter().map(|one| one / sum));
+    sum
+}
+
 /// Importances as shares of their sum.
 pub(super) fn shares(importance: &[f64]) -> Vec<f64> {
-    let sum = importance.iter().map(|one| one.abs()).sum::<f64>() + TINY;
-    importance.iter().map(|one| one / sum).collect()
+    let mut shares = Vec::with_capacity(importance.len());
+    share_out(importance, &mut shares);
+    shares
+}
+
+impl OfShares {
+    pub(super) fn new(goal: Box<dyn Goal>) -> Self {
+        Self {
+            goal,
+            shares: Vec::new(),
+        }
+    }
 }
 
 impl Goal for OfShares {
-    fn evaluate(&self, step: usize, importance: &[f64], slope: &mut [f64]) -> f64 {
-        let sum = importance.iter().map(|one| one.abs()).sum::<f64>() + TINY;
-        let shares = shares(importance);
-        let value = self.0.evaluate(step, &shares, slope);
-        let along: f64 = slope.iter().zip(&shares).map(|(u, s)| u * s).sum();
+    fn evaluate(&mut self, step: usize, importance: &[f64], slope: &mut [f64]) -> f64 {
+        let sum = share_out(importance, &mut self.shares);
+        let value = self.goal.evaluate(step, &self.shares, slope);
+        let along: f64 = slope.iter().zip(&self.shares).map(|(u, s)| u * s).sum();
         for (slope, importance) in slope.iter_mut().zip(importance) {
             let sign = if *importance == 0.0 {
                 0.0
@@ -62,13 +82,13 @@ impl Weighted {
 }
 
 impl Goal for Weighted {
-    fn evaluate(&self, _: usize, importance: &[f64], slope: &mut [f64]) -> f64 {
-        slope.copy_from_slice(&self.0);
+    fn evaluate(&mut self, step: usize, importance: &[f64], slope: &mut [f64]) -> f64 {
+        self.slope(step, importance, slope);
         let terms = self.0.iter().zip(importance);
         terms.map(|(weight, importance)| weight * importance).sum()
     }
 
-    fn is_linear(&self) -> bool {
-        true
+    fn slope(&mut self, _: usize, _: &[f64], slope: &mut [f64]) {
+        slope.copy_from_slice(&self.0);
     }
 }

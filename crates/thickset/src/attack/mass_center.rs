@@ -87,7 +87,7 @@ fn center(places: &[[f64; 2]], importance: &[f64]) -> [f64; 2] {
 }
 
 impl Goal for Center {
-    fn evaluate(&self, _: usize, importance: &[f64], slope: &mut [f64]) -> f64 {
+    fn evaluate(&mut self, _: usize, importance: &[f64], slope: &mut [f64]) -> f64 {
         let now = center(&self.places, importance);
         let way = [now[0] - self.origin[0], now[1] - self.origin[1]];
         let distance = way[0].hypot(way[1]);
@@ -114,12 +114,12 @@ mod tests {
     #[test]
     fn the_slope_is_that_of_central_differences() {
         let places = vec![[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]];
-        let goal = goal(places, &[1.0, 1.0, 1.0, 1.0]);
+        let mut goal = goal(places, &[1.0, 1.0, 1.0, 1.0]);
         let at = [0.5, 2.0, 1.0, 0.25];
         let mut slope = [0.0; 4];
         goal.evaluate(1, &at, &mut slope);
         for index in 0..4 {
-            let value = |change: f64| {
+            let mut value = |change: f64| {
                 let mut moved = at;
                 moved[index] += change;
                 goal.evaluate(1, &moved, &mut [0.0; 4])

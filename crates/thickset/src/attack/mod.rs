@@ -36,10 +36,10 @@ pub use threat::{Threat, ThreatConfig};
 
 use self::descent::Descent;
 use self::goal::Goal;
-use self::scene::Scene;
+use self::scene::{Networks, Scene};
 use crate::check::as_f64;
 use crate::data::{InputShape, Schema};
-use crate::explain::{CheckedExplain, ExplainConfig, Rows, chunk_rows};
+use crate::explain::{CheckedExplain, ExplainConfig, Rows};
 use crate::metric::ranking::TopK;
 use crate::{Error, Result, Seed};
 
@@ -256,10 +256,10 @@ impl CheckedAttack {
     pub fn perturb(&self, network: &Network, rows: Rows<'_>, seed: Seed) -> Result<Vec<Attacked>> {
         rows.check(network)?;
         let features = network.features();
-        let twin = self.surrogate.map(|beta| network.smooth_twin(beta));
-        let parts: Vec<Rows<'_>> = rows.parts(features, chunk_rows(features)).collect();
+        let networks = Networks::new(network, self.surrogate);
+        let parts: Vec<Rows<'_>> = rows.parts(features, networks.chunk_rows()).collect();
         let attacked = parts.into_par_iter().map(|part| {
-            let scene = Scene::new(self, network, twin.as_ref(), part, seed)?;
+            let scene = Scene::new(self, &networks, part, seed)?;
             self.run(scene, None)
         });
         let attacked = attacked.collect::<Result<Vec<_>>>()?;
@@ -277,9 +277,9 @@ impl CheckedAttack {
         seed: Seed,
     ) -> Result<(Vec<Attacked>, Trace)> {
         rows.check(network)?;
-        let twin = self.surrogate.map(|beta| network.smooth_twin(beta));
+        let networks = Networks::new(network, self.surrogate);
         let mut trace = Trace::default();
-        let scene = Scene::new(self, network, twin.as_ref(), rows, seed)?;
+        let scene = Scene::new(self, &networks, rows, seed)?;
         let attacked = self.run(scene, Some(&mut trace))?;
         Ok((attacked, trace))
     }

@@ -66,7 +66,7 @@ pub(super) fn goal(config: Config, reference: &[f64]) -> Distance {
 }
 
 impl Goal for Distance {
-    fn evaluate(&self, step: usize, importance: &[f64], slope: &mut [f64]) -> f64 {
+    fn evaluate(&mut self, step: usize, importance: &[f64], slope: &mut [f64]) -> f64 {
         let nudge = if step == 0 { self.nudge } else { 0.0 };
         let mut value = 0.0;
         let pairs = importance.iter().zip(&self.reference);

@@ -79,11 +79,13 @@ pub(super) fn run(config: Config, mut scene: Scene<'_>) -> Result<Vec<Attacked>>
         for (row, stream) in streams.iter_mut().enumerate() {
             scene.draw(row, config.surface, stream, &mut points);
         }
-        let seen = scene.look(&points)?;
+        scene.look(&points)?;
         for row in 0..streams.len() {
-            scene.score(row, step, &points, &seen);
+            scene.score(row, step, &points);
+            if step == config.points {
+                scene.end(row, &points, scene.seen(row), false);
+            }
         }
-        scene.end_of_step(&points, &seen, step == config.points);
     }
     Ok(scene.finish())
 }

@@ -1,15 +1,15 @@
 //! The rows of one chunk under attack: what is known of them at the start, and the worst found so far.
 
-use thickset_engine::{Network, Tensor};
+use thickset_engine::{Chain, Network, Tensor, activation};
 
 use super::CheckedAttack;
 use super::constraint::ConstraintConfig;
 use super::outcome::{Attacked, Last};
 use super::threat::ball::Surface;
 use crate::check::{as_f64, check_finite};
-use crate::explain::{Attribution, Binding, Explainer, Rows, predicted};
+use crate::explain::{Binding, Lens, Rows, Shown, Slope, chunk_rows, predicted};
 use crate::host::read;
-use crate::metric::ranking::TopK;
+use crate::metric::ranking::{TopK, largest};
 use crate::{Error, Result, Seed, Stream};
 
 /// Which features of a row have moved in a prediction that is to be kept. A pair's predictions are those of both inputs
@@ -35,11 +35,47 @@ impl View {
     }
 }
 
+/// The network under attack and the one that directions come from, each with its chain if it is one.
+pub(super) struct Networks<'a> {
+    network: &'a Network,
+    chain: Option<Chain>,
+    twin: Option<(Network, Option<Chain>)>,
+}
+
+/// Tiles of a chunk: what a chunk costs beside its steps is shared by this many, and a small batch still has chunks for
+/// several threads.
+const CHUNK_TILES: usize = 2;
+
+impl<'a> Networks<'a> {
+    /// With a twin of that sharpness, if directions come from one.
+    pub(super) fn new(network: &'a Network, surrogate: Option<f64>) -> Self {
+        let with_chain = |network: Network| {
+            let chain = Chain::new(&network);
+            (network, chain)
+        };
+        Self {
+            chain: Chain::new(network),
+            twin: surrogate.map(|beta| with_chain(network.smooth_twin(beta))),
+            network,
+        }
+    }
+
+    /// Rows that one thread takes at a time. Results do not depend on it.
+    pub(super) fn chunk_rows(&self) -> usize {
+        match &self.chain {
+            Some(chain) => CHUNK_TILES * chain.rows(),
+            None => chunk_rows(self.network.features()),
+        }
+    }
+}
+
 pub(super) struct Scene<'a> {
     pub(super) attack: &'a CheckedAttack,
     pub(super) network: &'a Network,
-    pub(super) twin: Option<&'a Network>,
-    pub(super) explainer: Explainer,
+    /// How the network is seen.
+    lens: Box<dyn Lens + 'a>,
+    /// How the twin is seen, if directions come from one.
+    guide: Option<Box<dyn Lens + 'a>>,
     pub(super) top: Vec<TopK>,
     /// The network's importances at the start.
     pub(super) importance: Vec<f64>,
@@ -50,6 +86,10 @@ pub(super) struct Scene<'a> {
     seed: Seed,
     views: &'static [View],
     found: Vec<Found>,
+    /// What the latest look showed, of the network and of the twin.
+    shown: Shown,
+    shown_by_guide: Shown,
+    seen: Vec<Seen>,
     scratch: Vec<usize>,
 }
 
@@ -62,39 +102,46 @@ struct Found {
     last: Option<Last>,
 }
 
-/// What the network says of a point of every row.
+/// What the network says of a row's point.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
     /// Features of the top-k set that are still in it.
-    pub(super) kept: Vec<usize>,
+    pub(super) kept: usize,
     /// Whether all predictions are as at the start.
-    pub(super) held: Vec<bool>,
+    pub(super) held: bool,
 }
 
 impl<'a> Scene<'a> {
     pub(super) fn new(
         attack: &'a CheckedAttack,
-        network: &'a Network,
-        twin: Option<&'a Network>,
+        networks: &'a Networks<'a>,
         rows: Rows<'a>,
         seed: Seed,
     ) -> Result<Self> {
-        let x = network.batch(rows.values);
-        let classes = predicted(&read(network.logits(x.clone())), network.classes())?;
+        let network = networks.network;
+        let logits = network.logits(network.batch(rows.values));
+        let classes = predicted(&read(logits.clone()), network.classes())?;
         let binding = Binding {
             classes: &classes,
             ids: rows.ids,
             seed,
         };
-        let explainer = attack.explain.bind(network, binding)?;
-        let importance = explainer.importance(network, x.clone());
-        let width = importance.dims()[1];
+        let explain = &attack.explain;
+        let mut lens = explain.lens(network, networks.chain.as_ref(), binding)?;
+        let guide = networks.twin.as_ref().map(|(twin, chain)| {
+            let chain = chain.as_ref();
+            explain.lens(twin, chain, binding)
+        });
+        let mut shown = Shown::default();
+        lens.look(rows.values, &mut shown);
+        let importance = shown.importance.clone();
+        let width = importance.len() / rows.ids.len().max(1);
         if attack.k == 0 || attack.k >= width {
             return Err(Error::TopKOutOfRange {
                 k: attack.k,
                 largest: width.saturating_sub(1),
             });
         }
-        let importance = read(importance);
         check_finite("the explanation", &importance)?;
         let top = importance
             .chunks(width)
@@ -109,12 +156,12 @@ impl<'a> Scene<'a> {
             last: None,
         });
         Ok(Self {
-            probabilities: read(network.probabilities(x)),
+            probabilities: read(activation::softmax(logits, 1)),
             found: found.collect(),
             attack,
             network,
-            twin,
-            explainer,
+            lens,
+            guide: guide.transpose()?,
             top,
             importance,
             classes,
@@ -125,6 +172,9 @@ impl<'a> Scene<'a> {
             } else {
                 &View::ONE
             },
+            shown,
+            shown_by_guide: Shown::default(),
+            seen: Vec::new(),
             scratch: Vec::new(),
         })
     }
@@ -182,40 +232,60 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// What the network says of these points.
-    pub(super) fn look(&mut self, points: &[f64]) -> Result<Seen> {
-        let attribution = self
-            .explainer
-            .attribution(self.network, self.network.batch(points));
-        let importance = read(attribution.value);
-        self.judge(points, &importance, attribution.logits)
+    /// The importances at the start in the network that directions come from.
+    pub(super) fn reference(&mut self) -> &[f64] {
+        let Some(guide) = &mut self.guide else {
+            return &self.importance;
+        };
+        guide.look(self.rows.values, &mut self.shown_by_guide);
+        &self.shown_by_guide.importance
     }
 
-    /// The same where the importances are known already.
-    pub(super) fn judge(
+    /// What the network says of these points.
+    pub(super) fn look(&mut self, points: &[f64]) -> Result<()> {
+        self.lens.look(points, &mut self.shown);
+        self.judge(points)
+    }
+
+    /// The same, and the gradient of the function of the importances whose slope is given.
+    pub(super) fn follow(
         &mut self,
         points: &[f64],
-        importance: &[f64],
-        logits: Option<Tensor<2>>,
-    ) -> Result<Seen> {
-        let width = importance.len() / self.count().max(1);
-        let mut kept = Vec::with_capacity(self.count());
-        for (top, importance) in self.top.iter().zip(importance.chunks(width)) {
-            kept.push(top.kept(importance, &mut self.scratch)?);
+        slope: &mut Slope<'_>,
+        gradient: &mut Vec<f64>,
+    ) -> Result<()> {
+        if let Some(guide) = &mut self.guide {
+            guide.follow(points, slope, &mut self.shown_by_guide, gradient);
+            self.lens.look(points, &mut self.shown);
+        } else {
+            self.lens.follow(points, slope, &mut self.shown, gradient);
         }
-        let mut held = vec![true; self.count()];
-        let mut logits = logits;
-        for view in self.views {
-            let logits = match (view, logits.take()) {
-                (View::All, Some(logits)) => logits,
-                _ => self.network.logits(self.viewed(*view, points)),
-            };
+        check_finite("the gradient of the attack's goal", gradient)?;
+        self.judge(points)
+    }
+
+    /// Scores what was shown.
+    fn judge(&mut self, points: &[f64]) -> Result<()> {
+        let Shown { importance, logits } = &self.shown;
+        let width = importance.len() / self.count().max(1);
+        let rows = logits.chunks(self.network.classes()).zip(&self.classes);
+        self.seen.clear();
+        for ((top, importance), (logits, class)) in
+            self.top.iter().zip(importance.chunks(width)).zip(rows)
+        {
+            self.seen.push(Seen {
+                kept: top.kept(importance, &mut self.scratch)?,
+                held: largest(logits)? == *class,
+            });
+        }
+        for view in self.views.iter().filter(|view| **view != View::All) {
+            let logits = self.network.logits(self.viewed(*view, points));
             let now = predicted(&read(logits), self.network.classes())?;
-            for (held, (now, class)) in held.iter_mut().zip(now.iter().zip(&self.classes)) {
-                *held &= now == class;
+            for (seen, (now, class)) in self.seen.iter_mut().zip(now.iter().zip(&self.classes)) {
+                seen.held &= now == class;
             }
         }
-        Ok(Seen { kept, held })
+        Ok(())
     }
 
     /// The points as one of the predictions sees them.
@@ -233,10 +303,15 @@ impl<'a> Scene<'a> {
         self.network.batch(&mixed)
     }
 
-    /// Keeps a row's point if it is the worst so far.
-    pub(super) fn score(&mut self, row: usize, step: usize, points: &[f64], seen: &Seen) {
+    /// What the latest look saw of a row.
+    pub(super) fn seen(&self, row: usize) -> Seen {
+        self.seen[row]
+    }
+
+    /// Keeps the point of a row that the latest look saw if it is the worst so far.
+    pub(super) fn score(&mut self, row: usize, step: usize, points: &[f64]) {
         let ignores = self.attack.constraint == ConstraintConfig::None;
-        let (kept, held) = (seen.kept[row], seen.held[row]);
+        let Seen { kept, held } = self.seen[row];
         let features = self.features();
         let found = &mut self.found[row];
         if !held && !ignores {
@@ -255,24 +330,15 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// Notes where the rows are when a random search ends.
-    pub(super) fn end_of_step(&mut self, points: &[f64], seen: &Seen, is_last: bool) {
-        if is_last {
-            for row in 0..self.count() {
-                self.end(row, points, (seen.kept[row], seen.held[row]), false);
-            }
-        }
-    }
-
     /// Notes where a row's first run ended.
-    pub(super) fn end(&mut self, row: usize, points: &[f64], seen: (usize, bool), stopped: bool) {
+    pub(super) fn end(&mut self, row: usize, points: &[f64], seen: Seen, stopped: bool) {
         let (features, k) = (self.features(), self.attack.k);
         let found = &mut self.found[row];
         if found.last.is_none() {
             found.last = Some(Last {
                 point: points[row * features..(row + 1) * features].to_vec(),
-                precision: as_f64(seen.0) / as_f64(k),
-                held: seen.1,
+                precision: as_f64(seen.kept) / as_f64(k),
+                held: seen.held,
                 stopped,
             });
         }
@@ -302,16 +368,5 @@ impl<'a> Scene<'a> {
             }
         })
         .collect()
-    }
-
-    /// Shows a network's explanation to `slope` and pulls its answer back to the inputs.
-    pub(super) fn pull_back(
-        &self,
-        network: &Network,
-        points: &[f64],
-        slope: &mut dyn FnMut(Attribution) -> Tensor<2>,
-    ) -> Vec<f64> {
-        let x = self.network.batch(points);
-        read(self.explainer.pull_back(network, x, slope))
     }
 }

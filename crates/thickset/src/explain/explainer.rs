@@ -92,10 +92,10 @@ fn pixel_name(schema: &Schema, pixel: usize) -> String {
 /// A way to explain that fits its rows.
 #[derive(Clone, Debug)]
 pub struct CheckedExplain {
-    config: ExplainConfig,
-    reduction: Reduction,
+    pub(super) config: ExplainConfig,
+    pub(super) reduction: Reduction,
     /// The features of each column, when importances are columns'.
-    groups: Option<Vec<Vec<usize>>>,
+    pub(super) groups: Option<Vec<Vec<usize>>>,
     names: Vec<String>,
     features: usize,
 }
@@ -188,11 +188,8 @@ impl CheckedExplain {
         }
     }
 
-    /// The explanation of the rows of one batch.
-    ///
-    /// # Errors
-    /// When there are not as many classes as rows, or a class does not exist.
-    pub fn bind(&self, network: &Network, to: Binding<'_>) -> Result<Explainer> {
+    /// Refuses classes that do not fit the rows or the network.
+    pub(super) fn check_binding(&self, network: &Network, to: Binding<'_>) -> Result<()> {
         check_length("the classes to explain", to.classes, to.ids.len())?;
         if let Some(&got) = to.classes.iter().find(|class| **class >= network.classes()) {
             return Err(Error::IndexOutOfRange {
@@ -207,6 +204,15 @@ impl CheckedExplain {
                 got: self.features,
             });
         }
+        Ok(())
+    }
+
+    /// The explanation of the rows of one batch.
+    ///
+    /// # Errors
+    /// When there are not as many classes as rows, or a class does not exist.
+    pub fn bind(&self, network: &Network, to: Binding<'_>) -> Result<Explainer> {
+        self.check_binding(network, to)?;
         let columns = self.groups.as_ref().map(|groups| {
             let mut matrix = vec![0.0; groups.len() * self.features];
             for (column, features) in groups.iter().enumerate() {

@@ -15,10 +15,12 @@ pub mod reduce;
 pub mod smooth_grad;
 
 mod explainer;
+mod lens;
 mod stack;
 
 pub use explainer::{CheckedExplain, ExplainConfig, Explained, Explainer, Per, Rows};
 pub(crate) use explainer::{chunk_rows, predicted};
+pub(crate) use lens::{Lens, Shown, Slope};
 
 use serde::{Deserialize, Serialize};
 use thickset_engine::{Network, Output, Tensor};

@@ -1,0 +1,90 @@
+//! Networks that are a chain of linear maps and activations, run a few rows at a time without leaving the cache.
+//!
+//! [`Network::pass`] asks one operation of every layer for a whole batch, records where asked to, and takes memory for each
+//! result. A search that asks the same network a hundred times about few rows pays more for that than for the arithmetic. A
+//! [`Chain`] holds the weights in the order in which they are read; a [`Tile`] of it runs some rows through all layers, up and
+//! down, in memory that it keeps. It computes what [`Pass`](crate::Pass) computes, in the same order of operations, and
+//! records nothing.
+
+mod head;
+mod tile;
+
+use burn::tensor::DType;
+
+use self::tile::{Maps, Run};
+use crate::kernel::{is_plain, tile_rows};
+use crate::layer::Part;
+use crate::network::Source;
+use crate::{Network, Output};
+
+/// A network packed for tiles of rows.
+#[derive(Debug)]
+pub struct Chain(Kind);
+
+#[derive(Debug)]
+enum Kind {
+    F32(Maps<f32>),
+    F64(Maps<f64>),
+}
+
+/// Some rows of a [`Chain`]. All slices are row-major.
+pub trait Tile {
+    /// Runs rows, at most [`Chain::rows`], forward to the logits and back to the gradient of each row's `output` for its class.
+    ///
+    /// # Panics
+    /// If rows and classes do not fit the network or each other.
+    fn run(&mut self, x: &[f64], output: Output, classes: &[usize]);
+
+    /// Of the rows of the last run.
+    fn logits(&self) -> &[f64];
+
+    /// Of the rows of the last run.
+    fn gradient(&self) -> &[f64];
+
+    /// The exact product of each row's Hessian with its direction, at the rows of the last run.
+    ///
+    /// # Panics
+    /// If there are not as many directions as rows.
+    fn hessian_product(&mut self, direction: &[f64]) -> &[f64];
+}
+
+impl Chain {
+    /// The network's chain, if it is one: linear maps, each with or without an activation, each reading the one before.
+    #[must_use]
+    pub fn new(network: &Network) -> Option<Self> {
+        let mut parts = Vec::with_capacity(network.nodes.len());
+        for (place, node) in network.nodes.iter().enumerate() {
+            let before = place.checked_sub(1).map_or(Source::Input, Source::Layer);
+            let part = node.layer.part().filter(|_| node.inputs == [before])?;
+            if let Part::Linear { weight, bias } = part
+                && !(is_plain(weight) && is_plain(bias))
+            {
+                return None;
+            }
+            parts.push(part);
+        }
+        Some(Self(match network.dtype() {
+            DType::F32 => Kind::F32(Maps::new(network.features(), &parts)?),
+            DType::F64 => Kind::F64(Maps::new(network.features(), &parts)?),
+            _ => return None,
+        }))
+    }
+
+    /// The most rows of a tile.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        match &self.0 {
+            Kind::F32(_) => tile_rows::<f32>(),
+            Kind::F64(_) => tile_rows::<f64>(),
+        }
+    }
+
+    /// Room for a tile of rows.
+    #[must_use]
+    pub fn tile(&self) -> Box<dyn Tile + '_> {
+        match &self.0 {
+            Kind::F32(maps) => Box::new(Run::new(maps)),
+            Kind::F64(maps) => Box::new(Run::new(maps)),
+        }
+    }
+}
