@@ -87,7 +87,7 @@ impl std::str::FromStr for ConstraintConfig {
 pub struct Observation<'a> {
     /// The values `g_0` to `g_S`.
     pub values: &'a [f64],
-    /// Their gradients; empty for rules that do not ask for them.
+    /// Their gradients.
     pub gradients: &'a [Vec<f64>],
 }
 
@@ -95,11 +95,6 @@ pub struct Observation<'a> {
 pub trait Multipliers {
     /// The weights of the objective and the constraints; not negative, with sum 1.
     fn weights(&self) -> &[f64];
-
-    /// Whether [`Multipliers::update`] looks at the gradients.
-    fn wants_gradients(&self) -> bool {
-        false
-    }
 
     /// Changes the weights before the next step.
     ///

@@ -56,10 +56,6 @@ impl Multipliers for Qp {
         &self.weights
     }
 
-    fn wants_gradients(&self) -> bool {
-        true
-    }
-
     fn update(&mut self, observation: Observation) -> Result<()> {
         check_values(&self.weights, observation.values)?;
         check_length("the gradients", observation.gradients, self.weights.len())?;
