@@ -50,7 +50,9 @@ pub type Style = fn(f64) -> String;
 /// `82.9% to 85.3%`.
 pub fn interval(interval: Option<Interval>, style: Style) -> Option<String> {
     let Interval { low, high } = interval?;
-    (low.is_finite() && high.is_finite()).then(|| format!("{} to {}", style(low), style(high)))
+    // Where all rows agree there is nothing to give a range of.
+    let is_worth = low.is_finite() && high.is_finite() && low < high;
+    is_worth.then(|| format!("{} to {}", style(low), style(high)))
 }
 
 /// `84.1% (82.9% to 85.3%)`.

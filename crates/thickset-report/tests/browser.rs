@@ -247,7 +247,7 @@ fn a_page_with_faults_is_found_out() {
         let page = thickset_report::bench(&bench::table1()).unwrap();
         let faulty = page.replace(
             "</main>",
-            "<div style=\"width:3000px\">wide</div><img src=\"x.png\" alt=\"\"><script>missing()</script>\
+            "<div style=\"width:3000px\">wide</div><img src=\"http://127.0.0.1:9/x.png\" alt=\"\"><script>missing()</script>\
              <svg viewBox=\"0 0 9 9\"><path d=\"\"/></svg></main>",
         );
         let (_, log) = load(browser, folder, &faulty);

@@ -2,7 +2,7 @@
 
 mod samples;
 
-use samples::{Table, bench, credit};
+use samples::{Table, bench, credit, digits};
 
 /// The page's body, without the plots, one tag a line.
 fn words(page: &str) -> String {
@@ -27,6 +27,21 @@ fn the_page_of_one_audit() {
     audit.worst.truncate(2);
     audit.training.truncate(3);
     insta::assert_snapshot!(words(&thickset_report::audit(&[audit]).unwrap()));
+}
+
+#[test]
+fn the_worst_images() {
+    let mut audit = digits();
+    audit.worst.truncate(1);
+    let page = thickset_report::audit(&[audit]).unwrap();
+    let words = words(&page);
+    let case = &words[words.find("<article").unwrap()..words.find("</article>").unwrap()];
+    // How a PNG is packed is the image library's affair.
+    let shown = case.split("data:image/png;base64,");
+    let shown: Vec<&str> = shown
+        .map(|part| part.split_once("\" alt").map_or(part, |(_, rest)| rest))
+        .collect();
+    insta::assert_snapshot!(shown.join("…"));
 }
 
 #[test]

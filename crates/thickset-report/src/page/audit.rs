@@ -2,6 +2,7 @@
 
 use askama::Template;
 use thickset::attack::suite::Effort;
+use thickset::attack::threat::Norm;
 use thickset::audit::Audit;
 use thickset::audit::result::Requirement;
 use thickset::registry::Info;
@@ -111,13 +112,20 @@ fn lead(audit: &Audit) -> String {
     let part = audit.data.part.map_or(String::new(), |part| {
         format!(" of the {} part", part.name())
     });
+    let ball = audit.settings.suite.threat.ball;
+    let norm = match ball.norm {
+        Norm::L2 => "an l2 distance",
+        Norm::Linf => "a change of any value",
+    };
     format!(
-        "{}{part}, {} {} each, the {} that count are the first {}",
+        "{}{part}, {} {}. The {} most important are the {}. Attacked within {norm} of {}, with {} effort.",
         counted(audit.data.rows, nouns.row, nouns.rows),
         count(audit.data.features.len()),
         nouns.features,
+        audit.settings.k,
         nouns.reasons,
-        audit.settings.k
+        plain(ball.radius),
+        budget::effort(audit.settings.suite.effort),
     )
 }
 

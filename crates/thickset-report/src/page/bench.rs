@@ -6,6 +6,7 @@ use thickset::bench::result::{Bench, Cell, Mark, Style, Table};
 use crate::figure::{Figure, Key, Values};
 use crate::number::{interval, plain};
 use crate::plot::curves::{self, Join, Look, Series};
+use crate::plot::scale::Kind;
 
 /// The whole page.
 #[derive(Template)]
@@ -151,6 +152,7 @@ fn figure(figure: &thickset::bench::result::Figure, number: usize) -> Figure {
         },
         rule: None,
         from_zero: false,
+        x: Kind::Any,
         height: 270.0,
     };
     let rows = series.iter().flat_map(|one| {

@@ -7,6 +7,7 @@ use crate::figure::{Figure, Key};
 use crate::number::{estimate, listed, percent, score};
 use crate::plot::curves::{self, Join, Look, Series};
 use crate::plot::front;
+use crate::plot::scale::Kind;
 use crate::prose::verdict;
 use crate::prose::verdict::Level;
 
@@ -172,6 +173,7 @@ fn trade_off(points: &[(String, Option<f64>, f64)], k: usize, number: usize) -> 
         join: Join::Front,
         rule: None,
         from_zero: false,
+        x: Kind::Any,
         height: 270.0,
     };
     Some(Figure {

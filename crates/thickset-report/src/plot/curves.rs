@@ -1,6 +1,6 @@
 //! Series of points: lines by epoch or rank, the trade-off of several models, the figures of a bench.
 
-use super::scale::{range, with_room};
+use super::scale::{Kind, range, with_room};
 use super::{Drawing, Frame, Mark, Marker, Px, front, marker};
 
 /// Points above which a series has no markers of its own and is thinned for drawing.
@@ -43,6 +43,8 @@ pub struct Look<'a> {
     pub rule: Option<f64>,
     /// Lines begin at the vertical value 0.
     pub from_zero: bool,
+    /// What the horizontal values are.
+    pub x: Kind,
     /// The height of the drawing.
     pub height: f64,
 }
@@ -59,7 +61,9 @@ pub fn draw(series: &[Series], look: &Look<'_>) -> Drawing {
     } else {
         with_room((low, high), 0.06)
     };
-    let mut frame = Frame::new(look.height, with_room(x, room), y).axes(look.x_label, look.y_label);
+    let mut frame = Frame::new(look.height, with_room(x, room), y)
+        .of(look.x, Kind::Any)
+        .axes(look.x_label, look.y_label);
     if let Some(rule) = look.rule {
         frame.rule("rule", rule);
     }
@@ -140,6 +144,7 @@ mod tests {
             join,
             rule: None,
             from_zero: false,
+            x: Kind::Any,
             height: 200.0,
         }
     }

@@ -1,6 +1,6 @@
 //! The frame of a plot: two axes with ticks, grid lines and labels.
 
-use super::scale::{Scale, Ticks};
+use super::scale::{Kind, Scale, Ticks};
 use super::{Anchor, Drawing, Mark, WIDTH, line, text};
 
 /// The inside of the frame.
@@ -19,6 +19,7 @@ pub struct Frame {
     /// Vertical places.
     pub y: Scale,
     height: f64,
+    kinds: (Kind, Kind),
     marks: Vec<Mark>,
 }
 
@@ -29,8 +30,16 @@ impl Frame {
             x: Scale::new(x, (LEFT, RIGHT)),
             y: Scale::new(y, (height - BELOW, TOP)),
             height,
+            kinds: (Kind::Any, Kind::Any),
             marks: Vec::new(),
         }
+    }
+
+    /// Says what values the horizontal and the vertical axis have.
+    #[must_use]
+    pub fn of(mut self, x: Kind, y: Kind) -> Self {
+        self.kinds = (x, y);
+        self
     }
 
     /// The places of the left and the right edge.
@@ -46,7 +55,7 @@ impl Frame {
     /// Draws both axes with round ticks.
     #[must_use]
     pub fn axes(self, x_label: &str, y_label: &str) -> Self {
-        let ticks = self.x.ticks(5);
+        let ticks = self.x.ticks(5, self.kinds.0);
         let labelled = labelled(&ticks);
         self.axes_with(x_label, &labelled, y_label)
     }
@@ -55,7 +64,7 @@ impl Frame {
     #[must_use]
     pub fn axes_with(mut self, x_label: &str, x_ticks: &[(f64, String)], y_label: &str) -> Self {
         let (bottom, _) = self.ends();
-        for (value, label) in labelled(&self.y.ticks(4)) {
+        for (value, label) in labelled(&self.y.ticks(4, self.kinds.1)) {
             let y = self.y.at(value);
             self.marks.push(line("grid", (LEFT, y), (RIGHT, y)));
             self.marks
@@ -96,6 +105,8 @@ impl Frame {
         if value.is_finite() {
             let x = self.x.at(value);
             let (bottom, top) = self.ends();
+            // A halo keeps the line apart from bars of any colour.
+            self.marks.push(line("halo", (x, bottom), (x, top)));
             self.marks.push(line(class, (x, bottom), (x, top)));
         }
     }

@@ -1,5 +1,6 @@
 //! Histograms: how many rows have which value, with lines at values worth comparing.
 
+use super::scale::Kind;
 use super::{Drawing, Frame, Mark, Px};
 
 /// Equal bins over a range.
@@ -88,6 +89,7 @@ pub fn draw(histogram: &Histogram, look: Look<'_>) -> Drawing {
     let as_height = |count: usize| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
     let high = histogram.bin(histogram.counts.len() - 1).1;
     let frame = Frame::new(230.0, (histogram.low, high), (0.0, as_height(most)));
+    let frame = frame.of(Kind::Any, Kind::Whole);
     let mut frame = if look.ticks.is_empty() {
         frame.axes(look.x_label, look.y_label)
     } else {

@@ -39,9 +39,18 @@ impl Scale {
     }
 
     /// About `count` round values within the range, and how many decimals they need.
-    pub fn ticks(&self, count: usize) -> Ticks {
-        ticks(self.low, self.high, count)
+    pub fn ticks(&self, count: usize, of: Kind) -> Ticks {
+        ticks((self.low, self.high), count, of)
     }
+}
+
+/// What values an axis has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Any.
+    Any,
+    /// Counts, ranks, epochs: whole numbers only.
+    Whole,
 }
 
 /// Round values.
@@ -72,14 +81,15 @@ impl Ticks {
     }
 }
 
-fn ticks(low: f64, high: f64, count: usize) -> Ticks {
+fn ticks((low, high): (f64, f64), count: usize, of: Kind) -> Ticks {
     let rough = (high - low) / f64::from(u32::try_from(count.max(1)).unwrap_or(u32::MAX));
     let magnitude = 10_f64.powf(rough.log10().floor());
     let step = [1.0, 2.0, 2.5, 5.0, 10.0]
         .into_iter()
         .map(|factor| factor * magnitude)
+        .filter(|step| of == Kind::Any || (step - step.round()).abs() < 1e-9)
         .find(|step| *step >= rough * (1.0 - 1e-9))
-        .unwrap_or(rough);
+        .unwrap_or(if of == Kind::Whole { 1.0 } else { rough });
     let decimals = (0..12_u8)
         .find(|decimals| {
             let shifted = step * 10_f64.powi(i32::from(*decimals));
@@ -121,7 +131,7 @@ mod tests {
 
     #[test]
     fn ticks_are_round_and_inside() {
-        let ticks = Scale::new((0.83, 0.97), (0.0, 1.0)).ticks(4);
+        let ticks = Scale::new((0.83, 0.97), (0.0, 1.0)).ticks(4, Kind::Any);
         let labels: Vec<String> = ticks
             .values
             .iter()
@@ -131,8 +141,17 @@ mod tests {
     }
 
     #[test]
+    fn counts_and_ranks_have_whole_ticks() {
+        for high in [1.0, 2.0, 3.0, 7.0, 12.0, 40.0] {
+            let ticks = Scale::new((0.0, high), (0.0, 1.0)).ticks(4, Kind::Whole);
+            assert_eq!(ticks.decimals, 0);
+            assert!((1..=8).contains(&ticks.values.len()), "{high}: {ticks:?}");
+        }
+    }
+
+    #[test]
     fn zero_has_no_decimals() {
-        let ticks = Scale::new((-1.0, 1.0), (0.0, 1.0)).ticks(4);
+        let ticks = Scale::new((-1.0, 1.0), (0.0, 1.0)).ticks(4, Kind::Any);
         let labels: Vec<String> = ticks
             .values
             .iter()
@@ -143,11 +162,11 @@ mod tests {
 
     #[test]
     fn large_and_tiny_steps_are_written_short() {
-        let ticks = Scale::new((0.0, 3e7), (0.0, 1.0)).ticks(3);
+        let ticks = Scale::new((0.0, 3e7), (0.0, 1.0)).ticks(3, Kind::Any);
         assert_eq!(ticks.label(1e7), "1.0e7");
-        let ticks = Scale::new((0.0, 3e-7), (0.0, 1.0)).ticks(3);
+        let ticks = Scale::new((0.0, 3e-7), (0.0, 1.0)).ticks(3, Kind::Any);
         assert_eq!(ticks.label(1e-7), "1.0e-7");
-        let ticks = Scale::new((0.0, 100.0), (0.0, 1.0)).ticks(4);
+        let ticks = Scale::new((0.0, 100.0), (0.0, 1.0)).ticks(4, Kind::Any);
         assert_eq!(
             (ticks.label(0.0), ticks.label(25.0)),
             ("0".to_owned(), "25".to_owned())
@@ -165,7 +184,7 @@ mod tests {
         ] {
             let scale = Scale::new(range, (0.0, 100.0));
             assert!(scale.at(2.0).is_finite(), "{range:?}");
-            assert!(!scale.ticks(4).values.is_empty(), "{range:?}");
+            assert!(!scale.ticks(4, Kind::Any).values.is_empty(), "{range:?}");
         }
     }
 

@@ -19,10 +19,10 @@ pub struct Reasons<'a> {
 
 /// The sentence.
 pub fn sentence(changes: &[Change], reasons: &Reasons<'_>, nouns: Nouns) -> Sentence {
-    let (makes, leaves) = if changes.len() < 2 {
-        (" makes ", " leaves ")
+    let (makes, leaves, replaces) = if changes.len() < 2 {
+        (" makes ", " leaves ", " replaces ")
     } else {
-        (" make ", " leave ")
+        (" make ", " leave ", " replace ")
     };
     let cause = cause(changes).capitalised();
     let gone = missing(reasons.before, reasons.after);
@@ -40,10 +40,10 @@ pub fn sentence(changes: &[Change], reasons: &Reasons<'_>, nouns: Nouns) -> Sent
                 )),
                 [only] if only == &was => first.say("."),
                 [only] => first
-                    .say(", and drops ")
+                    .say("; ")
                     .name(only)
-                    .say(format!(" from the {}.", nouns.reasons)),
-                more => first.say(format!(", and {} {of_all} others.", count(more.len()))),
+                    .say(format!(" is no longer among the {}.", nouns.reasons)),
+                more => first.say(format!("; {} {of_all} are new.", count(more.len()))),
             }
         }
         _ if gone.is_empty() || new.is_empty() => {
@@ -63,7 +63,7 @@ pub fn sentence(changes: &[Change], reasons: &Reasons<'_>, nouns: Nouns) -> Sent
                     .collect(),
             )
             .say(format!(" among the {}.", nouns.reasons)),
-        _ => cause.say(format!("{makes}{} {of_all} others.", count(gone.len()))),
+        _ => cause.say(format!("{replaces}{} {of_all}.", count(gone.len()))),
     }
 }
 

@@ -34,8 +34,20 @@ pub fn of(audit: &Audit, prefix: &str) -> Option<Figure> {
             }],
         })
         .collect();
+    let is_shared = audit.attacks.iter().any(|one| one.shares);
+    let is_twin = audit.attacks.iter().any(|one| one.surrogate.is_some());
+    let shares = if is_shared {
+        " “Shares” follows importances as shares of their sum."
+    } else {
+        ""
+    };
+    let twin = if is_twin {
+        " “Twin” follows a smooth copy of the network, of that sharpness."
+    } else {
+        ""
+    };
     let caption = format!(
-        "Lower is stronger. The strongest alone, {}, leaves {}; all together, the worst of each {}, leave {}.{}",
+        "Lower is stronger. The strongest alone, {}, leaves {}; all together, the worst of each {}, leave {}.{}{shares}{twin}",
         name(strongest),
         percent(strongest.precision_at_k.value),
         nouns.row,
@@ -65,13 +77,10 @@ fn name(attack: &AttackScore) -> String {
     let mut name = label(&attack.attack);
     let mut how = Vec::new();
     if attack.shares {
-        how.push("on shares".to_owned());
+        how.push("shares".to_owned());
     }
     if let Some(sharpness) = attack.surrogate {
-        how.push(format!(
-            "by a softplus twin of sharpness {}",
-            plain(sharpness)
-        ));
+        how.push(format!("twin {}", plain(sharpness)));
     }
     if !how.is_empty() {
         name = format!("{name}, {}", how.join(", "));

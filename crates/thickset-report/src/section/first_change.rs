@@ -8,7 +8,7 @@ use crate::figure::{Figure, Values};
 use crate::number::{as_f64, count, percent, plain, score, share};
 use crate::plot::bins::{self, Point};
 use crate::plot::curves::{self, Join, Look, Series};
-use crate::plot::scale::{range, with_room};
+use crate::plot::scale::{Kind, range, with_room};
 use crate::plot::{Frame, Scale};
 use crate::prose::Nouns;
 
@@ -42,12 +42,12 @@ fn scatter(audit: &Audit, prefix: &str) -> Option<Figure> {
         .map(|row| row.first_change.map_or(never, as_f64))
         .collect();
     let frame = Frame::new(250.0, (0.0, as_f64(last) * 1.16), with_room(y, 0.05));
-    let ticks = Scale::new((0.0, as_f64(last)), (0.0, 1.0)).ticks(4);
+    let ticks = Scale::new((0.0, as_f64(last)), (0.0, 1.0)).ticks(4, Kind::Whole);
     let apart = as_f64(last) * 0.95;
     let mut labels: Vec<(f64, String)> = ticks
         .values
         .iter()
-        .filter(|value| **value < apart && (**value - value.round()).abs() < 1e-9)
+        .filter(|value| **value < apart)
         .map(|value| (*value, ticks.label(*value)))
         .collect();
     labels.push((never, "never".to_owned()));
@@ -57,7 +57,12 @@ fn scatter(audit: &Audit, prefix: &str) -> Option<Figure> {
         "thickness",
     );
     let points = rows.iter().zip(&steps).map(|(row, step)| Point {
-        x: *step,
+        // Those that never changed would stand on one line; their numbers spread them over the lane.
+        x: if row.first_change.is_some() {
+            *step
+        } else {
+            never + as_f64(last) * 0.06 * (spread(row.row) - 0.5)
+        },
         y: row.thickness,
         tip: format!(
             "{} {}: thickness {}, {}",
@@ -102,6 +107,13 @@ fn scatter(audit: &Audit, prefix: &str) -> Option<Figure> {
         legend: Vec::new(),
         values: None,
     })
+}
+
+/// A place in 0..1 that depends on the row's number alone.
+fn spread(row: u64) -> f64 {
+    /// A step through 0..100 that visits every place before it returns.
+    const STEP: u64 = 37;
+    f64::from(u8::try_from(row.wrapping_mul(STEP) % 100).unwrap_or(0)) / 100.0
 }
 
 /// What a rank correlation says, in words.
@@ -150,6 +162,7 @@ fn magnitudes(audit: &Audit, prefix: &str) -> Option<Figure> {
         join: Join::All,
         rule: Some(as_f64(k) + 0.5),
         from_zero: true,
+        x: Kind::Whole,
         height: 250.0,
     };
     let drawing = curves::draw(&series, &look);

@@ -8,6 +8,7 @@ use thickset::train::EpochRecord;
 use crate::figure::{Figure, Key, Values};
 use crate::number::{as_f64, plain, score};
 use crate::plot::curves::{self, Join, Look, Series};
+use crate::plot::scale::Kind;
 
 /// Terms that are drawn; the objectives have at most four.
 const MOST_TERMS: usize = 8;
@@ -134,6 +135,7 @@ fn look<'a>(id: &'a str, title: &'a str, description: &'a str, y_label: &'a str)
         join: Join::All,
         rule: None,
         from_zero: false,
+        x: Kind::Whole,
         height: 200.0,
     }
 }

@@ -15,6 +15,9 @@ use crate::prose::{Nouns, Sentence};
 /// Rows that are told in full.
 const MOST_ROWS: usize = 10;
 
+/// Rows whose tables are open.
+const OPEN: usize = 3;
+
 /// Features in a row's table, and changes in its list.
 const MOST_LINES: usize = 24;
 
@@ -40,6 +43,8 @@ pub struct Case {
     pub changes: Vec<Changed>,
     /// Changes that are not listed.
     pub more_changes: usize,
+    /// Whether its tables are shown at once, or when asked for.
+    pub is_open: bool,
     /// Maps of an image.
     pub pictures: Vec<Picture>,
 }
@@ -56,8 +61,30 @@ pub struct Rank {
     pub importance: String,
     /// And after.
     pub attacked: String,
-    /// `left`, `entered`, or nothing.
-    pub moved: &'static str,
+    /// What it did.
+    pub moved: Moved,
+}
+
+/// What a feature did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moved {
+    /// It is a reason before and after.
+    Stayed,
+    /// It was a reason.
+    Left,
+    /// It is one newly.
+    Entered,
+}
+
+impl Moved {
+    /// In a word, which is also its style.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Stayed => "stays",
+            Self::Left => "leaves",
+            Self::Entered => "enters",
+        }
+    }
 }
 
 /// A change in a column's own unit.
@@ -87,13 +114,14 @@ pub fn of(audit: &Audit) -> Worst {
             .worst
             .iter()
             .take(MOST_ROWS)
-            .map(|row| case(audit, row))
+            .enumerate()
+            .map(|(place, row)| case(audit, row, place < OPEN))
             .collect(),
         left_out: audit.worst.len().saturating_sub(MOST_ROWS),
     }
 }
 
-fn case(audit: &Audit, row: &WorstRow) -> Case {
+fn case(audit: &Audit, row: &WorstRow, is_open: bool) -> Case {
     let nouns = Nouns::of(audit);
     let (before, after) = (order(&row.importance), order(&row.attacked_importance));
     let k = audit.settings.k;
@@ -121,6 +149,7 @@ fn case(audit: &Audit, row: &WorstRow) -> Case {
         ranks: ranks(audit, row, &before, &after),
         changes: row.changes.iter().take(MOST_LINES).map(changed).collect(),
         more_changes: row.changes.len().saturating_sub(MOST_LINES),
+        is_open,
         pictures,
     }
 }
@@ -204,9 +233,9 @@ fn ranks(audit: &Audit, row: &WorstRow, before: &[usize], after: &[usize]) -> Ve
                 importance: plain(*row.importance.get(feature)?),
                 attacked: plain(*row.attacked_importance.get(feature)?),
                 moved: match (from < k, to < k) {
-                    (true, false) => "left",
-                    (false, true) => "entered",
-                    _ => "",
+                    (true, false) => Moved::Left,
+                    (false, true) => Moved::Entered,
+                    _ => Moved::Stayed,
                 },
             })
         })
