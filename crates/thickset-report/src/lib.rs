@@ -9,6 +9,7 @@
 //!
 //! The pages are askama templates in `templates/`: checked when they are compiled, with every text escaped.
 
+mod cell;
 mod error;
 mod figure;
 mod number;

@@ -1,6 +1,6 @@
 //! Numbers as a reader likes them: shares in per cent, scores with three decimals, thousands apart.
 
-use thickset::statistics::{Estimate, Interval};
+use thickset::statistics::Interval;
 
 /// Written where there is no number.
 pub const NONE: &str = "n/a";
@@ -53,14 +53,6 @@ pub fn interval(interval: Option<Interval>, style: Style) -> Option<String> {
     // Where all rows agree there is nothing to give a range of.
     let is_worth = low.is_finite() && high.is_finite() && low < high;
     is_worth.then(|| format!("{} to {}", style(low), style(high)))
-}
-
-/// `84.1% (82.9% to 85.3%)`.
-pub fn estimate(estimate: &Estimate, style: Style) -> String {
-    match interval(estimate.interval, style) {
-        Some(interval) => format!("{} ({interval})", style(estimate.value)),
-        None => style(estimate.value),
-    }
 }
 
 /// A number without a meaning of its own: whole numbers as they are, others with about three digits, thousands apart.

@@ -265,8 +265,8 @@ fn images_are_shown_as_maps() {
     let page = page(&digits());
     assert_eq!(
         page.matches("data:image/png;base64,").count(),
-        15,
-        "five maps of three images"
+        18,
+        "five maps of each of three images, and three of all"
     );
     assert!(page.contains("alt=\"Importance of each pixel before, image 1\""));
 }

@@ -14,10 +14,12 @@ use crate::prose::sentence::Part;
 use crate::prose::verdict::{self, Verdict};
 use crate::prose::{Nouns, budget};
 use crate::section::linear::Comparison;
+use crate::section::maps::Picture;
 use crate::section::tiles::Tile;
 use crate::section::worst::Worst;
 use crate::section::{
-    attacks, features, first_change, linear, methods, reproduce, stability, tiles, training, worst,
+    attacks, features, first_change, linear, maps, methods, reproduce, stability, tiles, training,
+    worst,
 };
 
 /// The whole page.
@@ -50,6 +52,7 @@ struct Model {
     stability: Vec<Figure>,
     linear: Option<Comparison>,
     k: usize,
+    maps: Vec<Picture>,
     features: Option<Figure>,
     first_change: Vec<Figure>,
     attacks: Option<Figure>,
@@ -131,6 +134,13 @@ fn lead(audit: &Audit) -> String {
 
 fn model(audit: &Audit, index: usize, is_single: bool) -> Model {
     let id = format!("m{}", index + 1);
+    let maps = maps::of_all(audit);
+    // Where there is a map, bars of single pixels say nothing more.
+    let features = if maps.is_empty() {
+        features::of(audit, &id)
+    } else {
+        None
+    };
     Model {
         heading: (!is_single).then(|| format!("{} on {}", audit.model.name, audit.data.name)),
         level: if is_single { 2 } else { 3 },
@@ -140,7 +150,8 @@ fn model(audit: &Audit, index: usize, is_single: bool) -> Model {
         stability: stability::of(audit, &id),
         linear: linear::of(audit),
         k: audit.settings.k,
-        features: features::of(audit, &id),
+        maps,
+        features,
         first_change: first_change::of(audit, &id),
         attacks: attacks::of(audit, &id),
         worst: worst::of(audit),

@@ -4,6 +4,7 @@ use askama::Template;
 use thickset::bench::result::{Bench, Cell, Mark, Style, Table};
 
 use crate::figure::{Figure, Key, Values};
+use crate::number::{NONE, Style as Written};
 use crate::number::{interval, plain};
 use crate::plot::curves::{self, Join, Look, Series};
 use crate::plot::scale::Kind;
@@ -84,6 +85,35 @@ impl Page {
     }
 }
 
+/// How the numbers of a column are written: with as many decimals as the largest of them is worth.
+fn written(table: &Table, column: usize) -> Written {
+    let numbers = table
+        .rows
+        .iter()
+        .filter_map(|row| match row.cells.get(column)? {
+            Cell::Number { ours, .. } => Some(ours.value.abs()),
+            _ => None,
+        });
+    let most = numbers
+        .filter(|value| value.is_finite())
+        .fold(0.0, f64::max);
+    match most {
+        10_000.0.. => plain,
+        10.0.. => |value| fixed(value, 1),
+        1.5.. => |value| fixed(value, 2),
+        0.01.. => |value| fixed(value, 3),
+        _ => plain,
+    }
+}
+
+fn fixed(value: f64, decimals: usize) -> String {
+    if value.is_finite() {
+        format!("{value:.decimals$}")
+    } else {
+        NONE.to_owned()
+    }
+}
+
 fn shown(table: &Table, number: usize) -> Shown {
     let mut notes: Vec<String> = Vec::new();
     let mut marks = Vec::new();
@@ -91,30 +121,35 @@ fn shown(table: &Table, number: usize) -> Shown {
         .rows
         .iter()
         .map(|row| {
-            let cells = row.cells.iter().map(|cell| match cell {
-                Cell::Number { ours, paper, mark } => {
-                    marks.push(*mark);
-                    ShownCell::Number {
-                        ours: plain(ours.value),
-                        interval: interval(ours.interval, plain),
-                        paper: paper.map(plain),
-                        is_best: *mark != Mark::None,
-                        is_significant: *mark == Mark::Significant,
+            let cells = row
+                .cells
+                .iter()
+                .enumerate()
+                .map(|(column, cell)| match cell {
+                    Cell::Number { ours, paper, mark } => {
+                        marks.push(*mark);
+                        let style = written(table, column);
+                        ShownCell::Number {
+                            ours: style(ours.value),
+                            interval: interval(ours.interval, style),
+                            paper: paper.map(style),
+                            is_best: *mark != Mark::None,
+                            is_significant: *mark == Mark::Significant,
+                        }
                     }
-                }
-                Cell::Text(text) => ShownCell::Text(text.clone()),
-                Cell::Dash(reason) => {
-                    let known = notes.iter().position(|note| note == reason);
-                    let note = known.unwrap_or_else(|| {
-                        notes.push(reason.clone());
-                        notes.len() - 1
-                    });
-                    ShownCell::Dash {
-                        note: note + 1,
-                        reason: reason.clone(),
+                    Cell::Text(text) => ShownCell::Text(text.clone()),
+                    Cell::Dash(reason) => {
+                        let known = notes.iter().position(|note| note == reason);
+                        let note = known.unwrap_or_else(|| {
+                            notes.push(reason.clone());
+                            notes.len() - 1
+                        });
+                        ShownCell::Dash {
+                            note: note + 1,
+                            reason: reason.clone(),
+                        }
                     }
-                }
-            });
+                });
             (row.label.clone(), cells.collect())
         })
         .collect();

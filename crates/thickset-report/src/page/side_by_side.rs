@@ -3,8 +3,9 @@
 
 use thickset::audit::Audit;
 
+use crate::cell::Cell;
 use crate::figure::{Figure, Key};
-use crate::number::{estimate, listed, percent, score};
+use crate::number::{listed, percent, score};
 use crate::plot::curves::{self, Join, Look, Series};
 use crate::plot::front;
 use crate::plot::scale::Kind;
@@ -32,7 +33,7 @@ pub struct Line {
     /// In a word.
     pub level: Option<Level>,
     /// Its figures.
-    pub cells: Vec<String>,
+    pub cells: Vec<Cell>,
 }
 
 /// One comparison for each set of rows that several models were asked about, in the order of the audits.
@@ -52,55 +53,44 @@ pub fn of(audits: &[Audit]) -> Vec<SideBySide> {
 
 fn compared(members: &[(usize, &Audit)], number: usize) -> Option<SideBySide> {
     let (_, first) = members.first()?;
-    let dash = || "–".to_owned();
     let linear = members.iter().find_map(|(_, audit)| audit.linear.as_ref());
     let mut lines = Vec::new();
     let mut points: Vec<(String, Option<f64>, f64)> = Vec::new();
     if let Some(linear) = linear {
-        points.push((
-            "linear model".to_owned(),
-            linear.auc.map(|auc| auc.value),
-            linear.precision_at_k.value,
-        ));
+        let name = "linear model".to_owned();
+        let auc = linear.auc.map(|auc| auc.value);
+        points.push((name.clone(), auc, linear.precision_at_k.value));
         lines.push(Line {
-            name: "linear model".to_owned(),
+            name,
             target: None,
             level: None,
             cells: vec![
-                linear
-                    .auc
-                    .as_ref()
-                    .map_or_else(dash, |auc| estimate(auc, score)),
-                estimate(&linear.precision_at_k, percent),
-                dash(),
-                dash(),
-                linear.distinctness.map_or_else(dash, score),
-                linear.accuracy.map_or_else(dash, percent),
-                dash(),
+                Cell::estimated(linear.auc.as_ref(), score),
+                Cell::estimate(&linear.precision_at_k, percent),
+                Cell::dash(),
+                Cell::dash(),
+                Cell::number(linear.distinctness, score),
+                Cell::number(linear.accuracy, percent),
+                Cell::dash(),
             ],
         });
     }
     for (index, audit) in members {
         let summary = &audit.summary;
-        points.push((
-            audit.model.name.clone(),
-            summary.auc.map(|auc| auc.value),
-            summary.precision_at_k.value,
-        ));
+        let name = audit.model.name.clone();
+        let auc = summary.auc.map(|auc| auc.value);
+        points.push((name.clone(), auc, summary.precision_at_k.value));
         lines.push(Line {
-            name: audit.model.name.clone(),
+            name,
             target: Some(format!("m{}", index + 1)),
             level: Some(verdict::level(summary)),
             cells: vec![
-                summary
-                    .auc
-                    .as_ref()
-                    .map_or_else(dash, |auc| estimate(auc, score)),
-                estimate(&summary.precision_at_k, percent),
-                percent(summary.noise.value),
-                estimate(&summary.thickness, score),
-                summary.distinctness.map_or_else(dash, score),
-                summary.accuracy.map_or_else(dash, percent),
+                Cell::estimated(summary.auc.as_ref(), score),
+                Cell::estimate(&summary.precision_at_k, percent),
+                Cell::words(percent(summary.noise.value)),
+                Cell::estimate(&summary.thickness, score),
+                Cell::number(summary.distinctness, score),
+                Cell::number(summary.accuracy, percent),
                 gate(audit),
             ],
         });
@@ -124,15 +114,12 @@ fn compared(members: &[(usize, &Audit)], number: usize) -> Option<SideBySide> {
     })
 }
 
-fn gate(audit: &Audit) -> String {
-    match (
-        audit.gate.is_empty(),
-        audit.gate.iter().all(|line| line.holds),
-    ) {
-        (true, _) => "–".to_owned(),
-        (false, true) => "passes".to_owned(),
-        (false, false) => "fails".to_owned(),
+fn gate(audit: &Audit) -> Cell {
+    if audit.gate.is_empty() {
+        return Cell::dash();
     }
+    let holds = audit.gate.iter().all(|line| line.holds);
+    Cell::words(if holds { "passes" } else { "fails" }.to_owned())
 }
 
 fn trade_off(points: &[(String, Option<f64>, f64)], k: usize, number: usize) -> Option<Figure> {

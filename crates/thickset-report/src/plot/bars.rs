@@ -78,3 +78,40 @@ pub fn draw(groups: &[Group], most: f64, id: &str, title: &str, description: &st
         marks,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use askama::Template as _;
+
+    use super::*;
+
+    #[test]
+    fn a_bar_is_as_long_as_its_share_of_the_most() {
+        let bar = |value: f64| Bar {
+            value,
+            label: "a".to_owned(),
+            interval: None,
+        };
+        let groups = [Group {
+            name: "one".to_owned(),
+            bars: vec![bar(2.0), bar(1.0), bar(f64::NAN)],
+        }];
+        let written = draw(&groups, 2.0, "a", "t", "d").render().unwrap();
+        let widths: Vec<&str> = written
+            .split(" width=\"")
+            .skip(1)
+            .filter_map(|rest| rest.split('"').next())
+            .collect();
+        assert_eq!(widths, ["340", "170", "1"]);
+    }
+
+    #[test]
+    fn no_bars_are_an_empty_drawing() {
+        assert!(
+            draw(&[], 0.0, "a", "t", "d")
+                .render()
+                .unwrap()
+                .contains("</svg>")
+        );
+    }
+}

@@ -80,3 +80,39 @@ fn draw_cells(frame: &mut Frame, points: impl Iterator<Item = Point>) {
         });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use askama::Template as _;
+
+    use super::*;
+
+    fn drawn(count: u32) -> String {
+        let mut frame = Frame::new(200.0, (0.0, 1.0), (0.0, 1.0));
+        let points: Vec<Point> = (0..count)
+            .map(|index| Point {
+                x: f64::from(index % 97) / 97.0,
+                y: f64::from(index % 89) / 89.0,
+                tip: String::new(),
+            })
+            .collect();
+        draw(&mut frame, points.into_iter());
+        frame.finish("a", "t", "d").render().unwrap()
+    }
+
+    #[test]
+    fn few_points_are_drawn_one_by_one() {
+        assert_eq!(drawn(400).matches("class=\"dot\"").count(), 400);
+    }
+
+    #[test]
+    fn cells_leave_no_point_out_and_stay_few() {
+        let written = drawn(50_000);
+        let counts = written.split("<rect").skip(1).filter_map(|cell| {
+            let tip = cell.split("<title>").nth(1)?;
+            tip.split('<').next()?.parse::<u32>().ok()
+        });
+        assert_eq!(counts.sum::<u32>(), 50_000);
+        assert!(written.matches("<rect").count() <= 40 * 22);
+    }
+}

@@ -84,7 +84,7 @@ impl Ticks {
 fn ticks((low, high): (f64, f64), count: usize, of: Kind) -> Ticks {
     let rough = (high - low) / f64::from(u32::try_from(count.max(1)).unwrap_or(u32::MAX));
     let magnitude = 10_f64.powf(rough.log10().floor());
-    let step = [1.0, 2.0, 2.5, 5.0, 10.0]
+    let step = [1.0, 2.0, 5.0, 10.0]
         .into_iter()
         .map(|factor| factor * magnitude)
         .filter(|step| of == Kind::Any || (step - step.round()).abs() < 1e-9)

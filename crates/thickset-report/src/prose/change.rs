@@ -9,6 +9,9 @@ use crate::number::{count, plain};
 /// Changes that a sentence names.
 const NAMED: usize = 3;
 
+/// Changes that an audit lists at most; a list as long may have been cut.
+const LISTED: usize = 50;
+
 /// The top-k names, the most important first.
 pub struct Reasons<'a> {
     /// At the row itself.
@@ -81,6 +84,10 @@ fn cause(changes: &[Change]) -> Sentence {
     match changes.len().saturating_sub(NAMED) {
         0 => {}
         1 => causes.push(Sentence::default().say("1 smaller change")),
+        more if changes.len() >= LISTED => {
+            causes
+                .push(Sentence::default().say(format!("{} or more smaller changes", count(more))));
+        }
         more => causes.push(Sentence::default().say(format!("{} smaller changes", count(more)))),
     }
     Sentence::default().list(causes)

@@ -2,13 +2,16 @@
 
 use thickset::audit::Audit;
 
-use crate::number::{estimate, percent, score};
-use crate::prose::worth;
+use crate::cell::Cell;
+use crate::number::{count, percent, score};
+use crate::prose::{Nouns, worth};
 
 /// A table of two rows and what it says.
 pub struct Comparison {
     /// The linear model first.
     pub lines: Vec<Line>,
+    /// What the table is.
+    pub caption: String,
     /// A sentence each.
     pub said: Vec<String>,
 }
@@ -18,39 +21,46 @@ pub struct Line {
     /// The model.
     pub name: String,
     /// Its cells.
-    pub cells: Vec<String>,
+    pub cells: Vec<Cell>,
 }
 
 /// The comparison; none without a linear model.
 pub fn of(audit: &Audit) -> Option<Comparison> {
     let linear = audit.linear.as_ref()?;
     let summary = &audit.summary;
-    let or_dash = |value: Option<String>| value.unwrap_or_else(|| "–".to_owned());
-    let line = |name: &str, cells: [Option<String>; 4]| Line {
-        name: name.to_owned(),
-        cells: cells.into_iter().map(or_dash).collect(),
+    let attacked = linear.precision_at_k.count;
+    let caption = if attacked == summary.precision_at_k.count {
+        "A linear model fitted to the same training rows and attacked alike; 95% intervals below."
+            .to_owned()
+    } else {
+        format!(
+            "A linear model fitted to the same training rows and attacked alike, on the first {} of the {}; 95% intervals below.",
+            count(attacked),
+            Nouns::of(audit).rows
+        )
     };
     Some(Comparison {
         lines: vec![
-            line(
-                "linear model",
-                [
-                    Some(estimate(&linear.precision_at_k, percent)),
-                    linear.distinctness.map(score),
-                    linear.auc.as_ref().map(|auc| estimate(auc, score)),
-                    linear.accuracy.map(percent),
+            Line {
+                name: "linear model".to_owned(),
+                cells: vec![
+                    Cell::estimate(&linear.precision_at_k, percent),
+                    Cell::number(linear.distinctness, score),
+                    Cell::estimated(linear.auc.as_ref(), score),
+                    Cell::number(linear.accuracy, percent),
                 ],
-            ),
-            line(
-                &audit.model.name,
-                [
-                    Some(estimate(&summary.precision_at_k, percent)),
-                    summary.distinctness.map(score),
-                    summary.auc.as_ref().map(|auc| estimate(auc, score)),
-                    summary.accuracy.map(percent),
+            },
+            Line {
+                name: audit.model.name.clone(),
+                cells: vec![
+                    Cell::estimate(&summary.precision_at_k, percent),
+                    Cell::number(summary.distinctness, score),
+                    Cell::estimated(summary.auc.as_ref(), score),
+                    Cell::number(summary.accuracy, percent),
                 ],
-            ),
+            },
         ],
+        caption,
         said: worth::of(summary, linear),
     })
 }

@@ -4,6 +4,7 @@ pub mod attacks;
 pub mod features;
 pub mod first_change;
 pub mod linear;
+pub mod maps;
 pub mod methods;
 pub mod reproduce;
 pub mod stability;

@@ -68,7 +68,12 @@ fn validation(epochs: &[EpochRecord], prefix: &str) -> Figure {
     let title = "Validation";
     let drawing = curves::draw(
         &all,
-        &look(&format!("{prefix}-validation"), title, caption, ""),
+        &look(
+            &format!("{prefix}-validation"),
+            title,
+            caption,
+            "on validation rows",
+        ),
     );
     let optional = |value: Option<f64>| value.map_or("–".to_owned(), score);
     let rows = epochs.iter().map(|epoch| {
@@ -115,7 +120,7 @@ fn single(
         .map(|point| vec![plain(point[0]), plain(point[1])])
         .collect::<Vec<_>>();
     let series = [one];
-    let drawing = curves::draw(&series, &look(id, title, &caption, ""));
+    let drawing = curves::draw(&series, &look(id, title, &caption, "mean"));
     Figure {
         title: title.to_owned(),
         drawing,

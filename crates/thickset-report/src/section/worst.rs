@@ -3,11 +3,10 @@
 use thickset::attack::Change;
 use thickset::audit::Audit;
 use thickset::audit::result::WorstRow;
-use thickset::data::InputShape;
 
+use super::maps::{self, Picture};
 use super::name;
-use crate::number::{count, percent, plain, score};
-use crate::picture::{self, Salience, Size};
+use crate::number::{count, counted, percent, plain, score};
 use crate::plot::scale;
 use crate::prose::change::{self, Reasons};
 use crate::prose::{Nouns, Sentence};
@@ -18,6 +17,9 @@ const MOST_ROWS: usize = 10;
 /// Rows whose tables are open.
 const OPEN: usize = 3;
 
+/// A move of a value below which it is rounding.
+const ROUNDING: f64 = 1e-6;
+
 /// Features in a row's table, and changes in its list.
 const MOST_LINES: usize = 24;
 
@@ -27,6 +29,8 @@ pub struct Worst {
     pub cases: Vec<Case>,
     /// Rows that are in the JSON only.
     pub left_out: usize,
+    /// Whether they are images.
+    pub has_pictures: bool,
 }
 
 /// One row, before and after.
@@ -97,27 +101,16 @@ pub struct Changed {
     pub to: String,
 }
 
-/// A map.
-pub struct Picture {
-    /// What it shows.
-    pub name: &'static str,
-    /// For those who cannot see it.
-    pub text: String,
-    /// PNG data.
-    pub uri: String,
-}
-
 /// The worst rows of an audit.
 pub fn of(audit: &Audit) -> Worst {
+    let shown = audit.worst.iter().take(MOST_ROWS).enumerate();
+    let cases: Vec<Case> = shown
+        .map(|(place, row)| case(audit, row, place < OPEN))
+        .collect();
     Worst {
-        cases: audit
-            .worst
-            .iter()
-            .take(MOST_ROWS)
-            .enumerate()
-            .map(|(place, row)| case(audit, row, place < OPEN))
-            .collect(),
-        left_out: audit.worst.len().saturating_sub(MOST_ROWS),
+        left_out: audit.worst.len() - cases.len(),
+        has_pictures: cases.iter().any(|case| !case.pictures.is_empty()),
+        cases,
     }
 }
 
@@ -136,7 +129,7 @@ fn case(audit: &Audit, row: &WorstRow, is_open: bool) -> Case {
         before: &names(&before),
         after: &names(&after),
     };
-    let pictures = pictures(audit, row, &before, &after);
+    let pictures = maps::of_row(audit, row, &before, &after);
     let is_image = !pictures.is_empty();
     Case {
         name: format!("{} {}", nouns.row, row.row),
@@ -194,12 +187,13 @@ fn facts(audit: &Audit, row: &WorstRow) -> String {
 }
 
 fn image_sentence(row: &WorstRow, reasons: &Reasons<'_>, nouns: Nouns) -> Sentence {
-    let moved = row
+    let moves = row
         .values
         .iter()
         .zip(&row.attacked_values)
         .map(|(a, b)| (a - b).abs());
-    let (_, most) = scale::range(moved).unwrap_or((0.0, 0.0));
+    let moves: Vec<f64> = moves.filter(|moved| *moved > ROUNDING).collect();
+    let (_, most) = scale::range(moves.iter().copied()).unwrap_or((0.0, 0.0));
     let gone = reasons
         .before
         .iter()
@@ -207,7 +201,7 @@ fn image_sentence(row: &WorstRow, reasons: &Reasons<'_>, nouns: Nouns) -> Senten
         .count();
     Sentence::default().say(format!(
         "Changing {} by at most {} replaces {} of the {} {}.",
-        crate::number::counted(row.changes.len(), "value", "values"),
+        counted(moves.len(), "value", "values"),
         plain(most),
         count(gone),
         count(reasons.before.len()),
@@ -251,122 +245,6 @@ fn changed(change: &Change) -> Changed {
     }
 }
 
-/// The maps of an image (R2ET Fig. 3); none for other data, or where a size does not fit.
-fn pictures(audit: &Audit, row: &WorstRow, before: &[usize], after: &[usize]) -> Vec<Picture> {
-    all_pictures(audit, row, before, after).unwrap_or_default()
-}
-
-fn all_pictures(
-    audit: &Audit,
-    row: &WorstRow,
-    before: &[usize],
-    after: &[usize],
-) -> Option<Vec<Picture>> {
-    let InputShape::Image {
-        channels,
-        height,
-        width,
-    } = audit.data.shape
-    else {
-        return None;
-    };
-    let size = Size {
-        channels,
-        height,
-        width,
-    };
-    let values = || row.values.iter().chain(&row.attacked_values).copied();
-    let (low, high) = scale::range(values())?;
-    // Pixels are in 0..=1 as a rule; then images of one report have one scale.
-    let levels = if low >= 0.0 && high <= 1.0 {
-        (0.0, 1.0)
-    } else {
-        (low, high)
-    };
-    let (was, now) = (
-        by_pixel(&row.importance, size)?,
-        by_pixel(&row.attacked_importance, size)?,
-    );
-    let most = |map: &[f64]| scale::range(map.iter().copied()).map_or(1.0, |(_, most)| most);
-    let pixels = height * width;
-    let mut salience = vec![Salience::None; pixels];
-    for (order, others, salient) in [
-        (before, after, Salience::Left),
-        (after, before, Salience::Entered),
-    ] {
-        let top = |order: &[usize]| -> Vec<usize> {
-            order
-                .iter()
-                .take(audit.settings.k)
-                .map(|one| one % pixels)
-                .collect()
-        };
-        let others = top(others);
-        for pixel in top(order) {
-            salience[pixel] = if others.contains(&pixel) {
-                Salience::Kept
-            } else {
-                salient
-            };
-        }
-    }
-    let kept = salience
-        .iter()
-        .filter(|one| **one == Salience::Kept)
-        .count();
-    let picture = |name, text: &str, uri| Picture {
-        name,
-        text: format!("{text}, image {}", row.row),
-        uri,
-    };
-    Some(vec![
-        picture(
-            "input",
-            "The image as it is",
-            picture::input(&row.values, size, levels)?,
-        ),
-        picture(
-            "attacked input",
-            "The image at the worst point",
-            picture::input(&row.attacked_values, size, levels)?,
-        ),
-        picture(
-            "importance",
-            "Importance of each pixel before",
-            picture::saliency(&was, size, most(&was))?,
-        ),
-        picture(
-            "importance, attacked",
-            "Importance of each pixel after",
-            picture::saliency(&now, size, most(&now))?,
-        ),
-        picture(
-            "salient pixels",
-            &format!(
-                "{kept} salient pixels stay; those that leave are blue and those that enter orange"
-            ),
-            picture::salience(&salience, size)?,
-        ),
-    ])
-}
-
-/// One importance a pixel: sizes summed over channels, if there are several.
-fn by_pixel(importance: &[f64], size: Size) -> Option<Vec<f64>> {
-    let pixels = size.height * size.width;
-    if !size.is_shown()
-        || (importance.len() != pixels && importance.len() != pixels * size.channels)
-    {
-        return None;
-    }
-    let planes = importance.len() / pixels;
-    let of = |pixel: usize| {
-        (0..planes)
-            .map(|plane| importance[plane * pixels + pixel].abs())
-            .sum()
-    };
-    Some((0..pixels).map(of).collect())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -374,20 +252,5 @@ mod tests {
     #[test]
     fn equal_importances_rank_by_index_and_nan_is_last() {
         assert_eq!(order(&[f64::NAN, 1.0, 2.0, 1.0]), [2, 1, 3, 0]);
-    }
-
-    #[test]
-    fn channels_are_summed_by_size() {
-        let size = Size {
-            channels: 3,
-            height: 1,
-            width: 2,
-        };
-        assert_eq!(
-            by_pixel(&[1.0, 2.0, -3.0, 4.0, 5.0, -6.0], size),
-            Some(vec![9.0, 12.0])
-        );
-        assert_eq!(by_pixel(&[1.0, 2.0], size), Some(vec![1.0, 2.0]));
-        assert_eq!(by_pixel(&[1.0; 4], size), None);
     }
 }
