@@ -1,1 +1,50 @@
-//! Turns the JSON of an audit into one self-contained HTML file.
+//! Turns the JSON of an audit or a bench into one self-contained HTML file.
+//!
+//! The file needs no network, no script and no font of its own: it can be mailed, printed and read on a phone. A strict
+//! content security policy inside it says so to the browser too, for the names in it come from other people's files.
+//!
+//! Plots are static SVG, drawn by the small modules of `plot`. A plotting library such as plotly would put more than 3 MB of
+//! JavaScript into every report, would not draw without it, and its plots say nothing to a screen reader; ours are a few
+//! kilobytes each, follow the reader's colour scheme, and carry a title, a description and their values as text.
+//!
+//! The pages are askama templates in `templates/`: checked when they are compiled, with every text escaped.
+
+mod cell;
+mod error;
+mod figure;
+mod number;
+mod page;
+mod picture;
+mod plot;
+mod prose;
+mod section;
+
+use askama::Template as _;
+use thickset::audit::Audit;
+use thickset::bench::result::Bench;
+
+pub use error::Error;
+
+/// The page of one audit, or of several: models on the same rows are put side by side before each is told in full.
+///
+/// # Errors
+/// When there is no audit, or one is of a newer schema than this version knows.
+pub fn audit(audits: &[Audit]) -> Result<String, Error> {
+    if audits.is_empty() {
+        return Err(Error::NothingAudited);
+    }
+    let known = thickset::audit::result::SCHEMA;
+    for audit in audits {
+        error::check_schema("audit", audit.schema, known)?;
+    }
+    Ok(page::audit::Page::new(audits).render()?)
+}
+
+/// The page of a bench.
+///
+/// # Errors
+/// When it is of a newer schema than this version knows.
+pub fn bench(bench: &Bench) -> Result<String, Error> {
+    error::check_schema("bench", bench.schema, thickset::bench::result::SCHEMA)?;
+    Ok(page::bench::Page::new(bench).render()?)
+}

@@ -1,0 +1,206 @@
+//! The page of one audit, or of several.
+
+use askama::Template;
+use thickset::attack::suite::Effort;
+use thickset::attack::threat::Norm;
+use thickset::audit::Audit;
+use thickset::audit::result::Requirement;
+use thickset::registry::Info;
+
+use super::side_by_side::{self, SideBySide};
+use crate::figure::Figure;
+use crate::number::{count, counted, percent, plain};
+use crate::prose::sentence::Part;
+use crate::prose::verdict::{self, Verdict};
+use crate::prose::{Nouns, budget};
+use crate::section::linear::Comparison;
+use crate::section::maps::Picture;
+use crate::section::tiles::Tile;
+use crate::section::worst::Worst;
+use crate::section::{
+    attacks, features, first_change, linear, maps, methods, reproduce, stability, tiles, training,
+    worst,
+};
+
+/// The whole page.
+#[derive(Template)]
+#[template(path = "audit.html")]
+pub struct Page {
+    title: String,
+    lead: String,
+    version: String,
+    /// Models on the same rows, side by side; for each set of rows that several models were asked about.
+    comparisons: Vec<SideBySide>,
+    models: Vec<Model>,
+    methods: Vec<&'static Info>,
+    limits: Vec<String>,
+}
+
+/// A model's part of the page.
+#[derive(Template)]
+#[template(path = "model.html")]
+struct Model {
+    /// Unique on the page.
+    id: String,
+    /// The model and its rows, where the page has several.
+    heading: Option<String>,
+    /// The level of its headings.
+    level: u8,
+    verdict: Verdict,
+    tiles: Vec<Tile>,
+    gate: Vec<Line>,
+    stability: Vec<Figure>,
+    linear: Option<Comparison>,
+    k: usize,
+    maps: Vec<Picture>,
+    features: Option<Figure>,
+    first_change: Vec<Figure>,
+    attacks: Option<Figure>,
+    worst: Worst,
+    training: Vec<Figure>,
+    budget: Vec<String>,
+    facts: Vec<(&'static str, String)>,
+    command: String,
+}
+
+/// A line of the gate.
+struct Line {
+    text: String,
+    value: String,
+    holds: bool,
+}
+
+impl Page {
+    /// The page of these audits, of which there is at least one.
+    pub fn new(audits: &[Audit]) -> Self {
+        let is_single = audits.len() == 1;
+        let models = audits
+            .iter()
+            .enumerate()
+            .map(|(index, audit)| model(audit, index, is_single))
+            .collect();
+        let (title, lead) = match audits {
+            [audit] => (
+                format!("{} on {}", audit.model.name, audit.data.name),
+                lead(audit),
+            ),
+            _ => {
+                let mut data: Vec<String> =
+                    audits.iter().map(|audit| audit.data.name.clone()).collect();
+                data.dedup();
+                let lead = format!(
+                    "{} on {}",
+                    counted(audits.len(), "model", "models"),
+                    crate::number::listed(&data)
+                );
+                ("Explanations side by side".to_owned(), lead)
+            }
+        };
+        Self {
+            title,
+            lead,
+            version: audits
+                .first()
+                .map_or(String::new(), |audit| audit.version.clone()),
+            comparisons: side_by_side::of(audits),
+            models,
+            methods: methods::of(audits),
+            limits: limits(audits),
+        }
+    }
+}
+
+fn lead(audit: &Audit) -> String {
+    let nouns = Nouns::of(audit);
+    let part = audit.data.part.map_or(String::new(), |part| {
+        format!(" of the {} part", part.name())
+    });
+    let ball = audit.settings.suite.threat.ball;
+    let norm = match ball.norm {
+        Norm::L2 => "an l2 distance",
+        Norm::Linf => "a change of any value",
+    };
+    format!(
+        "{}{part}, {} {}. The {} most important are the {}. Attacked within {norm} of {}, with {} effort.",
+        counted(audit.data.rows, nouns.row, nouns.rows),
+        count(audit.data.features.len()),
+        nouns.features,
+        audit.settings.k,
+        nouns.reasons,
+        plain(ball.radius),
+        budget::effort(audit.settings.suite.effort),
+    )
+}
+
+fn model(audit: &Audit, index: usize, is_single: bool) -> Model {
+    let id = format!("m{}", index + 1);
+    let maps = maps::of_all(audit);
+    // Where there is a map, bars of single pixels say nothing more.
+    let features = if maps.is_empty() {
+        features::of(audit, &id)
+    } else {
+        None
+    };
+    Model {
+        heading: (!is_single).then(|| format!("{} on {}", audit.model.name, audit.data.name)),
+        level: if is_single { 2 } else { 3 },
+        verdict: verdict::of(audit),
+        tiles: tiles::of(audit),
+        gate: audit.gate.iter().map(line).collect(),
+        stability: stability::of(audit, &id),
+        linear: linear::of(audit),
+        k: audit.settings.k,
+        maps,
+        features,
+        first_change: first_change::of(audit, &id),
+        attacks: attacks::of(audit, &id),
+        worst: worst::of(audit),
+        training: training::of(audit, &id),
+        budget: budget::of(audit),
+        facts: reproduce::facts(audit),
+        command: reproduce::command(audit),
+        id,
+    }
+}
+
+fn line(requirement: &Requirement) -> Line {
+    Line {
+        text: requirement.text.clone(),
+        value: requirement.value.map_or("not measured".to_owned(), plain),
+        holds: requirement.holds,
+    }
+}
+
+/// What was not shown.
+fn limits(audits: &[Audit]) -> Vec<String> {
+    let mut limits = vec![
+        "An attack finds a bad point; it does not prove that there is none worse. So the P@k under attack is an upper bound on the \
+         stability: a longer search can only lower it. Nothing here is a certificate."
+            .to_owned(),
+        "The numbers hold for these rows, this way to explain, this k and this budget. A larger budget changes more."
+            .to_owned(),
+        "The intervals are for the mean over rows like these. They say nothing of training: trained again, even with the same \
+         settings, it is another model."
+            .to_owned(),
+        "A stable explanation need not be a true one. Faithfulness is measured by removing features, which makes inputs that no \
+         person ever sent."
+            .to_owned(),
+        format!(
+            "The words are this report's own: “stable” from a P@k of {} on, “partly stable” from {} on, and “by sameness” where \
+             the distinctness is below {}.",
+            percent(verdict::STABLE),
+            percent(verdict::PARTLY),
+            verdict::SAME
+        ),
+    ];
+    if audits
+        .iter()
+        .any(|audit| audit.settings.suite.effort == Effort::Quick)
+    {
+        limits.push(
+            "The effort was “quick”, which is to see something soon. Use “standard” or “thorough” before anyone relies on it."
+                .to_owned(),
+        );
+    }
+    limits
+}

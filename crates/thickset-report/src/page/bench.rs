@@ -1,0 +1,210 @@
+//! The page of a bench.
+
+use askama::Template;
+use thickset::bench::result::{Bench, Cell, Mark, Style, Table};
+
+use crate::figure::{Figure, Key, Values};
+use crate::number::{NONE, Style as Written};
+use crate::number::{interval, plain};
+use crate::plot::curves::{self, Join, Look, Series};
+use crate::plot::scale::Kind;
+
+/// The whole page.
+#[derive(Template)]
+#[template(path = "bench.html")]
+pub struct Page {
+    title: String,
+    bench: String,
+    version: String,
+    findings: Vec<String>,
+    settings: Vec<(String, String)>,
+    tables: Vec<Shown>,
+    figures: Vec<Figure>,
+    has_paper: bool,
+}
+
+/// A table as the page shows it.
+struct Shown {
+    id: String,
+    title: String,
+    corner: String,
+    columns: Vec<String>,
+    rows: Vec<(String, Vec<ShownCell>)>,
+    /// Why there are dashes, numbered from 1.
+    notes: Vec<String>,
+    has_best: bool,
+    has_significant: bool,
+}
+
+/// A cell as the page shows it.
+enum ShownCell {
+    Number {
+        ours: String,
+        interval: Option<String>,
+        paper: Option<String>,
+        is_best: bool,
+        is_significant: bool,
+    },
+    Text(String),
+    Dash {
+        /// The number of its note.
+        note: usize,
+        reason: String,
+    },
+}
+
+impl Page {
+    /// The page of a bench.
+    pub fn new(bench: &Bench) -> Self {
+        let is_paper = |cell: &Cell| matches!(cell, Cell::Number { paper: Some(_), .. });
+        let mut cells = bench
+            .tables
+            .iter()
+            .flat_map(|table| &table.rows)
+            .flat_map(|row| &row.cells);
+        Self {
+            title: bench.title.clone(),
+            bench: bench.bench.clone(),
+            version: bench.version.clone(),
+            findings: bench.findings.clone(),
+            settings: bench.settings.clone(),
+            has_paper: cells.any(is_paper),
+            tables: bench
+                .tables
+                .iter()
+                .enumerate()
+                .map(|(number, table)| shown(table, number))
+                .collect(),
+            figures: bench
+                .figures
+                .iter()
+                .enumerate()
+                .map(|(number, one)| figure(one, number))
+                .collect(),
+        }
+    }
+}
+
+/// How the numbers of a column are written: with as many decimals as the largest of them is worth.
+fn written(table: &Table, column: usize) -> Written {
+    let numbers = table
+        .rows
+        .iter()
+        .filter_map(|row| match row.cells.get(column)? {
+            Cell::Number { ours, .. } => Some(ours.value.abs()),
+            _ => None,
+        });
+    let most = numbers
+        .filter(|value| value.is_finite())
+        .fold(0.0, f64::max);
+    match most {
+        10_000.0.. => plain,
+        10.0.. => |value| fixed(value, 1),
+        1.5.. => |value| fixed(value, 2),
+        0.01.. => |value| fixed(value, 3),
+        _ => plain,
+    }
+}
+
+fn fixed(value: f64, decimals: usize) -> String {
+    if value.is_finite() {
+        format!("{value:.decimals$}")
+    } else {
+        NONE.to_owned()
+    }
+}
+
+fn shown(table: &Table, number: usize) -> Shown {
+    let mut notes: Vec<String> = Vec::new();
+    let mut marks = Vec::new();
+    let rows = table
+        .rows
+        .iter()
+        .map(|row| {
+            let cells = row
+                .cells
+                .iter()
+                .enumerate()
+                .map(|(column, cell)| match cell {
+                    Cell::Number { ours, paper, mark } => {
+                        marks.push(*mark);
+                        let style = written(table, column);
+                        ShownCell::Number {
+                            ours: style(ours.value),
+                            interval: interval(ours.interval, style),
+                            paper: paper.map(style),
+                            is_best: *mark != Mark::None,
+                            is_significant: *mark == Mark::Significant,
+                        }
+                    }
+                    Cell::Text(text) => ShownCell::Text(text.clone()),
+                    Cell::Dash(reason) => {
+                        let known = notes.iter().position(|note| note == reason);
+                        let note = known.unwrap_or_else(|| {
+                            notes.push(reason.clone());
+                            notes.len() - 1
+                        });
+                        ShownCell::Dash {
+                            note: note + 1,
+                            reason: reason.clone(),
+                        }
+                    }
+                });
+            (row.label.clone(), cells.collect())
+        })
+        .collect();
+    Shown {
+        id: format!("table-{}", number + 1),
+        title: table.title.clone(),
+        corner: table.corner.clone(),
+        columns: table.columns.clone(),
+        rows,
+        notes,
+        has_best: marks.iter().any(|mark| *mark != Mark::None),
+        has_significant: marks.contains(&Mark::Significant),
+    }
+}
+
+fn figure(figure: &thickset::bench::result::Figure, number: usize) -> Figure {
+    let series: Vec<Series> = figure
+        .series
+        .iter()
+        .map(|one| Series {
+            name: one.name.clone(),
+            points: one.points.clone(),
+        })
+        .collect();
+    let look = Look {
+        id: &format!("figure-{}", number + 1),
+        title: &figure.title,
+        description: &figure.caption,
+        x_label: &figure.x_label,
+        y_label: &figure.y_label,
+        join: match figure.style {
+            Style::Points => Join::None,
+            Style::Lines => Join::All,
+            Style::Front => Join::Front,
+        },
+        rule: None,
+        from_zero: false,
+        x: Kind::Any,
+        height: 270.0,
+    };
+    let rows = series.iter().flat_map(|one| {
+        one.points
+            .iter()
+            .map(|point| vec![one.name.clone(), plain(point[0]), plain(point[1])])
+    });
+    let values = Values::new(&["series", &figure.x_label, &figure.y_label], rows);
+    Figure {
+        title: figure.title.clone(),
+        drawing: curves::draw(&series, &look),
+        caption: figure.caption.clone(),
+        legend: series
+            .iter()
+            .enumerate()
+            .map(|(number, one)| Key::series(number, &one.name))
+            .collect(),
+        values: Some(values),
+    }
+}

@@ -1,0 +1,177 @@
+//! Models on the same rows, side by side: a table with the linear baseline first, and what accuracy costs in stability (R2ET
+//! Fig. 7).
+
+use thickset::audit::Audit;
+
+use crate::cell::Cell;
+use crate::figure::{Figure, Key};
+use crate::number::{listed, percent, score};
+use crate::plot::curves::{self, Join, Look, Series};
+use crate::plot::front;
+use crate::plot::scale::Kind;
+use crate::prose::verdict;
+use crate::prose::verdict::Level;
+
+/// The comparison of the models on one set of rows.
+pub struct SideBySide {
+    /// The data's name.
+    pub data: String,
+    /// The heads of the figures' columns.
+    pub columns: Vec<String>,
+    /// The linear baseline first.
+    pub lines: Vec<Line>,
+    /// The trade-off; none without AUCs.
+    pub trade_off: Option<Figure>,
+}
+
+/// A model's line.
+pub struct Line {
+    /// The model.
+    pub name: String,
+    /// Where its part of the page is.
+    pub target: Option<String>,
+    /// In a word.
+    pub level: Option<Level>,
+    /// Its figures.
+    pub cells: Vec<Cell>,
+}
+
+/// One comparison for each set of rows that several models were asked about, in the order of the audits.
+pub fn of(audits: &[Audit]) -> Vec<SideBySide> {
+    let mut sets: Vec<(&str, Vec<(usize, &Audit)>)> = Vec::new();
+    for (index, audit) in audits.iter().enumerate() {
+        match sets.iter_mut().find(|(hash, _)| *hash == audit.data.sha256) {
+            Some((_, members)) => members.push((index, audit)),
+            None => sets.push((&audit.data.sha256, vec![(index, audit)])),
+        }
+    }
+    sets.retain(|(_, members)| members.len() > 1);
+    let sets = sets.iter().enumerate();
+    sets.filter_map(|(number, (_, members))| compared(members, number))
+        .collect()
+}
+
+fn compared(members: &[(usize, &Audit)], number: usize) -> Option<SideBySide> {
+    let (_, first) = members.first()?;
+    let linear = members.iter().find_map(|(_, audit)| audit.linear.as_ref());
+    let mut lines = Vec::new();
+    let mut points: Vec<(String, Option<f64>, f64)> = Vec::new();
+    if let Some(linear) = linear {
+        let name = "linear model".to_owned();
+        let auc = linear.auc.map(|auc| auc.value);
+        points.push((name.clone(), auc, linear.precision_at_k.value));
+        lines.push(Line {
+            name,
+            target: None,
+            level: None,
+            cells: vec![
+                Cell::estimated(linear.auc.as_ref(), score),
+                Cell::estimate(&linear.precision_at_k, percent),
+                Cell::dash(),
+                Cell::dash(),
+                Cell::number(linear.distinctness, score),
+                Cell::number(linear.accuracy, percent),
+                Cell::dash(),
+            ],
+        });
+    }
+    for (index, audit) in members {
+        let summary = &audit.summary;
+        let name = audit.model.name.clone();
+        let auc = summary.auc.map(|auc| auc.value);
+        points.push((name.clone(), auc, summary.precision_at_k.value));
+        lines.push(Line {
+            name,
+            target: Some(format!("m{}", index + 1)),
+            level: Some(verdict::level(summary)),
+            cells: vec![
+                Cell::estimated(summary.auc.as_ref(), score),
+                Cell::estimate(&summary.precision_at_k, percent),
+                Cell::words(percent(summary.noise.value)),
+                Cell::estimate(&summary.thickness, score),
+                Cell::number(summary.distinctness, score),
+                Cell::number(summary.accuracy, percent),
+                gate(audit),
+            ],
+        });
+    }
+    let k = first.settings.k;
+    let precision = format!("P@{k} under attack");
+    let columns = [
+        "AUC",
+        &precision,
+        "noise",
+        "thickness",
+        "distinctness",
+        "accuracy",
+        "gate",
+    ];
+    Some(SideBySide {
+        data: first.data.name.clone(),
+        columns: columns.map(str::to_owned).into(),
+        lines,
+        trade_off: trade_off(&points, k, number),
+    })
+}
+
+fn gate(audit: &Audit) -> Cell {
+    if audit.gate.is_empty() {
+        return Cell::dash();
+    }
+    let holds = audit.gate.iter().all(|line| line.holds);
+    Cell::words(if holds { "passes" } else { "fails" }.to_owned())
+}
+
+fn trade_off(points: &[(String, Option<f64>, f64)], k: usize, number: usize) -> Option<Figure> {
+    let drawn: Vec<(&String, [f64; 2])> = points
+        .iter()
+        .filter_map(|(name, auc, precision)| Some((name, [(*auc)?, *precision])))
+        .filter(|(_, point)| point.iter().all(|value| value.is_finite()))
+        .collect();
+    if drawn.len() < 2 {
+        return None;
+    }
+    let places: Vec<[f64; 2]> = drawn.iter().map(|(_, point)| *point).collect();
+    let front = front::of(&places);
+    let best: Vec<String> = drawn
+        .iter()
+        .filter(|(_, point)| front.contains(point))
+        .map(|(name, _)| (*name).clone())
+        .collect();
+    let caption = format!(
+        "Higher is better on both axes. The line joins those that no other beats in both: {}. The differences may be within the \
+         intervals of the table.",
+        listed(&best)
+    );
+    let series: Vec<Series> = drawn
+        .iter()
+        .map(|(name, point)| Series {
+            name: (*name).clone(),
+            points: vec![*point],
+        })
+        .collect();
+    let title = "Accuracy against stability";
+    let look = Look {
+        id: &format!("trade-off-{}", number + 1),
+        title,
+        description: &caption,
+        x_label: "AUC",
+        y_label: &format!("P@{k} under attack"),
+        join: Join::Front,
+        rule: None,
+        from_zero: false,
+        x: Kind::Any,
+        height: 270.0,
+    };
+    Some(Figure {
+        title: title.to_owned(),
+        drawing: curves::draw(&series, &look),
+        caption,
+        legend: series
+            .iter()
+            .enumerate()
+            .map(|(number, one)| Key::series(number, &one.name))
+            .collect(),
+        values: None,
+    })
+}

@@ -1,0 +1,188 @@
+//! Is the network's accuracy worth its less stable reasons? It is held against a linear model fitted to the same rows.
+
+use thickset::audit::result::{LinearBaseline, Summary};
+use thickset::statistics::Estimate;
+
+use crate::number::{percent, points, score};
+
+/// Loss of P@k that is worth mentioning.
+const LOSS: f64 = 0.005;
+
+/// How two accuracies compare.
+enum Gain {
+    /// More than the intervals leave open.
+    Clear,
+    /// More or less, but the intervals overlap, or there are none.
+    Open,
+    /// Less, and the intervals say so.
+    Worse,
+}
+
+/// What the comparison says, a sentence each.
+pub fn of(summary: &Summary, linear: &LinearBaseline) -> Vec<String> {
+    let Some((gain, compared)) = accuracy(summary, linear) else {
+        return vec!["Without labels it cannot be said whether the network's accuracy is worth its less stable reasons.".to_owned()];
+    };
+    let lost = linear.precision_at_k.value - summary.precision_at_k.value;
+    let kept = format!(
+        "Under the same attacks the linear model keeps {} of its reasons, the network {}.",
+        percent(linear.precision_at_k.value),
+        percent(summary.precision_at_k.value)
+    );
+    let conclusion = match (gain, lost > LOSS) {
+        (Gain::Clear, true) => format!(
+            "So the network's accuracy is paid for with {} of stability; whether that is worth it depends on what a wrong reason costs.",
+            points(lost)
+        ),
+        (Gain::Clear, false) => "So the network is more accurate and loses nothing in stability.".to_owned(),
+        (Gain::Open, true) => {
+            "So nothing here shows that the network is worth its less stable reasons: the linear model may do.".to_owned()
+        }
+        (Gain::Open, false) => {
+            "So the two cannot be told apart in accuracy or stability: the linear model is the simpler one.".to_owned()
+        }
+        (Gain::Worse, _) => "So the linear model is the better one in accuracy, and at no cost in stability.".to_owned(),
+    };
+    let conclusion = match summary.distinctness.zip(linear.distinctness) {
+        Some((network, linear)) if network.is_finite() && linear.is_finite() => {
+            format!("{conclusion} {}", told_apart(network, linear))
+        }
+        _ => conclusion,
+    };
+    vec![compared, kept, conclusion]
+}
+
+fn told_apart(network: f64, linear: f64) -> String {
+    let figures = format!("distinctness {} against {}", score(network), score(linear));
+    if linear + LOSS >= network {
+        format!(
+            "The network does not tell rows apart better than the linear model does ({figures})."
+        )
+    } else {
+        format!(
+            "What the linear model cannot do is give different rows different reasons ({figures})."
+        )
+    }
+}
+
+/// Compares AUCs, or accuracies where an AUC is missing.
+fn accuracy(summary: &Summary, linear: &LinearBaseline) -> Option<(Gain, String)> {
+    let finite = |estimate: &&Estimate| estimate.value.is_finite();
+    if let Some((network, linear)) = summary
+        .auc
+        .as_ref()
+        .filter(finite)
+        .zip(linear.auc.as_ref().filter(finite))
+    {
+        let difference = network.value - linear.value;
+        let figures = format!("{} against {}", score(network.value), score(linear.value));
+        let apart = network
+            .interval
+            .zip(linear.interval)
+            .is_some_and(|(one, other)| one.low > other.high || one.high < other.low);
+        let by = score(difference.abs());
+        return Some(match (apart, difference > 0.0) {
+            (true, true) => (
+                Gain::Clear,
+                format!(
+                    "The network's AUC is {by} above the linear model's ({figures}), more than their intervals leave open."
+                ),
+            ),
+            (true, false) => (
+                Gain::Worse,
+                format!(
+                    "The network's AUC is {by} below the linear model's ({figures}), more than their intervals leave open."
+                ),
+            ),
+            (false, is_above) => {
+                let side = if is_above { "above" } else { "below" };
+                let figures =
+                    format!("The network's AUC is {by} {side} the linear model's ({figures})");
+                (
+                    Gain::Open,
+                    format!("{figures}, which their intervals do not tell apart."),
+                )
+            }
+        });
+    }
+    let (network, linear) = summary.accuracy.zip(linear.accuracy)?;
+    let figures = format!(
+        "The network predicts {} of the rows as labelled, the linear model {}; without intervals this settles nothing.",
+        percent(network),
+        percent(linear)
+    );
+    Some((Gain::Open, figures))
+}
+
+#[cfg(test)]
+mod tests {
+    use thickset::statistics::Interval;
+
+    use super::*;
+
+    fn estimate(value: f64, half: f64) -> Estimate {
+        let (low, high) = (value - half, value + half);
+        Estimate {
+            value,
+            interval: Some(Interval { low, high }),
+            count: 200,
+        }
+    }
+
+    fn pair(network_auc: f64, precision: f64) -> (Summary, LinearBaseline) {
+        let summary = Summary {
+            precision_at_k: estimate(precision, 0.01),
+            noise: estimate(0.97, 0.01),
+            unchanged: 0.1,
+            thickness: estimate(0.9, 0.01),
+            distinctness: Some(0.4),
+            auc: Some(estimate(network_auc, 0.01)),
+            accuracy: Some(0.8),
+            dffot: estimate(0.3, 0.01),
+            comprehensiveness: estimate(0.3, 0.01),
+            sufficiency: estimate(0.1, 0.01),
+        };
+        let linear = LinearBaseline {
+            auc: Some(estimate(0.8, 0.01)),
+            accuracy: Some(0.75),
+            precision_at_k: estimate(1.0, 0.0),
+            distinctness: Some(0.0),
+        };
+        (summary, linear)
+    }
+
+    fn said(network_auc: f64, precision: f64) -> String {
+        let (summary, linear) = pair(network_auc, precision);
+        of(&summary, &linear).join(" ")
+    }
+
+    #[test]
+    fn a_clear_gain_is_paid_for_with_stability() {
+        assert!(
+            said(0.86, 0.8).contains("paid for with 20.0 points"),
+            "{}",
+            said(0.86, 0.8)
+        );
+        assert!(said(0.86, 1.0).contains("loses nothing in stability"));
+    }
+
+    #[test]
+    fn a_gain_within_the_intervals_proves_nothing() {
+        assert!(said(0.81, 0.8).contains("the linear model may do"));
+        assert!(said(0.79, 0.8).contains("0.010 below"));
+    }
+
+    #[test]
+    fn a_worse_network_is_told_so() {
+        assert!(said(0.7, 0.8).contains("linear model is the better one"));
+    }
+
+    #[test]
+    fn without_labels_nothing_is_claimed() {
+        let (mut summary, mut linear) = pair(0.8, 0.9);
+        summary.auc = None;
+        summary.accuracy = None;
+        linear.auc = None;
+        assert!(of(&summary, &linear)[0].starts_with("Without labels"));
+    }
+}

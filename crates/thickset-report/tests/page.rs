@@ -1,0 +1,287 @@
+//! Pages are whole, safe and small, whatever the numbers and names are.
+
+mod samples;
+
+use samples::{Table, bench, credit, digits};
+use thickset::attack::Value;
+use thickset::audit::Audit;
+use thickset::bench::result::{Cell, Series};
+use thickset::statistics::{Estimate, Interval};
+use thickset_report::Error;
+
+const HOSTILE: &str = "</title></text></style><script>alert('x')</script><img src=x onerror=\"alert(1)\">`{{ 7 }}`&amp;";
+
+fn page(audit: &Audit) -> String {
+    thickset_report::audit(std::slice::from_ref(audit)).unwrap()
+}
+
+/// What a page must never hold.
+fn assert_whole(page: &str) {
+    for broken in [
+        "<script",
+        "NaN",
+        "Infinity",
+        ">inf<",
+        "\"inf\"",
+        "<img src=x",
+        "onerror=\"alert",
+    ] {
+        assert!(!page.contains(broken), "`{broken}` in the page");
+    }
+    for tag in [
+        "html", "main", "section", "table", "figure", "svg", "details", "dl", "ul", "article",
+    ] {
+        let opened =
+            page.matches(&format!("<{tag}>")).count() + page.matches(&format!("<{tag} ")).count();
+        assert_eq!(
+            opened,
+            page.matches(&format!("</{tag}>")).count(),
+            "<{tag}>"
+        );
+    }
+    assert!(
+        !page.contains("http://") && !page.contains("https://"),
+        "a page loads nothing"
+    );
+    let mut ids: Vec<&str> = page
+        .split(" id=\"")
+        .skip(1)
+        .filter_map(|rest| rest.split('"').next())
+        .collect();
+    ids.sort_unstable();
+    let before = ids.len();
+    ids.dedup();
+    assert_eq!(ids.len(), before, "every id is used once");
+}
+
+/// The levels of the headings, in the order of the page.
+fn headings(page: &str) -> Vec<u8> {
+    page.match_indices("<h")
+        .filter_map(|(at, _)| {
+            let level = page.as_bytes()[at + 2].wrapping_sub(b'0');
+            (1..=6).contains(&level).then_some(level)
+        })
+        .collect()
+}
+
+#[test]
+fn headings_never_skip_a_level() {
+    let several = [
+        credit(&Table::default()),
+        credit(&Table::default()),
+        digits(),
+    ];
+    for page in [
+        page(&credit(&Table::default())),
+        page(&digits()),
+        thickset_report::audit(&several).unwrap(),
+        thickset_report::bench(&bench::table1()).unwrap(),
+    ] {
+        let levels = headings(&page);
+        assert_eq!(levels.iter().filter(|level| **level == 1).count(), 1);
+        assert_eq!(levels[0], 1);
+        assert!(
+            levels.windows(2).all(|pair| pair[1] <= pair[0] + 1),
+            "{levels:?}"
+        );
+        assert_whole(&page);
+    }
+}
+
+#[test]
+fn names_from_a_file_are_never_markup() {
+    let mut audit = credit(&Table::default());
+    audit.model.name = HOSTILE.to_owned();
+    audit.data.name = HOSTILE.to_owned();
+    audit.version = HOSTILE.to_owned();
+    audit.model.classes = vec![HOSTILE.to_owned(); 2];
+    audit
+        .data
+        .features
+        .iter_mut()
+        .for_each(|name| name.push_str(HOSTILE));
+    audit.gate[0].text = HOSTILE.to_owned();
+    audit.attacks[0].attack = HOSTILE.to_owned();
+    audit.training[0].terms.insert(HOSTILE.to_owned(), 1.0);
+    for row in &mut audit.worst {
+        for change in &mut row.changes {
+            change.name = HOSTILE.to_owned();
+            change.unit = Some(HOSTILE.to_owned());
+            change.to = Value::Category(HOSTILE.to_owned());
+        }
+    }
+    assert_whole(&page(&audit));
+    assert_whole(&thickset_report::audit(&[audit.clone(), audit]).unwrap());
+
+    let mut bench = bench::table1();
+    bench.title = HOSTILE.to_owned();
+    bench.settings[0] = (HOSTILE.to_owned(), HOSTILE.to_owned());
+    bench.findings[0] = HOSTILE.to_owned();
+    bench.tables[0].columns[0] = HOSTILE.to_owned();
+    bench.tables[0].rows[0].label = HOSTILE.to_owned();
+    bench.tables[0].rows[0].cells[0] = Cell::Dash(HOSTILE.to_owned());
+    bench.figures[0].caption = HOSTILE.to_owned();
+    bench.figures[0].x_label = HOSTILE.to_owned();
+    bench.figures[0].series[0].name = HOSTILE.to_owned();
+    assert_whole(&thickset_report::bench(&bench).unwrap());
+}
+
+#[test]
+fn numbers_that_are_none_do_not_break_a_page() {
+    for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+        let none = Estimate {
+            value: bad,
+            interval: Some(Interval {
+                low: bad,
+                high: bad,
+            }),
+            count: 0,
+        };
+        for mut audit in [credit(&Table::default()), digits()] {
+            audit.summary.precision_at_k = none;
+            audit.summary.noise = none;
+            audit.summary.thickness = none;
+            audit.summary.distinctness = Some(bad);
+            audit.summary.auc = Some(none);
+            audit.summary.accuracy = Some(bad);
+            audit.magnitudes.fill(bad);
+            audit.attacks[0].precision_at_k = none;
+            audit.features[0].importance = bad;
+            for row in &mut audit.rows {
+                row.precision = bad;
+                row.thickness = bad;
+                row.noise = bad;
+            }
+            for row in &mut audit.worst {
+                row.importance[0] = bad;
+                row.attacked_importance.fill(bad);
+                row.attacked_values.fill(bad);
+                row.probability = bad;
+            }
+            for epoch in &mut audit.training {
+                epoch.loss = bad;
+                epoch.auc = Some(bad);
+            }
+            assert_whole(&page(&audit));
+            assert_whole(&thickset_report::audit(&[audit.clone(), audit]).unwrap());
+        }
+        let mut bench = bench::table1();
+        bench.figures[1].series[0].points.fill([bad, bad]);
+        bench.tables[0].rows[0].cells[0] = Cell::Number {
+            ours: none,
+            paper: Some(bad),
+            mark: Default::default(),
+        };
+        assert_whole(&thickset_report::bench(&bench).unwrap());
+    }
+}
+
+#[test]
+fn an_audit_of_nothing_still_has_a_page() {
+    let mut audit = credit(&Table::default());
+    audit.rows.clear();
+    audit.worst.clear();
+    audit.attacks.clear();
+    audit.features.clear();
+    audit.magnitudes.clear();
+    audit.gate.clear();
+    audit.training.clear();
+    audit.linear = None;
+    audit.data.features.clear();
+    audit.data.rows = 0;
+    audit.summary.auc = None;
+    audit.summary.accuracy = None;
+    audit.summary.distinctness = None;
+    assert_whole(&page(&audit));
+
+    let mut bench = bench::table1();
+    bench.figures[0].series = vec![Series {
+        name: String::new(),
+        points: Vec::new(),
+    }];
+    bench.figures[1].series.clear();
+    bench.tables[0].rows.clear();
+    bench.settings.clear();
+    bench.findings.clear();
+    assert_whole(&thickset_report::bench(&bench).unwrap());
+}
+
+#[test]
+fn features_without_names_and_rows_of_other_lengths_are_shown_as_far_as_they_go() {
+    let mut audit = credit(&Table::default());
+    audit.data.features.truncate(2);
+    audit.model.classes.clear();
+    audit.worst[0].importance.truncate(3);
+    audit.worst[1].attacked_importance.clear();
+    audit.worst[2].values.clear();
+    let page = page(&audit);
+    assert_whole(&page);
+    assert!(page.contains("no. 3"));
+    let mut image = digits();
+    image.worst[0].values.truncate(5);
+    image.worst[1].importance.truncate(5);
+    assert_whole(&self::page(&image));
+}
+
+#[test]
+fn a_hundred_thousand_rows_fit_on_a_small_page() {
+    let small = page(&credit(&Table::default()));
+    let large = page(&credit(&Table {
+        rows: 100_000,
+        ..Table::default()
+    }));
+    assert_whole(&large);
+    assert!(small.len() < 200 * 1024, "{}", small.len());
+    assert!(large.len() < 250 * 1024, "{}", large.len());
+    assert!(large.contains("A darker cell holds more rows"));
+}
+
+#[test]
+fn the_same_results_give_the_same_bytes() {
+    assert_eq!(
+        page(&credit(&Table::default())),
+        page(&credit(&Table::default()))
+    );
+}
+
+#[test]
+fn a_page_made_from_the_json_is_the_same_page() {
+    let audit = credit(&Table::default());
+    let read: Audit = serde_json::from_str(&serde_json::to_string(&audit).unwrap()).unwrap();
+    assert_eq!(page(&audit), page(&read));
+}
+
+#[test]
+fn the_linear_baseline_is_the_first_row_of_several() {
+    let page =
+        thickset_report::audit(&[credit(&Table::default()), credit(&Table::default())]).unwrap();
+    let body = &page[page.find("<tbody>").unwrap()..];
+    assert!(body.find("linear model").unwrap() < body.find("vanilla").unwrap());
+    assert!(page.contains("Accuracy against stability"));
+}
+
+#[test]
+fn images_are_shown_as_maps() {
+    let page = page(&digits());
+    assert_eq!(
+        page.matches("data:image/png;base64,").count(),
+        18,
+        "five maps of each of three images, and three of all"
+    );
+    assert!(page.contains("alt=\"Importance of each pixel before, image 1\""));
+}
+
+#[test]
+fn no_audit_and_a_newer_schema_are_refused() {
+    assert!(matches!(
+        thickset_report::audit(&[]),
+        Err(Error::NothingAudited)
+    ));
+    let mut audit = credit(&Table::default());
+    audit.schema += 1;
+    let error = thickset_report::audit(&[audit]).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "expected audit results of schema 1 or older, got schema 2; a newer thickset made them"
+    );
+}

@@ -1,0 +1,176 @@
+//! An audit of a network that reads digits of 8 x 8 pixels.
+
+use thickset::Seed;
+use thickset::attack::suite::SuiteConfig;
+use thickset::attack::{Change, Value};
+use thickset::audit::result::{
+    Audit, Row, Rows, SCHEMA, Settings, Subject, ThicknessSettings, WorstRow,
+};
+use thickset::data::{InputShape, Part};
+use thickset::model::{ModelConfig, cnn};
+
+use super::{as_f64, attacks, feature_counts, summary, top};
+
+const K: usize = 8;
+const SIDE: usize = 8;
+
+/// A three, a seven and a zero in ink.
+const SHAPES: [[&str; SIDE]; 3] = [
+    [
+        "..####..", ".#....#.", "......#.", "...###..", "......#.", "......#.", ".#....#.",
+        "..####..",
+    ],
+    [
+        ".######.", "......#.", ".....#..", "....##..", "..####..", "...#....", "...#....",
+        "...#....",
+    ],
+    [
+        "..####..", ".##..##.", ".#....#.", ".#....#.", ".#....#.", ".#....#.", ".##..##.",
+        "..####..",
+    ],
+];
+
+const CLASSES: [usize; 3] = [3, 7, 0];
+
+fn ink(number: usize, stream: &mut thickset::Stream) -> Vec<f64> {
+    let shape = &SHAPES[number % SHAPES.len()];
+    shape
+        .iter()
+        .flat_map(|line| line.bytes())
+        .map(|byte| {
+            let level = if byte == b'#' { 0.85 } else { 0.04 };
+            (level + 0.12 * stream.normal()).clamp(0.0, 1.0)
+        })
+        .collect()
+}
+
+/// The audit.
+pub fn digits() -> Audit {
+    let mut rows = Vec::new();
+    let mut worst = Vec::new();
+    let mut mean = vec![0.0; SIDE * SIDE];
+    for number in 0..60 {
+        let mut stream = Seed::new(11).stream_at("digits", number as u64);
+        let values = ink(number, &mut stream);
+        let importance: Vec<f64> = values
+            .iter()
+            .map(|ink| (0.6 * ink + 0.2 * stream.normal()).abs())
+            .collect();
+        let attacked: Vec<f64> = importance
+            .iter()
+            .map(|value| (value + 0.14 * stream.normal()).abs())
+            .collect();
+        let attacked_values: Vec<f64> = values
+            .iter()
+            .map(|value| (value + 0.06 * stream.normal()).clamp(0.0, 1.0))
+            .collect();
+        mean.iter_mut()
+            .zip(&importance)
+            .for_each(|(mean, value)| *mean += value / 60.0);
+        let (before, after) = (top(&importance, K), top(&attacked, K));
+        let kept = before.iter().filter(|pixel| after.contains(pixel)).count();
+        let class = CLASSES[number % CLASSES.len()];
+        let precision = as_f64(kept) / as_f64(K);
+        rows.push(Row {
+            row: number as u64 + 1,
+            label: Some(class),
+            class,
+            probabilities: vec![0.1; 10],
+            top: before,
+            attacked_top: after,
+            precision,
+            attack: "mse-attack".to_owned(),
+            first_change: (kept < K).then(|| 1 + stream.below(30)),
+            noise: 0.9,
+            thickness: stream.uniform_in(0.8, 0.95),
+            dffot: stream.uniform_in(0.05, 0.4),
+            comprehensiveness: stream.uniform_in(0.1, 0.5),
+            sufficiency: stream.uniform_in(0.0, 0.2),
+        });
+        if worst.len() < 3 {
+            let changes = values
+                .iter()
+                .zip(&attacked_values)
+                .enumerate()
+                .filter(|(_, (from, to))| from != to);
+            let changes = changes.map(|(pixel, (from, to))| Change {
+                name: format!("pixel[{},{}]", pixel / SIDE, pixel % SIDE),
+                from: Value::Number(*from),
+                to: Value::Number(*to),
+                unit: None,
+                moved: (to - from).abs(),
+            });
+            worst.push(WorstRow {
+                row: number as u64 + 1,
+                class,
+                precision,
+                probability: 0.97,
+                attacked_probability: 0.91,
+                changes: changes.collect(),
+                values,
+                attacked_values,
+                importance,
+                attacked_importance: attacked,
+            });
+        }
+    }
+    let summary = summary(&rows, SIDE * SIDE, K, 0.994);
+    let features = feature_counts(&rows, &mean);
+    mean.sort_by(|a, b| b.total_cmp(a));
+    Audit {
+        schema: SCHEMA,
+        version: "0.1.0".to_owned(),
+        model: Subject {
+            name: "digits-cnn".to_owned(),
+            sha256: "9f".repeat(32),
+            architecture: ModelConfig::Cnn(cnn::Config::default()),
+            parameters: 54_410,
+            classes: (0..10).map(|digit| digit.to_string()).collect(),
+            objective: None,
+        },
+        data: Rows {
+            name: "digits".to_owned(),
+            sha256: "1e".repeat(32),
+            part: Some(Part::Test),
+            split_seed: 0,
+            rows: rows.len(),
+            shape: InputShape::Image {
+                channels: 1,
+                height: SIDE,
+                width: SIDE,
+            },
+            features: (0..SIDE * SIDE)
+                .map(|pixel| format!("pixel[{},{}]", pixel / SIDE, pixel % SIDE))
+                .collect(),
+            has_labels: true,
+        },
+        settings: Settings {
+            seed: Seed::new(0),
+            k: K,
+            explain: Default::default(),
+            suite: SuiteConfig::default(),
+            thickness: ThicknessSettings {
+                neighbours: 20,
+                points: 10,
+            },
+            noise_draws: 20,
+        },
+        linear: None,
+        attacks: attacks(
+            summary.precision_at_k,
+            &[
+                ("er-attack", None, false),
+                ("mse-attack", None, false),
+                ("mass-center", Some(10.0), true),
+                ("random", None, false),
+            ],
+        ),
+        features,
+        magnitudes: mean,
+        worst,
+        gate: Vec::new(),
+        training: Vec::new(),
+        summary,
+        rows,
+    }
+}
