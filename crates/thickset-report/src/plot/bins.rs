@@ -8,8 +8,7 @@ use super::{Frame, Mark, Marker, Px};
 /// Points that are drawn one by one.
 pub const MOST: usize = 400;
 
-/// Cells across and up.
-const ACROSS: f64 = 40.0;
+/// Cells up.
 const UP: f64 = 22.0;
 
 /// Shades of a cell.
@@ -30,10 +29,11 @@ pub fn is_binned(points: usize) -> bool {
     points > MOST
 }
 
-/// Draws the points into the frame.
-pub fn draw(frame: &mut Frame, points: impl ExactSizeIterator<Item = Point>) {
+/// Draws the points into the frame. Cells are `across` wide, in the unit of the horizontal axis, and centred on its multiples,
+/// so that whole numbers fall into cells of their own.
+pub fn draw(frame: &mut Frame, points: impl ExactSizeIterator<Item = Point>, across: f64) {
     if is_binned(points.len()) {
-        draw_cells(frame, points);
+        draw_cells(frame, points, across);
         return;
     }
     for point in points {
@@ -49,17 +49,14 @@ pub fn draw(frame: &mut Frame, points: impl ExactSizeIterator<Item = Point>) {
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "places inside the frame"
+    reason = "places inside the frame and shades"
 )]
-fn draw_cells(frame: &mut Frame, points: impl Iterator<Item = Point>) {
-    let (left, right) = Frame::sides();
+fn draw_cells(frame: &mut Frame, points: impl Iterator<Item = Point>, across: f64) {
     let (bottom, top) = frame.ends();
-    let (width, height) = ((right - left) / ACROSS, (bottom - top) / UP);
+    let height = (bottom - top) / UP;
     let mut cells: BTreeMap<(u32, u32), u32> = BTreeMap::new();
     for point in points {
-        let column = ((frame.x.at(point.x) - left) / width)
-            .floor()
-            .clamp(0.0, ACROSS - 1.0);
+        let column = (point.x / across).round().max(0.0);
         let row = ((frame.y.at(point.y) - top) / height)
             .floor()
             .clamp(0.0, UP - 1.0);
@@ -70,11 +67,16 @@ fn draw_cells(frame: &mut Frame, points: impl Iterator<Item = Point>) {
         // By the logarithm, so that a single row is seen beside a cell of thousands.
         let share = f64::from(count).ln_1p() / f64::from(most).ln_1p();
         let shade = (share * SHADES).ceil().clamp(1.0, SHADES) as u32;
+        let middle = f64::from(column) * across;
+        let (left, right) = (
+            frame.x.at(middle - across / 2.0),
+            frame.x.at(middle + across / 2.0),
+        );
         frame.push(Mark::Rectangle {
             class: format!("cell-{shade}"),
-            x: Px(left + f64::from(column) * width),
+            x: Px(left),
             y: Px(top + f64::from(row) * height),
-            width: Px(width),
+            width: Px(right - left),
             height: Px(height),
             tip: format!("{count}"),
         });
@@ -96,7 +98,7 @@ mod tests {
                 tip: String::new(),
             })
             .collect();
-        draw(&mut frame, points.into_iter());
+        draw(&mut frame, points.into_iter(), 0.025);
         frame.finish("a", "t", "d").render().unwrap()
     }
 
@@ -113,6 +115,6 @@ mod tests {
             tip.split('<').next()?.parse::<u32>().ok()
         });
         assert_eq!(counts.sum::<u32>(), 50_000);
-        assert!(written.matches("<rect").count() <= 40 * 22);
+        assert!(written.matches("<rect").count() <= 41 * 22);
     }
 }

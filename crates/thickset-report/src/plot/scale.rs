@@ -69,6 +69,10 @@ impl Ticks {
         if size >= 1e6 || (size > 0.0 && self.decimals > 4) {
             return format!("{value:.1e}");
         }
+        if size >= 1e4 {
+            let thousands = format!("{:.1}", value / 1e3);
+            return format!("{}k", thousands.trim_end_matches(".0"));
+        }
         let rounded = format!("{value:.*}", self.decimals);
         if rounded
             .trim_start_matches('-')
@@ -84,12 +88,14 @@ impl Ticks {
 fn ticks((low, high): (f64, f64), count: usize, of: Kind) -> Ticks {
     let rough = (high - low) / f64::from(u32::try_from(count.max(1)).unwrap_or(u32::MAX));
     let magnitude = 10_f64.powf(rough.log10().floor());
+    // Of the round steps the one nearest to what was asked for.
+    let far = |step: f64| (step / rough).ln().abs();
     let step = [1.0, 2.0, 5.0, 10.0]
         .into_iter()
         .map(|factor| factor * magnitude)
         .filter(|step| of == Kind::Any || (step - step.round()).abs() < 1e-9)
-        .find(|step| *step >= rough * (1.0 - 1e-9))
-        .unwrap_or(if of == Kind::Whole { 1.0 } else { rough });
+        .min_by(|a, b| far(*a).total_cmp(&far(*b)))
+        .unwrap_or(1.0);
     let decimals = (0..12_u8)
         .find(|decimals| {
             let shifted = step * 10_f64.powi(i32::from(*decimals));
@@ -145,7 +151,7 @@ mod tests {
         for high in [1.0, 2.0, 3.0, 7.0, 12.0, 40.0] {
             let ticks = Scale::new((0.0, high), (0.0, 1.0)).ticks(4, Kind::Whole);
             assert_eq!(ticks.decimals, 0);
-            assert!((1..=8).contains(&ticks.values.len()), "{high}: {ticks:?}");
+            assert!((2..=8).contains(&ticks.values.len()), "{high}: {ticks:?}");
         }
     }
 

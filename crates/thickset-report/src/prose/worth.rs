@@ -29,20 +29,7 @@ pub fn of(summary: &Summary, linear: &LinearBaseline) -> Vec<String> {
         percent(linear.precision_at_k.value),
         percent(summary.precision_at_k.value)
     );
-    let conclusion = match (gain, lost > LOSS) {
-        (Gain::Clear, true) => format!(
-            "So the network's accuracy is paid for with {} of stability; whether that is worth it depends on what a wrong reason costs.",
-            points(lost)
-        ),
-        (Gain::Clear, false) => "So the network is more accurate and loses nothing in stability.".to_owned(),
-        (Gain::Open, true) => {
-            "So nothing here shows that the network is worth its less stable reasons: the linear model may do.".to_owned()
-        }
-        (Gain::Open, false) => {
-            "So the two cannot be told apart in accuracy or stability: the linear model is the simpler one.".to_owned()
-        }
-        (Gain::Worse, _) => "So the linear model is the better one in accuracy, and at no cost in stability.".to_owned(),
-    };
+    let conclusion = conclusion(&gain, lost);
     let conclusion = match summary.distinctness.zip(linear.distinctness) {
         Some((network, linear)) if network.is_finite() && linear.is_finite() => {
             format!("{conclusion} {}", told_apart(network, linear))
@@ -50,6 +37,30 @@ pub fn of(summary: &Summary, linear: &LinearBaseline) -> Vec<String> {
         _ => conclusion,
     };
     vec![compared, kept, conclusion]
+}
+
+/// Weighs accuracy against the stability that the network has less than the linear model.
+fn conclusion(gain: &Gain, lost: f64) -> String {
+    let is_less = lost > LOSS;
+    let is_more = lost < -LOSS;
+    match gain {
+        Gain::Clear if is_less => format!(
+            "So the network's accuracy is paid for with {} of stability; whether that is worth it depends on what a wrong reason costs.",
+            points(lost)
+        ),
+        Gain::Clear => "So the network is more accurate and loses nothing in stability.".to_owned(),
+        Gain::Open if is_less => {
+            "So nothing here shows that the network is worth its less stable reasons: the linear model may do.".to_owned()
+        }
+        Gain::Open if is_more => "So the network's reasons are the more stable ones, at no clear cost in accuracy.".to_owned(),
+        Gain::Open => {
+            "So the two cannot be told apart in accuracy or stability: the linear model is the simpler one.".to_owned()
+        }
+        Gain::Worse if is_more => {
+            format!("So the linear model is the more accurate one, and the network the more stable one, by {}.", points(lost))
+        }
+        Gain::Worse => "So the linear model is the better one in accuracy, and at no cost in stability.".to_owned(),
+    }
 }
 
 fn told_apart(network: f64, linear: f64) -> String {
@@ -175,6 +186,12 @@ mod tests {
     #[test]
     fn a_worse_network_is_told_so() {
         assert!(said(0.7, 0.8).contains("linear model is the better one"));
+    }
+
+    #[test]
+    fn a_linear_model_of_several_classes_can_be_the_less_stable_one() {
+        assert!(conclusion(&Gain::Open, -0.1).contains("the more stable ones"));
+        assert!(conclusion(&Gain::Worse, -0.1).ends_with("by 10.0 points."));
     }
 
     #[test]

@@ -48,7 +48,7 @@ pub fn of(audit: &Audit, prefix: &str) -> Option<Figure> {
         .filter(|(_, one)| one.left + one.entered > 0)
         .count();
     let mut caption = format!(
-        "{} moves most: at the worst points it leaves the {} in {} of the {} and enters them in {}.",
+        "“{}” moves most: at the worst points it leaves the {} in {} of the {} and enters them in {}.",
         name(audit, most_index),
         nouns.reasons,
         percent(of_rows(most.left)),

@@ -12,6 +12,9 @@ use crate::plot::scale::{Kind, range, with_room};
 use crate::plot::{Frame, Scale};
 use crate::prose::Nouns;
 
+/// Columns of cells, where there are too many rows to draw each.
+const COLUMNS: f64 = 36.0;
+
 /// Both plots, as far as there is something to draw.
 pub fn of(audit: &Audit, prefix: &str) -> Vec<Figure> {
     [scatter(audit, prefix), magnitudes(audit, prefix)]
@@ -36,12 +39,17 @@ fn scatter(audit: &Audit, prefix: &str) -> Option<Figure> {
         .unwrap_or(1)
         .max(1);
     // Rows that never changed stand in a lane of their own at the right.
-    let never = as_f64(last) * 1.1;
+    let across = (as_f64(last) / COLUMNS).ceil();
+    let never = ((as_f64(last) * 1.1 / across).ceil() + 1.0) * across;
     let steps: Vec<f64> = rows
         .iter()
         .map(|row| row.first_change.map_or(never, as_f64))
         .collect();
-    let frame = Frame::new(250.0, (0.0, as_f64(last) * 1.16), with_room(y, 0.05));
+    let frame = Frame::new(
+        250.0,
+        (0.0, never + 0.06 * as_f64(last)),
+        with_room(y, 0.05),
+    );
     let ticks = Scale::new((0.0, as_f64(last)), (0.0, 1.0)).ticks(4, Kind::Whole);
     let apart = as_f64(last) * 0.95;
     let mut labels: Vec<(f64, String)> = ticks
@@ -56,9 +64,10 @@ fn scatter(audit: &Audit, prefix: &str) -> Option<Figure> {
         &labels,
         "thickness",
     );
+    let is_binned = bins::is_binned(rows.len());
     let points = rows.iter().zip(&steps).map(|(row, step)| Point {
         // Those that never changed would stand on one line; their numbers spread them over the lane.
-        x: if row.first_change.is_some() {
+        x: if row.first_change.is_some() || is_binned {
             *step
         } else {
             never + as_f64(last) * 0.06 * (spread(row.row) - 0.5)
@@ -75,7 +84,7 @@ fn scatter(audit: &Audit, prefix: &str) -> Option<Figure> {
                 ))
         ),
     });
-    bins::draw(&mut frame, points);
+    bins::draw(&mut frame, points, across);
     let held = share(
         rows.iter().filter(|row| row.first_change.is_none()).count(),
         rows.len(),
@@ -92,7 +101,7 @@ fn scatter(audit: &Audit, prefix: &str) -> Option<Figure> {
         ),
         _ => format!("{} of the {} never changed.", percent(held), nouns.rows),
     };
-    if bins::is_binned(rows.len()) {
+    if is_binned {
         caption.push_str(&format!(
             " A darker cell holds more {} (by the logarithm of their number).",
             nouns.rows
