@@ -53,5 +53,6 @@ pub use recipe::{
 };
 pub use schema::{Feature, FeatureKind, InputShape, Schema};
 pub use source::hash;
+pub(crate) use source::hexadecimal;
 pub use split::{Part, Split};
 pub use table::{Column, ColumnType, Table, Texts, Values};
