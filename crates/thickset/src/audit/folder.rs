@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::result::{Audit, SCHEMA};
-use crate::train::write_file;
+use crate::train::write_whole;
 use crate::{Error, Result};
 
 /// A folder that an audit is written to.
@@ -46,7 +46,7 @@ impl AuditFolder {
     /// # Errors
     /// If a file cannot be written or removed.
     pub fn finish(&self, audit: &Audit) -> Result<()> {
-        write_file(&self.audit(), &audit.to_bytes())?;
+        write_whole(&self.audit(), &audit.to_bytes())?;
         match fs::remove_file(self.partial()) {
             Err(source) if source.kind() != ErrorKind::NotFound => {
                 Err(failed("remove", &self.partial(), source))
@@ -60,7 +60,7 @@ impl AuditFolder {
     /// # Errors
     /// If it cannot be written.
     pub fn write_report(&self, page: &str) -> Result<()> {
-        write_file(&self.report(), page.as_bytes())
+        write_whole(&self.report(), page.as_bytes())
     }
 }
 

@@ -11,6 +11,7 @@ pub mod result;
 mod case;
 mod folder;
 mod measure;
+mod origin;
 mod plan;
 mod progress;
 mod run;
@@ -19,6 +20,7 @@ mod tally;
 
 pub use case::{Case, RowSource, Subject};
 pub use folder::AuditFolder;
+pub use origin::Origin;
 pub use plan::{AuditConfig, CheckedAudit};
 pub use progress::{Event, Observer};
 pub use result::Audit;
