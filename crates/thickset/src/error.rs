@@ -499,6 +499,12 @@ pub enum Error {
         /// What came.
         got: String,
     },
+    /// Two audits that cannot be compared row by row.
+    #[error("the two models cannot be compared: their {what} differ")]
+    NotComparable {
+        /// The rows, the classes or the settings.
+        what: &'static str,
+    },
     /// A file that should hold the result of an audit or a bench, and does not.
     #[error("`{path}` does not hold {what}")]
     ResultFile {

@@ -1,7 +1,11 @@
 //! One file a subcommand.
 
 mod attack;
+mod audit;
+mod audited;
 mod bench;
+mod compare;
+mod completions;
 mod data;
 mod data_view;
 mod demo;
@@ -12,6 +16,7 @@ mod methods;
 mod model;
 mod output;
 mod rows;
+mod threat;
 mod train;
 
 use anyhow::Result;
@@ -24,8 +29,18 @@ pub use hint::hint;
 pub enum Command {
     /// Change rows a little, and see how far their explanations change
     Attack(attack::Arguments),
+    /// Say how far a model's explanations can be trusted, and fail if not far enough
+    ///
+    /// Explains the model's predictions, attacks the explanations with every attack there is, measures what random noise
+    /// does to them, how thick, how distinct and how faithful they are, and fits a linear model for comparison. Writes
+    /// audit.json and report.html, prints the figures, and checks what is required of them.
+    Audit(audit::Arguments),
     /// Measure speed on this machine
     Bench(bench::Arguments),
+    /// Compare two models on the same rows: which reasons changed, and is the second less stable?
+    Compare(compare::Arguments),
+    /// Print a script that completes commands and options in a shell
+    Completions(completions::Arguments),
     /// List, look at and export datasets
     Data(data::Arguments),
     /// Show it all on bundled data: three models, attacked, in one table
@@ -45,9 +60,20 @@ pub enum Command {
     Train(train::Arguments),
 }
 
+/// How a command ended that did not fail.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    Fine,
+    /// A figure is not what was required.
+    GateFailed,
+}
+
 /// Runs the chosen subcommand.
-pub fn run(command: Command) -> Result<()> {
+pub fn run(command: Command) -> Result<Ending> {
     match command {
+        Command::Audit(arguments) => return audit::run(&arguments),
+        Command::Compare(arguments) => return compare::run(&arguments),
+        Command::Completions(arguments) => completions::run(&arguments),
         Command::Attack(arguments) => attack::run(&arguments),
         Command::Bench(arguments) => bench::run(arguments),
         Command::Data(arguments) => data::run(arguments),
@@ -57,5 +83,6 @@ pub fn run(command: Command) -> Result<()> {
         Command::Methods(arguments) => methods::run(&arguments),
         Command::Model(arguments) => model::run(&arguments),
         Command::Train(arguments) => train::run(&arguments),
-    }
+    }?;
+    Ok(Ending::Fine)
 }

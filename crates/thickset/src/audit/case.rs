@@ -177,7 +177,10 @@ impl Case<'_> {
                 hash.update(value.to_le_bytes());
             }
             // No class has this number.
-            let label = self.rows.label(place).map_or(u64::MAX, |label| label as u64);
+            let label = self
+                .rows
+                .label(place)
+                .map_or(u64::MAX, |label| label as u64);
             hash.update(label.to_le_bytes());
         }
         hexadecimal(&hash.finalize())

@@ -52,10 +52,7 @@ pub(super) fn baseline(
         return Ok(Some(None));
     };
     let count = case.rows.len().min(MOST_ATTACKED);
-    if observer
-        .on_event(&Event::Linear { rows: count })
-        .is_break()
-    {
+    if observer.on_event(&Event::Linear { rows: count }).is_break() {
         return Ok(None);
     }
     let model = fit(dataset)?;
@@ -131,10 +128,7 @@ pub fn fit(dataset: &Dataset) -> Result<Model> {
         dataset.encoding.clone(),
         Seed::new(0),
     )?;
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "models are kept in f32"
-    )]
+    #[expect(clippy::cast_possible_truncation, reason = "models are kept in f32")]
     let single: Vec<f32> = weights.iter().map(|weight| *weight as f32).collect();
     let (matrix, bias) = single.split_at(problem.features * problem.classes);
     let values = [matrix, bias].map(|part| TensorData::new(part.to_vec(), [part.len()]));

@@ -7,10 +7,10 @@ use thickset_engine::Network;
 
 use super::plan::CheckedAudit;
 use super::result::Row;
-use crate::attack::threat::Norm;
-use crate::attack::threat::ball::Surface;
 use crate::attack::Attacked;
 use crate::attack::suite::MemberScore;
+use crate::attack::threat::Norm;
+use crate::attack::threat::ball::Surface;
 use crate::check::as_f64;
 use crate::explain::{Binding, Explained, Explainer, Rows};
 use crate::host::read;

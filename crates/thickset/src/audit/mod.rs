@@ -4,6 +4,7 @@
 //! [`run`] asks the model of a [`Case`] about its rows, chunk by chunk. What comes out, an [`Audit`], depends on the
 //! settings, the model and the rows alone: not on threads, chunks, or whether the audit was killed and continued.
 
+pub mod compare;
 pub mod gate;
 pub mod linear;
 pub mod result;

@@ -62,7 +62,10 @@ impl Origin {
     /// The subject of an audit.
     #[must_use]
     pub fn subject<'a>(&self, model: &'a Model) -> Subject<'a> {
-        let objective = self.run.as_ref().map(|run| run.objective.objective().info().id.to_owned());
+        let objective = self
+            .run
+            .as_ref()
+            .map(|run| run.objective.objective().info().id.to_owned());
         Subject {
             model,
             name: self.name.clone(),

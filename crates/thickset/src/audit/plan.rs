@@ -79,7 +79,9 @@ impl AuditConfig {
             suite: self.suite.check(&self.explain, schema)?,
             threat: self.suite.threat.check(schema)?,
             rules: gate::parse(&self.require, &gate::FIGURES)?,
-            inputs: (0..names.len()).map(|index| explain.inputs(index)).collect(),
+            inputs: (0..names.len())
+                .map(|index| explain.inputs(index))
+                .collect(),
             counts: match schema.shape {
                 InputShape::Table => Counts::Every,
                 _ => Counts::Shares,

@@ -66,9 +66,7 @@ pub(super) struct Quality {
 }
 
 /// Of the labelled rows, as (probabilities, predicted class, label).
-pub(super) fn quality(
-    rows: impl Iterator<Item = (Vec<f64>, usize, usize)>,
-) -> Result<Quality> {
+pub(super) fn quality(rows: impl Iterator<Item = (Vec<f64>, usize, usize)>) -> Result<Quality> {
     let mut probabilities = Vec::new();
     let (mut predicted, mut labels) = (Vec::new(), Vec::new());
     for (row, class, label) in rows {

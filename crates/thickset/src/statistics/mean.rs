@@ -28,7 +28,9 @@ pub fn of_counts(counts: &[(f64, usize)]) -> Result<Estimate> {
     };
     let over_all = |of: &dyn Fn(f64) -> f64| -> f64 {
         let terms = counts.iter();
-        terms.map(|(value, count)| as_f64(*count) * of(*value)).sum()
+        terms
+            .map(|(value, count)| as_f64(*count) * of(*value))
+            .sum()
     };
     let n = as_f64(count);
     let mean = first + over_all(&|value| value - first) / n;
