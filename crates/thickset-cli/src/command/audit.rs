@@ -63,6 +63,7 @@ pub fn run(arguments: &Arguments) -> Result<Ending> {
     let config = options.config(&loaded, &rows, require);
     let audit = options.audit(&loaded, &rows, &config, Some(folder.partial()))?;
     folder.finish(&audit)?;
+    folder.write_report(&thickset_report::audit(std::slice::from_ref(&audit))?)?;
     if arguments.json {
         print_json(&json!({
             "model": audit.model.name,
@@ -72,12 +73,16 @@ pub fn run(arguments: &Arguments) -> Result<Ending> {
             "summary": audit.summary,
             "linear": audit.linear,
             "gate": audit.gate,
-            "files": [folder.audit()],
+            "files": [folder.audit(), folder.report()],
         }))?;
     } else {
         print(&table(&audit))?;
     }
-    eprintln!("wrote {}", folder.audit().display());
+    eprintln!(
+        "wrote {} and {}",
+        folder.audit().display(),
+        folder.report().display()
+    );
     Ok(if gate(&audit.gate) {
         Ending::Fine
     } else {

@@ -15,6 +15,7 @@ mod init;
 mod methods;
 mod model;
 mod output;
+mod report;
 mod rows;
 mod threat;
 mod train;
@@ -43,10 +44,11 @@ pub enum Command {
     Completions(completions::Arguments),
     /// List, look at and export datasets
     Data(data::Arguments),
-    /// Show it all on bundled data: three models, attacked, in one table
+    /// Show it all on bundled data: six models, audited, in one table and one page
     ///
-    /// Trains a linear model, a plain network and an R2ET network, attacks the explanations of the test rows of all three
-    /// alike, and prints one table. Needs no file and no connection.
+    /// On a table and on small images, trains a linear model, a plain network and an R2ET network, audits the test rows of
+    /// all of them alike, prints one table, says whether R2ET helped, and writes report.html. Needs no file and no
+    /// connection.
     Demo(demo::Arguments),
     /// Say why a model predicts what it predicts
     Explain(explain::Arguments),
@@ -56,6 +58,8 @@ pub enum Command {
     Methods(methods::Methods),
     /// Say what a model file holds
     Model(model::Arguments),
+    /// Make the page of audits or of a bench from their JSON
+    Report(report::Arguments),
     /// Train a model by its configuration
     Train(train::Arguments),
 }
@@ -82,6 +86,7 @@ pub fn run(command: Command) -> Result<Ending> {
         Command::Init(arguments) => init::run(&arguments),
         Command::Methods(arguments) => methods::run(&arguments),
         Command::Model(arguments) => model::run(&arguments),
+        Command::Report(arguments) => report::run(&arguments),
         Command::Train(arguments) => train::run(&arguments),
     }?;
     Ok(Ending::Fine)
