@@ -17,18 +17,16 @@ use super::output::{print, print_json};
 #[derive(Args)]
 #[command(after_help = "Examples:
   thickset audit --model runs/loans/model.safetensors --data loans.csv
-  thickset audit --model model.safetensors --data new-loans.csv --out audits/june --effort thorough
-  thickset audit --model runs/loans/model.safetensors --data loans.csv --require 'p_at_k>=0.9' --require 'auc.low>=0.85'
-  thickset audit --model model.safetensors --data adult --box --immutable --integer --max-rows 500 --json
+  thickset audit --model model.safetensors --data new.csv --out audits/june --effort thorough
+  thickset audit --model runs/loans/model.safetensors --data loans.csv \\
+    --require 'p_at_k>=0.9' --require 'auc.low>=0.85'
+  thickset audit --model model.safetensors --data adult --box --immutable --integer --max-rows 500
 
-Rows: data that the model's own run names is split as in training, and its test rows are audited (see --part). Another
-table's file is taken whole; with the target column in it, AUC and accuracy are measured.
+Rows: data that the model's own run names is split as in training, and its test rows are audited (see --part). Another table's file is taken whole; if it has the target column, AUC and accuracy are measured.
 
 An audit that was killed goes on where it stood when the same command is given again, and ends with the same bytes.
 
-Requirements: FIGURE>=NUMBER, also > <= and <. Figures: p_at_k, noise, unchanged, thickness, distinctness, auc, accuracy,
-dffot, comprehensiveness, sufficiency; p_at_k.low and p_at_k.high are the ends of its 95% interval, and so for every
-mean. More of them may stand in the run's run.toml: [audit] require = [\"p_at_k>=0.9\"]. If one fails, the exit code is 1.")]
+Requirements: a figure, one of >= > <= <, and a number. Figures: p_at_k, noise, unchanged, thickness, distinctness, auc, accuracy, dffot, comprehensiveness, sufficiency. Of those with a 95% interval, p_at_k.low and p_at_k.high are its ends. More of them may stand in the run's run.toml: [audit] require = [\"p_at_k>=0.9\"]. If one fails, the exit code is 1.")]
 pub struct Arguments {
     /// The model file
     #[arg(long, value_name = "FILE")]
@@ -51,13 +49,7 @@ pub fn run(arguments: &Arguments) -> Result<Ending> {
     let mut require = loaded.defaults().require;
     require.extend(arguments.require.iter().cloned());
     let beside = arguments.model.parent().unwrap_or(Path::new(""));
-    let folder = arguments.out.as_deref().unwrap_or(beside);
-    let folder = if folder.as_os_str().is_empty() {
-        Path::new(".")
-    } else {
-        folder
-    };
-    let folder = AuditFolder::create(folder)?;
+    let folder = AuditFolder::create(arguments.out.as_deref().unwrap_or(beside))?;
     let options = &arguments.options;
     let rows = options.rows(&loaded)?;
     let config = options.config(&loaded, &rows, require);

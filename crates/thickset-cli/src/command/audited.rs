@@ -211,7 +211,7 @@ pub fn gate(requirements: &[Requirement]) -> bool {
     let failed: Vec<&Requirement> = requirements.iter().filter(|one| !one.holds).collect();
     for requirement in &failed {
         let value = requirement.value.map_or_else(
-            || "there is no such figure here".to_owned(),
+            || "these rows have none".to_owned(),
             |value| format!("it is {value:.4}"),
         );
         eprintln!("gate: {} fails, {value}", requirement.text);
@@ -220,7 +220,7 @@ pub fn gate(requirements: &[Requirement]) -> bool {
         let all = if requirements.len() == 1 {
             "the requirement holds".to_owned()
         } else {
-            format!("all {} requirements hold", requirements.len())
+            format!("{} requirements hold", requirements.len())
         };
         eprintln!("gate: {all}");
     }

@@ -12,20 +12,18 @@ use thickset::statistics::paired::Comparison;
 
 use super::Ending;
 use super::audited::{AuditOptions, Loaded, gate};
-use super::output::{print, print_json};
+use super::output::{p_value, print, print_json};
 
 #[derive(Args)]
 #[command(after_help = "Examples:
   thickset compare runs/old/model.safetensors runs/new/model.safetensors --data loans.csv
   thickset compare old.safetensors new.safetensors --data adult --effort quick --max-rows 500
-  thickset compare old.safetensors new.safetensors --data loans.csv --require 'p_at_k_difference>=-0.02' \\
-    --require 'agreement>=0.8' --out comparison
+  thickset compare old.safetensors new.safetensors --data loans.csv --out comparison \\
+    --require 'p_at_k_difference>=-0.02' --require 'agreement>=0.8'
 
 Both models are audited on the same rows with the same settings, and compared row by row. Differences are B less A.
 
-Requirements: p_at_k_difference, thickness_difference, auc_difference, accuracy_difference, agreement, same_class, and every
-figure of an audit (p_at_k, auc, …), which is then B's. `.low` and `.high` are the ends of a 95% interval. If one fails,
-the exit code is 1.")]
+Requirements: as for `thickset audit`, on p_at_k_difference, thickness_difference, auc_difference, accuracy_difference, agreement and same_class, and on every figure of an audit, which is then B's. If one fails, the exit code is 1.")]
 pub struct Arguments {
     /// The first model file
     #[arg(value_name = "A")]
@@ -130,16 +128,16 @@ fn table(compared: &Compared) -> String {
     let k = compared.settings.k;
     let (a, b) = (&compared.a.summary, &compared.b.summary);
     let mut text = format!(
-        "{:<12}  {:>7}  {:>7}  {:>7}  {:>18}  {:>8}  {:>8}\n",
+        "{:<12}  {:>7}  {:>7}  {:>7}  {:>18}  {:>10}  {:>10}\n",
         "figure", "A", "B", "B - A", "95% interval", "t-test", "Wilcoxon"
     );
     let mut line = |name: &str, values: [f64; 3], interval: &str, p: [Option<f64>; 2]| {
         let [a, b, difference] = values;
-        let [t_test, wilcoxon] = p.map(|p| p.map_or_else(String::new, |p| format!("p {p:.4}")));
+        let [t_test, wilcoxon] = p.map(|p| p.map_or_else(String::new, p_value));
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
-            "{name:<12}  {a:>7.4}  {b:>7.4}  {difference:>+7.4}  {interval:>18}  {t_test:>8}  {wilcoxon:>8}"
+            "{name:<12}  {a:>7.4}  {b:>7.4}  {difference:>+7.4}  {interval:>18}  {t_test:>10}  {wilcoxon:>10}"
         );
     };
     let tests = |of: &Comparison| [Some(of.t_test.p_value), Some(of.wilcoxon.p_value)];

@@ -10,7 +10,7 @@ use thickset::audit::compare::Verdict;
 use thickset::demo::{self, Line, Options, Report, Section};
 use thickset::statistics::Estimate;
 
-use super::output::{print, print_json};
+use super::output::{p_value, print, print_json};
 
 #[derive(Args)]
 #[command(after_help = "Examples:
@@ -163,8 +163,10 @@ fn gain(section: &Section) -> String {
         )
     });
     format!(
-        "{said}: P@{k} differs by {:+.3} row by row{interval}, paired t-test p {:.4}, Wilcoxon p {:.4}",
-        gain.mean.value, gain.t_test.p_value, gain.wilcoxon.p_value
+        "{said}: P@{k} differs by {:+.3} row by row{interval},\n    paired t-test {}, Wilcoxon {}",
+        gain.mean.value,
+        p_value(gain.t_test.p_value),
+        p_value(gain.wilcoxon.p_value)
     )
 }
 

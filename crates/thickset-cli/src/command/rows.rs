@@ -28,9 +28,9 @@ pub struct DataSource {
     /// The part of a dataset to take rows from; a table's file is taken whole
     #[arg(long, value_enum, default_value = "test")]
     part: PartName,
-    /// Decides the split of a dataset, as in training
-    #[arg(long, value_name = "SEED", default_value_t = 0)]
-    split_seed: u64,
+    /// Decides the split of a dataset, as in training [default: 0]
+    #[arg(long, value_name = "SEED")]
+    split_seed: Option<u64>,
     /// Split all rows at random, even where there is an official test set, as in training
     #[arg(long)]
     random_test: bool,
@@ -159,24 +159,27 @@ impl DataSource {
                 }
             }
             _ => {
+                let split_seed = self.split_seed.unwrap_or(0);
                 let options = OpenOptions {
                     data_dir: self.data_dir.clone(),
-                    seed: Seed::new(self.split_seed),
+                    seed: Seed::new(split_seed),
                     random_test: self.random_test,
                     image_size: self.image_size,
                     ..OpenOptions::default()
                 };
                 let dataset = data::open(&self.data, &options)?;
-                self.part_of(dataset, encoding, self.split_seed)?
+                self.part_of(dataset, encoding, split_seed)?
             }
         };
         self.fitting(opened, model)
     }
 
     /// The same with labels where the file has the target. And data that the model's own run was trained on is split as it
-    /// was there, and the part asked for is taken.
+    /// was there, unless the split is given, and the part asked for is taken.
     pub fn open_labelled(&self, run: Option<&RunConfig>, model: &Model) -> Result<Opened> {
-        let Some(run) = run.filter(|run| same(&run.data.source, &self.data)) else {
+        let is_given = self.split_seed.is_some() || self.random_test;
+        let own = run.filter(|run| !is_given && same(&run.data.source, &self.data));
+        let Some(run) = own else {
             return self.open_with(model, data::read_labelled);
         };
         let mut config = run.data.clone();
