@@ -7,7 +7,10 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-/// Exit code of bad input or a failure of ours; 1 is kept for a failed audit gate.
+/// Exit code of a figure that is not what was required.
+const EXIT_GATE: u8 = 1;
+
+/// Exit code of bad input or a failure of ours.
 const EXIT_FAILURE: u8 = 2;
 
 #[derive(Parser)]
@@ -20,7 +23,8 @@ struct Arguments {
 fn main() -> ExitCode {
     thickset_engine::memory::keep_freed_blocks();
     match command::run(Arguments::parse().command) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(command::Ending::Fine) => ExitCode::SUCCESS,
+        Ok(command::Ending::GateFailed) => ExitCode::from(EXIT_GATE),
         Err(error) => {
             report(&error);
             ExitCode::from(EXIT_FAILURE)

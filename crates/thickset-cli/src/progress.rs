@@ -77,6 +77,13 @@ impl Progress {
         }
     }
 
+    /// What a command does, in every style but that for machines.
+    pub fn say(&self, text: &str) {
+        if self.style != Style::Jsonl {
+            self.bar.suspend(|| eprintln!("{text}"));
+        }
+    }
+
     /// A line that must be seen, in every style but that for machines.
     pub fn note(&self, text: &str) {
         if self.style != Style::Jsonl {

@@ -482,6 +482,50 @@ pub enum Error {
         loss: f64,
     },
 
+    // Audits.
+    /// A requirement that cannot be read.
+    #[error("the requirement `{given}` cannot be read: {problem}")]
+    Requirement {
+        /// What was given.
+        given: String,
+        /// What was expected and what came.
+        problem: String,
+    },
+    /// An audit was asked for what it is not made for.
+    #[error("an audit takes {expected}, got {got}")]
+    AuditInput {
+        /// What it takes.
+        expected: &'static str,
+        /// What came.
+        got: String,
+    },
+    /// Two audits that cannot be compared row by row.
+    #[error("the two models cannot be compared: their {what} differ")]
+    NotComparable {
+        /// The rows, the classes or the settings.
+        what: &'static str,
+    },
+    /// A file that should hold the result of an audit or a bench, and does not.
+    #[error("`{path}` does not hold {what}")]
+    ResultFile {
+        /// The file.
+        path: String,
+        /// `an audit`, `a bench`.
+        what: &'static str,
+        /// Where the JSON is off.
+        source: serde_json::Error,
+    },
+    /// A result of another version.
+    #[error("`{path}` has schema {got}, this release reads {expected}")]
+    ResultSchema {
+        /// The file.
+        path: String,
+        /// What is read.
+        expected: u32,
+        /// What came.
+        got: u32,
+    },
+
     /// A numerical solver stopped without an answer.
     #[error("the solver of {problem} stopped without an answer: {status}")]
     Solver {

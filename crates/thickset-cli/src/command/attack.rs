@@ -1,13 +1,11 @@
 //! `thickset attack`: how far a small change of a row changes its explanation.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use anyhow::{Result, bail};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use thickset::attack::moo::{self, Ending};
-use thickset::attack::suite::{Effort, SuiteConfig};
-use thickset::attack::threat::{BallConfig, Norm, OneHot};
+use thickset::attack::threat::{BallConfig, Norm};
 use thickset::attack::{AttackConfig, Change, ConstraintConfig, ThreatConfig, Value, changes};
 use thickset::explain::{CheckedExplain, Explained, Rows};
 use thickset::metric::precision_at_k;
@@ -17,6 +15,7 @@ use thickset::statistics;
 use super::explain::{Answer, DEFAULT_K, How, Named};
 use super::output::print;
 use super::rows::{Loaded, Source};
+use super::threat::SuiteOptions;
 
 #[derive(Args)]
 #[command(after_help = "Examples:
@@ -26,10 +25,6 @@ use super::rows::{Loaded, Source};
   thickset attack --model model.safetensors --data loans.csv --box --immutable --integer --one-hot whole \\
     --column-budget age=2 --json > attacked.jsonl
   thickset attack --model model.safetensors --data loans.csv --method '{ kind = \"random\", points = 1000 }'")]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "independent switches of a command line"
-)]
 pub struct Arguments {
     #[command(flatten)]
     source: Source,
@@ -39,33 +34,8 @@ pub struct Arguments {
     /// attack`), or an inline table with settings
     #[arg(long, value_name = "ID|TABLE", default_value = "suite")]
     method: String,
-    /// How hard the suite tries
-    #[arg(long, value_enum, default_value = "standard")]
-    effort: EffortName,
-    /// Salient features [default: the dataset's, else 8]
-    #[arg(long)]
-    k: Option<usize>,
-    /// How a move is measured
-    #[arg(long, value_enum, default_value = "l2")]
-    norm: NormName,
-    /// The largest move, in encoded units [default: the dataset's, else 0.5]
-    #[arg(long)]
-    radius: Option<f64>,
-    /// Features stay in the range of the training rows
-    #[arg(long = "box")]
-    in_box: bool,
-    /// Columns that a person cannot change stay
-    #[arg(long)]
-    immutable: bool,
-    /// Whole numbers stay whole
-    #[arg(long)]
-    integer: bool,
-    /// What the features of one category may become
-    #[arg(long, value_enum, default_value = "free")]
-    one_hot: OneHotName,
-    /// The most a column may move, in its own unit, like age=2; repeatable
-    #[arg(long, value_name = "COLUMN=AMOUNT", value_parser = parse_budget)]
-    column_budget: Vec<(String, f64)>,
+    #[command(flatten)]
+    suite: SuiteOptions,
     /// How a single attack keeps the prediction: an id, or an inline table with settings
     #[arg(long, value_name = "ID|TABLE", default_value = "early-stop")]
     constraint: ConstraintConfig,
@@ -87,32 +57,6 @@ pub struct Arguments {
     /// Print one JSON object a row
     #[arg(long)]
     json: bool,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum EffortName {
-    Quick,
-    Standard,
-    Thorough,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum NormName {
-    L2,
-    Linf,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum OneHotName {
-    Free,
-    Simplex,
-    Whole,
-}
-
-fn parse_budget(text: &str) -> Result<(String, f64), String> {
-    text.rsplit_once('=')
-        .and_then(|(name, amount)| Some((name.to_owned(), amount.parse().ok()?)))
-        .ok_or_else(|| "expected a column and a number, like age=2".to_owned())
 }
 
 /// One row after the attack.
@@ -145,50 +89,15 @@ struct Line<'a> {
 }
 
 impl Arguments {
-    fn threat(&self, loaded: &Loaded) -> ThreatConfig {
-        let default = BallConfig::default().radius;
-        ThreatConfig {
-            ball: BallConfig {
-                norm: match self.norm {
-                    NormName::L2 => Norm::L2,
-                    NormName::Linf => Norm::Linf,
-                },
-                radius: self
-                    .radius
-                    .unwrap_or(loaded.attack.map_or(default, |attack| attack.epsilon)),
-            },
-            r#box: self.in_box,
-            immutable: self.immutable,
-            integer: self.integer,
-            one_hot: match self.one_hot {
-                OneHotName::Free => OneHot::Free,
-                OneHotName::Simplex => OneHot::Simplex,
-                OneHotName::Whole => OneHot::Whole,
-            },
-            feature_budget: self
-                .column_budget
-                .iter()
-                .cloned()
-                .collect::<BTreeMap<_, _>>(),
-        }
-    }
-
     fn attack(&self, loaded: &Loaded, explain: &CheckedExplain, k: usize) -> Result<Vec<Found>> {
         let network = &loaded.model.network;
-        let threat = self.threat(loaded);
+        let radius = loaded.attack.map(|attack| attack.epsilon);
+        let threat = self.suite.threat.config(radius);
         if self.method == moo::INFO.id {
             return multi_objective(loaded, explain, k, &threat);
         }
         let attacked = if self.method == "suite" {
-            let config = SuiteConfig {
-                effort: match self.effort {
-                    EffortName::Quick => Effort::Quick,
-                    EffortName::Standard => Effort::Standard,
-                    EffortName::Thorough => Effort::Thorough,
-                },
-                k,
-                threat,
-            };
+            let config = self.suite.config(k, None, radius);
             let suite = config.check(explain.config(), &loaded.schema)?;
             suite.perturb(network, loaded.rows(), loaded.seed)?.rows
         } else {
@@ -275,11 +184,14 @@ fn explained_at(
 
 pub fn run(arguments: &Arguments) -> Result<()> {
     let loaded = arguments.source.load()?;
-    let explain = arguments.how.config(&loaded).check(&loaded.schema)?;
+    let explain = arguments.how.config(&loaded.schema).check(&loaded.schema)?;
     let before = explain.attribute(&loaded.model.network, loaded.rows(), loaded.seed)?;
     let width = before.first().map_or(0, |row| row.importance.len());
     let default = loaded.attack.map_or(DEFAULT_K, |attack| attack.k);
-    let k = arguments.k.unwrap_or(default.min(width.saturating_sub(1)));
+    let k = arguments
+        .suite
+        .k
+        .unwrap_or(default.min(width.saturating_sub(1)));
     let found = arguments.attack(&loaded, &explain, k)?;
     let points: Vec<f64> = found.iter().flat_map(|row| row.perturbed.clone()).collect();
     let after = explained_at(&loaded, &explain, &points)?;

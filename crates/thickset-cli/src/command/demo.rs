@@ -1,14 +1,16 @@
 //! `thickset demo`: what thickset does, on bundled data, in one command.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
 use thickset::Seed;
-use thickset::demo::{self, Line, Options, Report};
+use thickset::audit::compare::Verdict;
+use thickset::demo::{self, Line, Options, Report, Section};
+use thickset::statistics::Estimate;
 
-use super::output::{print, print_json};
+use super::output::{p_value, print, print_json};
 
 #[derive(Args)]
 #[command(after_help = "Examples:
@@ -27,7 +29,7 @@ Columns:
                 common; at 0 everyone is told the same
   training      time of the training steps, as a multiple of the vanilla network's")]
 pub struct Arguments {
-    /// The folder to write the three models to; those of an earlier demo are replaced
+    /// The folder for models, audits and report.html; those of an earlier demo are replaced
     #[arg(long, value_name = "FOLDER", default_value = "thickset-demo")]
     out: PathBuf,
     /// Decides the split, the fresh weights and every draw
@@ -43,60 +45,77 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         out: arguments.out.clone(),
         seed: Seed::new(arguments.seed),
     };
-    let report = demo::run(&options, |step| eprintln!("{step}"))?;
+    let (report, audits) = demo::run(&options, |step| eprintln!("{step}"))?;
+    let page = arguments.out.join("report.html");
+    super::report::write(&page, &thickset_report::audit(&audits)?)?;
     if arguments.json {
         print_json(&report)?;
     } else {
         print(&table(&report))?;
     }
-    eprint!("{}", talk(&report));
+    eprint!("{}", talk(&report, &page));
     Ok(())
 }
 
+// Writing to a string cannot fail, so its results are dropped below.
+
 fn table(report: &Report) -> String {
-    let precision = format!("P@{} (95% interval)", report.k);
     let mut text = format!(
-        "{:<12}  {:>6}  {precision:>22}  {:>9}  {:>12}  {:>8}\n",
-        "model", "AUC", "thickness", "distinctness", "training"
+        "{:<13}  {:<11}  {:>6}  {:>24}  {:>9}  {:>12}  {:>8}\n",
+        "data", "model", "AUC", "P@k (95% interval)", "thickness", "distinctness", "training"
     );
-    for line in &report.lines {
-        let interval = line
-            .precision_at_k
-            .interval
-            .map_or_else(String::new, |interval| {
-                format!(" ({:.3} to {:.3})", interval.low, interval.high)
-            });
-        let precision = format!("{:.3}{interval}", line.precision_at_k.value);
-        // Writing to a string cannot fail.
-        let _ = writeln!(
-            text,
-            "{:<12}  {:>6.4}  {precision:>22}  {:>9.3}  {:>12.3}  {:>7.2}x",
-            line.model, line.auc, line.thickness.value, line.distinctness, line.training_cost
-        );
+    let number = |number: Option<f64>| {
+        number.map_or_else(|| "-".to_owned(), |number| format!("{number:.3}"))
+    };
+    for section in &report.datasets {
+        for line in &section.lines {
+            let precision = estimate(&line.precision_at_k);
+            let auc = line
+                .auc
+                .map_or_else(|| "-".to_owned(), |auc| format!("{:.4}", auc.value));
+            let _ = writeln!(
+                text,
+                "{:<13}  {:<11}  {auc:>6}  {precision:>24}  {:>9.3}  {:>12}  {:>7.2}x",
+                section.data,
+                line.model,
+                line.thickness.value,
+                number(line.distinctness),
+                line.training_cost
+            );
+        }
     }
     text
 }
 
+fn estimate(estimate: &Estimate) -> String {
+    let interval = estimate.interval.map_or_else(String::new, |interval| {
+        format!(" ({:.3} to {:.3})", interval.low, interval.high)
+    });
+    format!("{:.3}{interval}", estimate.value)
+}
+
 /// What was written, what to look at and what to type next.
-fn talk(report: &Report) -> String {
-    let Report {
-        k,
-        radius,
-        test_rows,
-        ..
-    } = report;
-    let mut text = format!(
-        "\n{}: {} training rows, {test_rows} test rows, {} features scaled to 0..1. Every test row was attacked by the quick \
-         suite\nwithin an l2 distance of {radius}, and the share of its {k} most important features that survived is P@{k}.\n\nwrote\n",
-        report.data, report.training_rows, report.features
+fn talk(report: &Report, page: &Path) -> String {
+    let mut text = String::new();
+    for section in &report.datasets {
+        let _ = writeln!(
+            text,
+            "\n{}: {} training rows, {} test rows, {} features scaled to 0..1; k = {}",
+            section.data, section.training_rows, section.test_rows, section.features, section.k
+        );
+        for line in &section.lines {
+            let _ = writeln!(text, "  {}", reading(line, section.k));
+        }
+        let _ = writeln!(text, "  {}", gain(section));
+    }
+    let _ = writeln!(
+        text,
+        "\nEvery test row was attacked by the {} suite within an l2 distance of {}. P@k is the share of its k most important\n\
+         features that survived the worst point found.\n\nwhat to look at\n  {}",
+        report.effort.name(),
+        report.radius,
+        page.display()
     );
-    for line in &report.lines {
-        let _ = writeln!(text, "  {}", line.file.display());
-    }
-    text.push_str("\nwhat to look at\n");
-    for line in &report.lines {
-        let _ = writeln!(text, "  {}", reading(line, *k));
-    }
     text.push_str("\nwhat to type next\n");
     for command in next(report) {
         let _ = writeln!(text, "  {command}");
@@ -105,31 +124,54 @@ fn talk(report: &Report) -> String {
 }
 
 fn reading(line: &Line, k: usize) -> String {
-    let (precision, overlap) = (line.precision_at_k.value, line.overlap());
+    let precision = line.precision_at_k.value;
     let name = line.model;
+    let Some(overlap) = line.overlap() else {
+        return format!("{name}: P@{k} {precision:.3}");
+    };
     if overlap >= 1.0 {
         return format!(
             "{name}: every row has the same top {k}, so P@{k} {precision:.3} says nothing about a row"
         );
     }
-    if line.is_below_overlap() {
+    if precision < overlap {
         return format!(
             "{name}: P@{k} {precision:.3} is below the overlap of two different rows, {overlap:.3}: an attacked row is less \
-             like itself than two\n    different rows are like each other"
+             like\n    itself than two different rows are like each other"
         );
     }
     format!(
         "{name}: P@{k} {precision:.3} is not below the overlap of two different rows, {overlap:.3}; only what lies above it is \
-         the row's own"
+         the\n    row's own"
+    )
+}
+
+/// Whether R2ET gained anything, as the paired test says.
+fn gain(section: &Section) -> String {
+    let Section {
+        gain, verdict, k, ..
+    } = section;
+    let said = match verdict {
+        Verdict::LessStable => "R2ET is less stable than vanilla here",
+        Verdict::MoreStable => "R2ET is more stable than vanilla here",
+        Verdict::NotShown => "no difference between R2ET and vanilla was shown",
+    };
+    let interval = gain.mean.interval.map_or_else(String::new, |interval| {
+        format!(
+            ", 95% interval {:+.3} to {:+.3}",
+            interval.low, interval.high
+        )
+    });
+    format!(
+        "{said}: P@{k} differs by {:+.3} row by row{interval},\n    paired t-test {}, Wilcoxon {}",
+        gain.mean.value,
+        p_value(gain.t_test.p_value),
+        p_value(gain.wilcoxon.p_value)
     )
 }
 
 /// Commands that work as they stand, in a shell.
 fn next(report: &Report) -> Vec<String> {
-    let Some(last) = report.lines.last() else {
-        return Vec::new();
-    };
-    let file = quoted(&last.file.display().to_string());
     let seed = report.seed.number();
     // The rows that the model was not trained on are those of its own seed.
     let same = if seed == 0 {
@@ -137,13 +179,24 @@ fn next(report: &Report) -> Vec<String> {
     } else {
         format!(" --split-seed {seed} --seed {seed}")
     };
-    let rows = format!("--model {file} --data {}{same}", report.data);
-    vec![
-        format!("thickset model {file}"),
-        format!("thickset explain {rows}"),
-        format!("thickset attack {rows} --effort quick --limit 0"),
+    let mut commands = Vec::new();
+    if let Some(section) = report.datasets.first()
+        && let [_, vanilla, r2et] = section.lines.as_slice()
+    {
+        let [vanilla, file] = [vanilla, r2et].map(|line| quoted(&line.file.display().to_string()));
+        let data = format!("--data {}{same}", section.data);
+        commands.push(format!("thickset explain --model {file} {data}"));
+        commands.push(format!(
+            "thickset audit --model {file} {data} --out audit --require 'p_at_k>=0.9'"
+        ));
+        commands.push(format!(
+            "thickset compare {vanilla} {file} {data} --effort quick"
+        ));
+    }
+    commands.push(
         "thickset init --data YOUR.csv --target COLUMN && thickset train run.toml".to_owned(),
-    ]
+    );
+    commands
 }
 
 /// The text as one word of a POSIX shell.

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
+use thickset::data::{InputShape, Schema};
 use thickset::explain::reduce::ReductionConfig;
 use thickset::explain::{ExplainConfig, Explained, ExplanationConfig, Per};
 use thickset::metric::ranking;
@@ -61,10 +62,8 @@ enum PerName {
 }
 
 impl How {
-    pub fn config(&self, loaded: &Loaded) -> ExplainConfig {
-        use thickset::data::InputShape;
-        let is_colour =
-            matches!(loaded.schema.shape, InputShape::Image { channels, .. } if channels > 1);
+    pub fn config(&self, schema: &Schema) -> ExplainConfig {
+        let is_colour = matches!(schema.shape, InputShape::Image { channels, .. } if channels > 1);
         let default = if is_colour && !self.explanation.is_of_units() {
             ReduceName::ChannelSum
         } else {
@@ -151,7 +150,7 @@ struct Line<'a> {
 
 pub fn run(arguments: &Arguments) -> Result<()> {
     let loaded = arguments.source.load()?;
-    let explain = arguments.how.config(&loaded).check(&loaded.schema)?;
+    let explain = arguments.how.config(&loaded.schema).check(&loaded.schema)?;
     let explained = explain.attribute(&loaded.model.network, loaded.rows(), loaded.seed)?;
     let width = explained.first().map_or(0, |row| row.importance.len());
     let names = explain.names(width);

@@ -1,7 +1,11 @@
 //! One file a subcommand.
 
 mod attack;
+mod audit;
+mod audited;
 mod bench;
+mod compare;
+mod completions;
 mod data;
 mod data_view;
 mod demo;
@@ -11,7 +15,9 @@ mod init;
 mod methods;
 mod model;
 mod output;
+mod report;
 mod rows;
+mod threat;
 mod train;
 
 use anyhow::Result;
@@ -24,14 +30,25 @@ pub use hint::hint;
 pub enum Command {
     /// Change rows a little, and see how far their explanations change
     Attack(attack::Arguments),
+    /// Say how far a model's explanations can be trusted, and fail if not far enough
+    ///
+    /// Explains the model's predictions, attacks the explanations with every attack there is, measures what random noise
+    /// does to them, how thick, how distinct and how faithful they are, and fits a linear model for comparison. Writes
+    /// audit.json and report.html, prints the figures, and checks what is required of them.
+    Audit(audit::Arguments),
     /// Measure speed on this machine
     Bench(bench::Arguments),
+    /// Compare two models on the same rows: which reasons changed, and is the second less stable?
+    Compare(compare::Arguments),
+    /// Print a script that completes commands and options in a shell
+    Completions(completions::Arguments),
     /// List, look at and export datasets
     Data(data::Arguments),
-    /// Show it all on bundled data: three models, attacked, in one table
+    /// Show it all on bundled data: six models, audited, in one table and one page
     ///
-    /// Trains a linear model, a plain network and an R2ET network, attacks the explanations of the test rows of all three
-    /// alike, and prints one table. Needs no file and no connection.
+    /// On a table and on small images, trains a linear model, a plain network and an R2ET network, audits the test rows of
+    /// all of them alike, prints one table, says whether R2ET helped, and writes report.html. Needs no file and no
+    /// connection.
     Demo(demo::Arguments),
     /// Say why a model predicts what it predicts
     Explain(explain::Arguments),
@@ -41,13 +58,26 @@ pub enum Command {
     Methods(methods::Methods),
     /// Say what a model file holds
     Model(model::Arguments),
+    /// Make the page of audits or of a bench from their JSON
+    Report(report::Arguments),
     /// Train a model by its configuration
     Train(train::Arguments),
 }
 
+/// How a command ended that did not fail.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    Fine,
+    /// A figure is not what was required.
+    GateFailed,
+}
+
 /// Runs the chosen subcommand.
-pub fn run(command: Command) -> Result<()> {
+pub fn run(command: Command) -> Result<Ending> {
     match command {
+        Command::Audit(arguments) => return audit::run(&arguments),
+        Command::Compare(arguments) => return compare::run(&arguments),
+        Command::Completions(arguments) => completions::run(&arguments),
         Command::Attack(arguments) => attack::run(&arguments),
         Command::Bench(arguments) => bench::run(arguments),
         Command::Data(arguments) => data::run(arguments),
@@ -56,6 +86,8 @@ pub fn run(command: Command) -> Result<()> {
         Command::Init(arguments) => init::run(&arguments),
         Command::Methods(arguments) => methods::run(&arguments),
         Command::Model(arguments) => model::run(&arguments),
+        Command::Report(arguments) => report::run(&arguments),
         Command::Train(arguments) => train::run(&arguments),
-    }
+    }?;
+    Ok(Ending::Fine)
 }

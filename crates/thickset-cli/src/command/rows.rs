@@ -5,15 +5,17 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use thickset::Seed;
-use thickset::data::{self, Dataset, Known, OpenOptions, Part, Schema};
+use thickset::audit::RowSource;
+use thickset::config::RunConfig;
+use thickset::data::{
+    self, AttackDefaults, Dataset, Encoded, Encoding, Known, OpenOptions, Part, Schema,
+};
 use thickset::explain::Rows;
 use thickset::model::Model;
 
+/// Where rows come from.
 #[derive(Args)]
-pub struct Source {
-    /// The model file
-    #[arg(long, value_name = "FILE")]
-    model: PathBuf,
+pub struct DataSource {
     /// A dataset's name, a CSV, Parquet or IDX file, or a folder of images or graphs
     #[arg(long, value_name = "NAME|FILE")]
     data: String,
@@ -26,18 +28,12 @@ pub struct Source {
     /// The part of a dataset to take rows from; a table's file is taken whole
     #[arg(long, value_enum, default_value = "test")]
     part: PartName,
-    /// Decides the split of a dataset, as in training
-    #[arg(long, value_name = "SEED", default_value_t = 0)]
-    split_seed: u64,
+    /// Decides the split of a dataset, as in training [default: 0]
+    #[arg(long, value_name = "SEED")]
+    split_seed: Option<u64>,
     /// Split all rows at random, even where there is an official test set, as in training
     #[arg(long)]
     random_test: bool,
-    /// Only this row, counted from 1; repeatable
-    #[arg(long, value_name = "NUMBER", conflicts_with = "limit", value_parser = clap::value_parser!(u64).range(1..))]
-    row: Vec<u64>,
-    /// At most so many rows, from the first on; 0 for all
-    #[arg(long, value_name = "ROWS", default_value_t = 10)]
-    limit: usize,
     /// Decides every random draw
     #[arg(long, default_value_t = 0)]
     seed: u64,
@@ -51,13 +47,229 @@ enum PartName {
     All,
 }
 
+/// Rows that fit a model, and all that is known of them.
+pub enum Opened {
+    /// Rows of a dataset.
+    Dataset {
+        dataset: Box<Dataset>,
+        rows: Vec<usize>,
+        part: Option<Part>,
+        split_seed: u64,
+    },
+    /// A file's rows, encoded as the model wants them.
+    File {
+        schema: Schema,
+        values: Vec<f32>,
+        /// As many as there are rows.
+        labels: Vec<Option<usize>>,
+    },
+}
+
+impl Opened {
+    pub fn schema(&self) -> &Schema {
+        match self {
+            Self::Dataset { dataset, .. } => &dataset.schema,
+            Self::File { schema, .. } => schema,
+        }
+    }
+
+    /// What attacks on this dataset use unless told otherwise.
+    pub fn attack(&self) -> Option<AttackDefaults> {
+        match self {
+            Self::Dataset { dataset, .. } => dataset.attack,
+            Self::File { .. } => None,
+        }
+    }
+
+    /// Rows of the part, or of the file.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Dataset { rows, .. } => rows.len(),
+            Self::File { labels, .. } => labels.len(),
+        }
+    }
+
+    /// Only the first `count` rows.
+    pub fn truncate(&mut self, count: usize) {
+        match self {
+            Self::Dataset { rows, .. } => rows.truncate(count),
+            Self::File { labels, .. } => labels.truncate(count),
+        }
+    }
+
+    /// For an audit.
+    pub fn source(&self) -> RowSource<'_> {
+        match self {
+            Self::Dataset {
+                dataset,
+                rows,
+                part,
+                split_seed,
+            } => RowSource::Dataset {
+                dataset,
+                rows,
+                part: *part,
+                split_seed: *split_seed,
+            },
+            Self::File {
+                schema,
+                values,
+                labels,
+            } => RowSource::File {
+                schema,
+                values,
+                labels,
+            },
+        }
+    }
+}
+
+impl DataSource {
+    /// As it was given.
+    pub fn name(&self) -> &str {
+        &self.data
+    }
+
+    pub fn seed(&self) -> Seed {
+        Seed::new(self.seed)
+    }
+
+    /// The rows for a model. A table's file is taken whole, encoded by the model, and its target is not looked at; of
+    /// anything else, the part asked for.
+    fn open(&self, model: &Model) -> Result<Opened> {
+        self.open_with(model, |path, encoding| {
+            let encoded = data::read_encoded(path, encoding)?;
+            let rows = encoded.values.len() / encoding.schema().len().max(1);
+            Ok((encoded, vec![None; rows]))
+        })
+    }
+
+    fn open_with(&self, model: &Model, read: ReadFile) -> Result<Opened> {
+        let encoding = model.description.encoding.as_ref();
+        let opened = match encoding {
+            Some(encoding) if self.is_file() => {
+                let (encoded, labels) = read(Path::new(&self.data), encoding)?;
+                for (column, count) in &encoded.unseen {
+                    eprintln!("{count} rows have a `{column}` that the model has never seen");
+                }
+                Opened::File {
+                    schema: encoding.schema(),
+                    values: encoded.values,
+                    labels,
+                }
+            }
+            _ => {
+                let split_seed = self.split_seed.unwrap_or(0);
+                let options = OpenOptions {
+                    data_dir: self.data_dir.clone(),
+                    seed: Seed::new(split_seed),
+                    random_test: self.random_test,
+                    image_size: self.image_size,
+                    ..OpenOptions::default()
+                };
+                let dataset = data::open(&self.data, &options)?;
+                self.part_of(dataset, encoding, split_seed)?
+            }
+        };
+        self.fitting(opened, model)
+    }
+
+    /// The same with labels where the file has the target. And data that the model's own run was trained on is split as it
+    /// was there, unless the split is given, and the part asked for is taken.
+    pub fn open_labelled(&self, run: Option<&RunConfig>, model: &Model) -> Result<Opened> {
+        let is_given = self.split_seed.is_some() || self.random_test;
+        let own = run.filter(|run| !is_given && same(&run.data.source, &self.data));
+        let Some(run) = own else {
+            return self.open_with(model, data::read_labelled);
+        };
+        let mut config = run.data.clone();
+        if let Some(folder) = &self.data_dir {
+            config.folder = Some(folder.clone());
+        }
+        let dataset = config.open(run.seed)?;
+        let encoding = model.description.encoding.as_ref();
+        let opened = self.part_of(dataset, encoding, run.seed.number())?;
+        self.fitting(opened, model)
+    }
+
+    fn is_file(&self) -> bool {
+        Known::find(&self.data).is_none() && Path::new(&self.data).is_file()
+    }
+
+    fn part_of(
+        &self,
+        dataset: Dataset,
+        encoding: Option<&Encoding>,
+        split_seed: u64,
+    ) -> Result<Opened> {
+        if encoding.is_some() && dataset.encoding.as_ref() != encoding {
+            bail!(
+                "`{}` is encoded by other training rows than the model; give --split-seed and --random-test as in training",
+                self.data
+            );
+        }
+        let part = match self.part {
+            PartName::Train => Some(Part::Train),
+            PartName::Validation => Some(Part::Validation),
+            PartName::Test => Some(Part::Test),
+            PartName::All => None,
+        };
+        let rows = match part {
+            Some(part) => dataset.part(part).to_vec(),
+            None => (0..dataset.rows()).collect(),
+        };
+        Ok(Opened::Dataset {
+            dataset: Box::new(dataset),
+            rows,
+            part,
+            split_seed,
+        })
+    }
+
+    fn fitting(&self, opened: Opened, model: &Model) -> Result<Opened> {
+        let (features, takes) = (opened.schema().len(), model.description.features);
+        if features != takes {
+            bail!(
+                "`{}` has rows of {features} features, the model takes {takes}",
+                self.data
+            );
+        }
+        Ok(opened)
+    }
+}
+
+/// Reads a file by an encoding, with the rows' labels.
+type ReadFile = fn(&Path, &Encoding) -> thickset::Result<(Encoded, Vec<Option<usize>>)>;
+
+/// Whether both name the same dataset or file.
+fn same(first: &str, second: &str) -> bool {
+    let place = |path: &str| std::fs::canonicalize(path).ok();
+    first == second || place(first).is_some_and(|first| Some(first) == place(second))
+}
+
+/// A model and some of the rows.
+#[derive(Args)]
+pub struct Source {
+    /// The model file
+    #[arg(long, value_name = "FILE")]
+    model: PathBuf,
+    #[command(flatten)]
+    data: DataSource,
+    /// Only this row, counted from 1; repeatable
+    #[arg(long, value_name = "NUMBER", conflicts_with = "limit", value_parser = clap::value_parser!(u64).range(1..))]
+    row: Vec<u64>,
+    /// At most so many rows, from the first on; 0 for all
+    #[arg(long, value_name = "ROWS", default_value_t = 10)]
+    limit: usize,
+}
+
 /// A model and rows that fit it.
 pub struct Loaded {
     pub model: Model,
     pub schema: Schema,
     pub seed: Seed,
     /// What attacks on this dataset use unless told otherwise.
-    pub attack: Option<data::AttackDefaults>,
+    pub attack: Option<AttackDefaults>,
     values: Vec<f64>,
     ids: Vec<u64>,
 }
@@ -90,83 +302,43 @@ impl Loaded {
 impl Source {
     pub fn load(&self) -> Result<Loaded> {
         let model = Model::load(&self.model)?;
-        let path = Path::new(&self.data);
-        let encoding = model.description.encoding.as_ref();
-        let (values, chosen, schema, attack) = match encoding {
-            Some(encoding) if Known::find(&self.data).is_none() && path.is_file() => {
-                let encoded = data::read_encoded(path, encoding)?;
-                for (column, count) in &encoded.unseen {
-                    eprintln!("{count} rows have a `{column}` that the model has never seen");
-                }
-                let schema = encoding.schema();
-                let width = schema.len();
-                let all: Vec<usize> = (0..encoded.values.len() / width.max(1)).collect();
-                let chosen = self.chosen(&all, all.len())?;
-                let row = |row: &usize| &encoded.values[row * width..(row + 1) * width];
-                let values: Vec<f32> = chosen.iter().flat_map(row).copied().collect();
-                (values, chosen, schema, None)
+        let opened = self.data.open(&model)?;
+        let attack = opened.attack();
+        let (values, chosen, schema) = match opened {
+            Opened::Dataset { dataset, rows, .. } => {
+                let chosen = self.chosen(&rows, dataset.rows())?;
+                (dataset.gather(&chosen), chosen, dataset.schema)
             }
-            _ => {
-                let dataset = self.open()?;
-                if encoding.is_some() && dataset.encoding.as_ref() != encoding {
-                    bail!(
-                        "`{}` is encoded by other training rows than the model; give --split-seed and --random-test as in training",
-                        self.data
-                    );
-                }
-                let chosen = self.chosen(&self.rows_of(&dataset), dataset.rows())?;
-                let values = dataset.gather(&chosen);
-                (values, chosen, dataset.schema, dataset.attack)
+            Opened::File {
+                schema,
+                values,
+                labels,
+            } => {
+                let all: Vec<usize> = (0..labels.len()).collect();
+                let chosen = self.chosen(&all, all.len())?;
+                let width = schema.len();
+                let row = |row: &usize| &values[row * width..(row + 1) * width];
+                let values = chosen.iter().flat_map(row).copied().collect();
+                (values, chosen, schema)
             }
         };
-        if schema.len() != model.description.features {
-            bail!(
-                "`{}` has rows of {} features, the model takes {}",
-                self.data,
-                schema.len(),
-                model.description.features
-            );
-        }
         Ok(Loaded {
             values: values.into_iter().map(f64::from).collect(),
             ids: chosen.into_iter().map(|row| row as u64).collect(),
-            seed: Seed::new(self.seed),
+            seed: self.data.seed(),
             model,
             schema,
             attack,
         })
     }
 
-    fn open(&self) -> Result<Dataset> {
-        let options = OpenOptions {
-            data_dir: self.data_dir.clone(),
-            seed: Seed::new(self.split_seed),
-            random_test: self.random_test,
-            image_size: self.image_size,
-            ..OpenOptions::default()
-        };
-        Ok(data::open(&self.data, &options)?)
-    }
-
-    fn rows_of(&self, dataset: &Dataset) -> Vec<usize> {
-        let part = match self.part {
-            PartName::Train => Part::Train,
-            PartName::Validation => Part::Validation,
-            PartName::Test => Part::Test,
-            PartName::All => return (0..dataset.rows()).collect(),
-        };
-        dataset.part(part).to_vec()
-    }
-
     /// The rows asked for; of all there are for `--row`, of the part for `--limit`.
     fn chosen(&self, part: &[usize], count: usize) -> Result<Vec<usize>> {
+        let name = self.data.name();
         if !self.row.is_empty() {
             let place = |number: &u64| match usize::try_from(number - 1) {
                 Ok(row) if row < count => Ok(row),
-                _ => bail!(
-                    "`{}` has {count} rows, so there is no row {number}",
-                    self.data
-                ),
+                _ => bail!("`{name}` has {count} rows, so there is no row {number}"),
             };
             return self.row.iter().map(place).collect();
         }
@@ -176,7 +348,7 @@ impl Source {
             self.limit.min(part.len())
         };
         if limit == 0 {
-            bail!("`{}` has no rows in that part", self.data);
+            bail!("`{name}` has no rows in that part");
         }
         Ok(part[..limit].to_vec())
     }

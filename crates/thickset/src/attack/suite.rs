@@ -81,6 +81,16 @@ struct Plan {
 }
 
 impl Effort {
+    /// As a configuration spells it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Quick => "quick",
+            Self::Standard => "standard",
+            Self::Thorough => "thorough",
+        }
+    }
+
     fn plan(self) -> Plan {
         match self {
             Self::Quick => Plan {

@@ -1,5 +1,28 @@
 //! Audits: how far a model's explanations can be trusted, row by row and over all.
+//!
+//! [`AuditConfig`] is what a user asks for, [`CheckedAudit`] is that after it was checked against the rows' schema, and
+//! [`run`] asks the model of a [`Case`] about its rows, chunk by chunk. What comes out, an [`Audit`], depends on the
+//! settings, the model and the rows alone: not on threads, chunks, or whether the audit was killed and continued.
 
+pub mod compare;
+pub mod gate;
+pub mod linear;
 pub mod result;
 
+mod case;
+mod folder;
+mod measure;
+mod origin;
+mod plan;
+mod progress;
+mod run;
+mod summary;
+mod tally;
+
+pub use case::{Case, RowSource, Subject};
+pub use folder::AuditFolder;
+pub use origin::Origin;
+pub use plan::{AuditConfig, CheckedAudit};
+pub use progress::{Event, Observer};
 pub use result::Audit;
+pub use run::{Options, Outcome, run};

@@ -41,7 +41,7 @@ pub struct Audit {
     pub features: Vec<FeatureCount>,
     /// The importances by rank (R2ET Fig. 8): the mean over the rows of the largest, the second largest, and so on.
     pub magnitudes: Vec<f64>,
-    /// The rows with the lowest P@k, the lowest first, told in full.
+    /// The rows with the lowest P@k, the lowest first, told in full; of equals the one with the lower thickness.
     pub worst: Vec<WorstRow>,
     /// What was required, and whether it holds.
     pub gate: Vec<Requirement>,
@@ -109,13 +109,23 @@ pub struct Settings {
     pub noise_draws: usize,
 }
 
-/// Neighbours of a row and points on the way to each.
+/// Neighbours of a row and points on the way to each. For an attack within the largest norm, each feature of a neighbour
+/// has the standard deviation of a uniform draw from the box.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThicknessSettings {
     /// Gaussian neighbours, at a root mean square distance of the suite's radius.
     pub neighbours: usize,
     /// Points on the way to each.
     pub points: usize,
+}
+
+impl Default for ThicknessSettings {
+    fn default() -> Self {
+        Self {
+            neighbours: 10,
+            points: 10,
+        }
+    }
 }
 
 /// The figures of an audit.
@@ -143,7 +153,10 @@ pub struct Summary {
     pub sufficiency: Estimate,
 }
 
-/// A linear model on the same rows: its reasons never change, so it says what stability costs.
+/// A linear model on the same rows: with two classes its reasons never change, so it says what stability costs.
+///
+/// It is fitted to the training rows, to 20,000 of them at most, and attacked on the first 2,000 of the audited rows at
+/// most; the estimates say how many.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LinearBaseline {
     /// Its AUC on the same rows.
@@ -238,7 +251,7 @@ pub struct WorstRow {
     pub importance: Vec<f64>,
     /// And after.
     pub attacked_importance: Vec<f64>,
-    /// What the attack changed, in the columns' own units, the longest moves first.
+    /// What the attack changed, in the columns' own units, the longest moves first; the first 50 of them.
     pub changes: Vec<Change>,
 }
 

@@ -1,11 +1,13 @@
 //! A run's configuration: what is trained, on what, and how. TOML becomes a [`RunConfig`], which `check` makes a
 //! [`CheckedRun`]; only checked runs run.
 
+mod audit;
 mod data;
 mod overrides;
 mod sweep;
 mod template;
 
+pub use audit::AuditDefaults;
 pub use data::DataConfig;
 pub use sweep::Variant;
 pub use template::template;
@@ -46,6 +48,9 @@ pub struct RunConfig {
     /// Settings by their paths, each with a list of values: every combination is a run.
     #[serde(skip_serializing_if = "toml::Table::is_empty")]
     pub sweep: toml::Table,
+    /// How the trained model is audited, and what it must reach.
+    #[serde(skip_serializing_if = "AuditDefaults::is_default")]
+    pub audit: AuditDefaults,
 }
 
 impl Default for RunConfig {
@@ -62,6 +67,7 @@ impl Default for RunConfig {
             selection: SelectionConfig::default(),
             retrain: None,
             sweep: toml::Table::new(),
+            audit: AuditDefaults::default(),
         }
     }
 }
@@ -140,6 +146,7 @@ impl RunConfig {
         if let Some(retrain) = &self.retrain {
             retrain.check()?;
         }
+        self.audit.check()?;
         // Every combination makes sense, or none is begun. Each has an objective, and so a model, of its own.
         if self.variants()?.is_empty() {
             self.model = self.objective.objective().model(self.model);
@@ -214,6 +221,8 @@ mod tests {
             ("train = { clip = 0.0 }", "train.clip"),
             ("selection = { auc_within = -0.1 }", "selection.auc_within"),
             ("probe = { epsilon = 0.0 }", "probe.epsilon"),
+            ("audit = { radius = 0.0 }", "audit.radius"),
+            ("audit = { require = [\"p_at_8>=0.9\"] }", "p_at_8>=0.9"),
         ] {
             let text = if text.is_empty() {
                 text.to_owned()

@@ -66,6 +66,11 @@ auc_within = 0.01                 # of the best epoch's AUC; or auc_at_least = 0
 # [sweep]                         # every combination is a run, one a core; the selection's rule chooses among them
 # objective.gap_weight = [0.03, 0.1, 0.3]
 # objective.hessian_weight = [0.0, 0.01]
+
+# [audit]                         # what `thickset audit` does with this model unless told otherwise
+# effort = "standard"             # or "quick", "thorough"
+# radius = 0.5                    # how far a row may be moved, in scaled units
+# require = ["p_at_k>=0.9", "auc>=0.85"]   # exit code 1 unless all of these hold
 "#,
         name = quoted(name),
         rows = dataset.rows(),

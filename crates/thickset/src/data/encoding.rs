@@ -153,12 +153,15 @@ impl Encoding {
         let mut values = vec![0.0_f32; rows * width];
         let mut unseen = BTreeMap::new();
         let mut first = 0;
+        // Before columns are given back one by one, so that the message lists all of them.
+        if self.missing_column == MissingColumn::Error {
+            for column in &self.columns {
+                table.column(column.name())?;
+            }
+        }
         for (position, column) in self.columns.iter().enumerate() {
             let name = column.name();
             let found = table.columns.iter().position(|one| one.name == name);
-            if found.is_none() && self.missing_column == MissingColumn::Error {
-                return Err(table.unknown(name));
-            }
             let source = found.map(|at| &table.columns[at].values);
             let mut cells = Cells {
                 values: &mut values,

@@ -163,6 +163,21 @@ pub fn read_encoded(path: &Path, encoding: &Encoding) -> Result<Encoded> {
     encoding.apply(read_table(path, &encoding.read, &encoding.wanted(false))?)
 }
 
+/// The same with the class of every row; none of a row whose target is missing, and of all if the file has no target.
+///
+/// # Errors
+/// As for [`read_encoded`], and if a target belongs to none of the classes.
+pub fn read_labelled(path: &Path, encoding: &Encoding) -> Result<(Encoded, Vec<Option<usize>>)> {
+    let table = read_table(path, &encoding.read, &encoding.wanted(true))?;
+    let target = &encoding.target.column;
+    let labels = if table.columns.iter().any(|column| column.name == *target) {
+        encoding.labels(&table)?
+    } else {
+        vec![None; table.rows()]
+    };
+    Ok((encoding.apply(table)?, labels))
+}
+
 /// `train-labels-idx1-ubyte` beside `train-images-idx3-ubyte`.
 fn labels_name(images: &Path) -> String {
     let name = images

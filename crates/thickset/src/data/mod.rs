@@ -42,7 +42,7 @@ pub use export::export;
 pub use feature_rule::{CategoryRule, FeatureRule, FlagRule, Group, NumberRule, Scale, Unseen};
 pub use infer::InferOptions;
 pub use known::{KNOWN, Known};
-pub use load::{OpenOptions, open, read_encoded};
+pub use load::{OpenOptions, open, read_encoded, read_labelled};
 pub use locate::{VARIABLE as DATA_VARIABLE, find as find_file, folders};
 pub use number_encoding::NumberEncoding;
 pub use parquet::read as read_parquet;
@@ -53,5 +53,6 @@ pub use recipe::{
 };
 pub use schema::{Feature, FeatureKind, InputShape, Schema};
 pub use source::hash;
+pub(crate) use source::hexadecimal;
 pub use split::{Part, Split};
 pub use table::{Column, ColumnType, Table, Texts, Values};

@@ -109,9 +109,14 @@ pub fn read_pinned(path: &Path, sha256: Option<&str>) -> Result<Vec<u8>> {
 /// The SHA-256 of some bytes, in lower-case hexadecimal.
 #[must_use]
 pub fn hash(bytes: &[u8]) -> String {
+    hexadecimal(&Sha256::digest(bytes))
+}
+
+/// Bytes in lower-case hexadecimal.
+pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
-    let mut text = String::with_capacity(64);
-    for byte in Sha256::digest(bytes) {
+    let mut text = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
         // Writing to a `String` cannot fail.
         let _ = write!(text, "{byte:02x}");
     }

@@ -80,6 +80,19 @@ pub fn score(sets: &[TopK]) -> Result<Option<f64>> {
     Ok(by_row(sets)?.map(|rows| rows.iter().sum::<f64>() / as_f64(rows.len())))
 }
 
+/// The same from how many of `rows` rows have each feature in their set, without the sets.
+#[must_use]
+pub fn of_counts(in_top: &[usize], rows: usize, k: usize) -> Option<f64> {
+    if rows < 2 || k == 0 {
+        return None;
+    }
+    let shared: f64 = in_top
+        .iter()
+        .map(|&count| as_f64(count) * as_f64(count.saturating_sub(1)))
+        .sum();
+    Some(1.0 - shared / (as_f64(k) * as_f64(rows) * as_f64(rows - 1)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -117,6 +130,10 @@ mod tests {
         }
         let by_pairs = 1.0 - overlaps.iter().sum::<f64>() / as_f64(overlaps.len());
         assert!((score(&sets).unwrap().unwrap() - by_pairs).abs() < 1e-15);
+        let with = |feature: usize| sets.iter().filter(|set| set.contains(feature)).count();
+        let counts: Vec<usize> = (0..4).map(with).collect();
+        assert!((of_counts(&counts, sets.len(), 2).unwrap() - by_pairs).abs() < 1e-15);
+        assert_eq!(of_counts(&[1, 1], 1, 2), None);
     }
 
     #[test]

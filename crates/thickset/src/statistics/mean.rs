@@ -3,8 +3,8 @@
 //! `m ± t_{0.975, n-1} s / sqrt(n)`.
 
 use super::{Estimate, Interval, check, student_quantile};
-use crate::Result;
 use crate::check::as_f64;
+use crate::{Error, Result};
 
 /// The mean of the rows' values; an interval from two rows on. Equal values have an interval of no width.
 ///
@@ -12,19 +12,34 @@ use crate::check::as_f64;
 /// When there is no value, or one is not finite.
 pub fn estimate(values: &[f64]) -> Result<Estimate> {
     check("the values", values)?;
-    let moments = Moments::of(values);
-    let interval = moments.standard_error.map(|error| {
-        let half = student_quantile(as_f64(values.len() - 1)) * error;
-        Interval {
-            low: moments.mean - half,
-            high: moments.mean + half,
-        }
-    });
-    Ok(Estimate {
-        value: moments.mean,
-        interval,
-        count: values.len(),
-    })
+    Ok(Moments::of(values).estimate(values.len()))
+}
+
+/// The same of values that occur so many times each.
+///
+/// # Errors
+/// When no value occurs, or one is not finite.
+pub fn of_counts(counts: &[(f64, usize)]) -> Result<Estimate> {
+    let values: Vec<f64> = counts.iter().map(|(value, _)| *value).collect();
+    check("the values", &values)?;
+    let count: usize = counts.iter().map(|(_, count)| count).sum();
+    let Some((first, _)) = counts.iter().find(|(_, count)| *count > 0) else {
+        return Err(Error::Empty { what: "the values" });
+    };
+    let over_all = |of: &dyn Fn(f64) -> f64| -> f64 {
+        let terms = counts.iter();
+        terms
+            .map(|(value, count)| as_f64(*count) * of(*value))
+            .sum()
+    };
+    let n = as_f64(count);
+    let mean = first + over_all(&|value| value - first) / n;
+    let squares = over_all(&|value| (value - mean).powi(2));
+    let moments = Moments {
+        mean,
+        standard_error: (count > 1).then(|| (squares / (n - 1.0) / n).sqrt()),
+    };
+    Ok(moments.estimate(count))
 }
 
 /// The mean and its standard error.
@@ -46,6 +61,22 @@ impl Moments {
         Self {
             mean,
             standard_error,
+        }
+    }
+
+    /// With Student's interval for so many values.
+    fn estimate(&self, count: usize) -> Estimate {
+        let interval = self.standard_error.map(|error| {
+            let half = student_quantile(as_f64(count - 1)) * error;
+            Interval {
+                low: self.mean - half,
+                high: self.mean + half,
+            }
+        });
+        Estimate {
+            value: self.mean,
+            interval,
+            count,
         }
     }
 }
@@ -82,6 +113,17 @@ mod tests {
                 count: 1
             }
         );
+    }
+
+    #[test]
+    fn counting_equal_values_changes_nothing() {
+        let listed = estimate(&[0.25, 0.5, 0.25, 1.0, 0.5, 0.25]).unwrap();
+        let counted = of_counts(&[(0.0, 0), (0.25, 3), (0.5, 2), (1.0, 1)]).unwrap();
+        assert_eq!(listed.count, counted.count);
+        assert!((listed.value - counted.value).abs() < 1e-15);
+        let (one, other) = (listed.interval.unwrap(), counted.interval.unwrap());
+        assert!((one.low - other.low).abs() < 1e-14 && (one.high - other.high).abs() < 1e-14);
+        assert!(of_counts(&[(0.5, 0)]).is_err());
     }
 
     #[test]

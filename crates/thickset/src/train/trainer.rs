@@ -468,11 +468,5 @@ fn fingerprint(dataset: &Dataset) -> String {
         }
         hash.update((dataset.labels[row] as u64).to_le_bytes());
     }
-    let mut text = String::with_capacity(64);
-    for byte in hash.finalize() {
-        use std::fmt::Write as _;
-        // Writing to a `String` cannot fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
+    crate::data::hexadecimal(&hash.finalize())
 }

@@ -1,0 +1,238 @@
+//! `thickset compare`: two models on the same rows, row by row.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use clap::Args;
+use serde_json::json;
+use thickset::audit::compare::{self, Compared, Verdict};
+use thickset::statistics::Estimate;
+use thickset::statistics::paired::Comparison;
+
+use super::Ending;
+use super::audited::{AuditOptions, Loaded, gate};
+use super::output::{p_value, print, print_json};
+
+#[derive(Args)]
+#[command(after_help = "Examples:
+  thickset compare runs/old/model.safetensors runs/new/model.safetensors --data loans.csv
+  thickset compare old.safetensors new.safetensors --data adult --effort quick --max-rows 500
+  thickset compare old.safetensors new.safetensors --data loans.csv --out comparison \\
+    --require 'p_at_k_difference>=-0.02' --require 'agreement>=0.8'
+
+Both models are audited on the same rows with the same settings, and compared row by row. Differences are B less A.
+
+Requirements: as for `thickset audit`, on p_at_k_difference, thickness_difference, auc_difference, accuracy_difference, agreement and same_class, and on every figure of an audit, which is then B's. If one fails, the exit code is 1.")]
+pub struct Arguments {
+    /// The first model file
+    #[arg(value_name = "A")]
+    a: PathBuf,
+    /// The second model file
+    #[arg(value_name = "B")]
+    b: PathBuf,
+    #[command(flatten)]
+    options: AuditOptions,
+    /// What must hold, like 'p_at_k_difference>=-0.02'; repeatable
+    #[arg(long, value_name = "REQUIREMENT")]
+    require: Vec<String>,
+    /// The folder for compare.json, which has every row; nothing is written if left out
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+    /// Print the figures as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(arguments: &Arguments) -> Result<Ending> {
+    let rules = compare::rules(&arguments.require)?;
+    let (a, b) = (Loaded::read(&arguments.a)?, Loaded::read(&arguments.b)?);
+    let out = arguments.out.as_deref().map(Out::create).transpose()?;
+    let partial = |side: &str| out.as_ref().map(|out| out.partial(side));
+    let options = &arguments.options;
+    let rows_of_a = options.rows(&a)?;
+    let config = options.config(&a, &rows_of_a, Vec::new());
+    let of_a = options.audit(&a, &rows_of_a, &config, partial("a"))?;
+    drop(rows_of_a);
+    let of_b = options.audit(&b, &options.rows(&b)?, &config, partial("b"))?;
+    let compared = compare::compare(&of_a, &of_b, &rules)?;
+    if arguments.json {
+        print_json(&json!({
+            "a": compared.a,
+            "b": compared.b,
+            "verdict": compared.verdict,
+            "precision_at_k": compared.precision_at_k,
+            "thickness": compared.thickness,
+            "auc": compared.auc,
+            "accuracy": compared.accuracy,
+            "agreement": compared.agreement,
+            "same_class": compared.same_class,
+            "features": compared.features,
+            "gate": compared.gate,
+        }))?;
+    } else {
+        print(&table(&compared))?;
+    }
+    eprintln!("{}", sentence(&compared));
+    if compared.differs_in_encoding() {
+        eprintln!(
+            "note: the models encode the rows differently, so the radius is in each one's own units"
+        );
+    }
+    if let Some(out) = &out {
+        out.finish(&compared)?;
+        eprintln!("wrote {}", out.file().display());
+    }
+    Ok(if gate(&compared.gate) {
+        Ending::Fine
+    } else {
+        Ending::GateFailed
+    })
+}
+
+/// The folder that a comparison is written to.
+struct Out(PathBuf);
+
+impl Out {
+    fn create(folder: &Path) -> Result<Self> {
+        std::fs::create_dir_all(folder)
+            .with_context(|| format!("cannot create `{}`", folder.display()))?;
+        Ok(Self(folder.to_owned()))
+    }
+
+    fn file(&self) -> PathBuf {
+        self.0.join("compare.json")
+    }
+
+    /// The rows done of one of the two, while they are audited.
+    fn partial(&self, side: &str) -> PathBuf {
+        self.0.join(format!("compare.json.{side}.partial"))
+    }
+
+    fn finish(&self, compared: &Compared) -> Result<()> {
+        let write = || {
+            let beside = self.0.join("compare.json.part");
+            std::fs::write(&beside, compared.to_bytes())?;
+            std::fs::rename(beside, self.file())?;
+            std::fs::remove_file(self.partial("a"))?;
+            std::fs::remove_file(self.partial("b"))
+        };
+        write().with_context(|| format!("cannot write `{}`", self.file().display()))
+    }
+}
+
+/// The most features that are shown.
+const SHOWN: usize = 12;
+
+fn table(compared: &Compared) -> String {
+    let k = compared.settings.k;
+    let (a, b) = (&compared.a.summary, &compared.b.summary);
+    let mut text = format!(
+        "{:<12}  {:>7}  {:>7}  {:>7}  {:>18}  {:>10}  {:>10}\n",
+        "figure", "A", "B", "B - A", "95% interval", "t-test", "Wilcoxon"
+    );
+    let mut line = |name: &str, values: [f64; 3], interval: &str, p: [Option<f64>; 2]| {
+        let [a, b, difference] = values;
+        let [t_test, wilcoxon] = p.map(|p| p.map_or_else(String::new, p_value));
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "{name:<12}  {a:>7.4}  {b:>7.4}  {difference:>+7.4}  {interval:>18}  {t_test:>10}  {wilcoxon:>10}"
+        );
+    };
+    let tests = |of: &Comparison| [Some(of.t_test.p_value), Some(of.wilcoxon.p_value)];
+    let precision = &compared.precision_at_k;
+    line(
+        &format!("P@{k}"),
+        [
+            a.precision_at_k.value,
+            b.precision_at_k.value,
+            precision.mean.value,
+        ],
+        &interval(&precision.mean),
+        tests(precision),
+    );
+    let thickness = &compared.thickness;
+    line(
+        "thickness",
+        [a.thickness.value, b.thickness.value, thickness.mean.value],
+        &interval(&thickness.mean),
+        tests(thickness),
+    );
+    if let (Some(a), Some(b), Some(difference)) = (a.auc, b.auc, compared.auc) {
+        line(
+            "AUC",
+            [a.value, b.value, difference.estimate.value],
+            &interval(&difference.estimate),
+            // DeLong's test stands where the paired t-test does for means.
+            [Some(difference.p_value), None],
+        );
+    }
+    for (name, a, b) in [
+        ("accuracy", a.accuracy, b.accuracy),
+        ("distinctness", a.distinctness, b.distinctness),
+    ] {
+        if let (Some(a), Some(b)) = (a, b) {
+            line(name, [a, b, b - a], "", [None, None]);
+        }
+    }
+    let _ = writeln!(
+        text,
+        "\nreasons: {:.1}% of A's top {k} are B's too; classes: {:.1}% of rows are predicted alike",
+        100.0 * compared.agreement.value,
+        100.0 * compared.same_class
+    );
+    let changed = compared.features.iter();
+    let changed: Vec<_> = changed.filter(|one| one.left + one.entered > 0).collect();
+    if !changed.is_empty() {
+        let _ = writeln!(
+            text,
+            "{:>7}  {:>7}  {:>7}  {:>7}  feature",
+            "in A", "in B", "left", "entered"
+        );
+    }
+    for one in changed.iter().take(SHOWN) {
+        let _ = writeln!(
+            text,
+            "{:>7}  {:>7}  {:>7}  {:>7}  {}",
+            one.in_a, one.in_b, one.left, one.entered, one.feature
+        );
+    }
+    if changed.len() > SHOWN {
+        let _ = writeln!(text, "and {} more", changed.len() - SHOWN);
+    }
+    text
+}
+
+fn interval(estimate: &Estimate) -> String {
+    estimate.interval.map_or_else(String::new, |interval| {
+        format!("{:+.4} to {:+.4}", interval.low, interval.high)
+    })
+}
+
+fn sentence(compared: &Compared) -> String {
+    let (a, b) = (&compared.a.model.name, &compared.b.model.name);
+    let difference = &compared.precision_at_k.mean;
+    let k = compared.settings.k;
+    let by = format!(
+        "its P@{k} is {:.4} {} (95% interval of the difference {})",
+        difference.value.abs(),
+        if difference.value < 0.0 {
+            "lower"
+        } else {
+            "higher"
+        },
+        interval(difference)
+    );
+    match compared.verdict {
+        Verdict::LessStable => format!("B ({b}) is less stable than A ({a}): {by}"),
+        Verdict::MoreStable => format!("B ({b}) is more stable than A ({a}): {by}"),
+        Verdict::NotShown if difference.interval.is_none() => {
+            format!("one row says nothing about whether B ({b}) is less stable than A ({a})")
+        }
+        Verdict::NotShown => format!(
+            "whether B ({b}) is less stable than A ({a}) was not shown: the 95% interval of the difference of P@{k}, {}, holds 0",
+            interval(difference)
+        ),
+    }
+}

@@ -1,0 +1,92 @@
+//! `thickset report`: the page of audits or of a bench, from their JSON alone.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use clap::Args;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use thickset::audit::Audit;
+use thickset::bench::result::Bench;
+
+#[derive(Args)]
+#[command(after_help = "Examples:
+  thickset report runs/loans/audit.json
+  thickset report runs/vanilla/audit.json runs/r2et/audit.json --out both.html
+  thickset report bench.json
+
+What a file holds is told by its content. Several audits make one page, with models of the same rows side by side.")]
+pub struct Arguments {
+    /// audit.json of one or several models, or one bench.json
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    /// The page to write [default: report.html beside the first file]
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let mut audits = Vec::new();
+    let mut benches = Vec::new();
+    for file in &arguments.files {
+        match read(file)? {
+            Content::Audit(audit) => audits.push(*audit),
+            Content::Bench(bench) => benches.push(*bench),
+        }
+    }
+    let page = match (audits.as_slice(), benches.as_slice()) {
+        (audits, []) => thickset_report::audit(audits)?,
+        ([], [bench]) => thickset_report::bench(bench)?,
+        (audits, benches) => bail!(
+            "expected audits, or one bench, got {} audits and {} benches",
+            audits.len(),
+            benches.len()
+        ),
+    };
+    let out = arguments.out.clone().unwrap_or_else(|| {
+        let first = arguments.files.first().and_then(|file| file.parent());
+        first.unwrap_or(Path::new("")).join("report.html")
+    });
+    write(&out, &page)?;
+    eprintln!("wrote {}", out.display());
+    Ok(())
+}
+
+/// Writes a page: beside first, then renamed.
+pub fn write(path: &Path, page: &str) -> Result<()> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".part");
+    std::fs::write(&beside, page)
+        .and_then(|()| std::fs::rename(&beside, path))
+        .with_context(|| format!("cannot write `{}`", path.display()))
+}
+
+enum Content {
+    Audit(Box<Audit>),
+    Bench(Box<Bench>),
+}
+
+/// Keys that only one of the two has.
+#[derive(Deserialize)]
+struct Kind {
+    bench: Option<IgnoredAny>,
+    summary: Option<IgnoredAny>,
+}
+
+fn read(file: &Path) -> Result<Content> {
+    let path = file.display().to_string();
+    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read `{path}`"))?;
+    let kind: Kind = serde_json::from_str(&text)
+        .with_context(|| format!("`{path}` holds neither an audit nor a bench"))?;
+    match kind {
+        Kind { bench: Some(_), .. } => {
+            let bench = serde_json::from_str(&text)
+                .with_context(|| format!("`{path}` does not hold a bench"))?;
+            Ok(Content::Bench(Box::new(bench)))
+        }
+        Kind {
+            summary: Some(_), ..
+        } => Ok(Content::Audit(Box::new(Audit::parse(&text, &path)?))),
+        _ => bail!("`{path}` holds neither an audit nor a bench"),
+    }
+}

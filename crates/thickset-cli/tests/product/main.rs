@@ -1,0 +1,160 @@
+//! `thickset audit`, `compare`, `report` and `completions` as a user runs them: exit code, stdout and stderr as snapshots.
+
+mod audit;
+mod compare;
+mod help;
+mod report;
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use thickset::Seed;
+use thickset::data::{OpenOptions, open};
+use thickset::model::{Model, ModelConfig, linear, mlp};
+
+/// A folder with a table of loans and two models for it with fresh weights.
+pub struct Case {
+    folder: tempfile::TempDir,
+}
+
+impl Case {
+    pub fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let case = Self { folder };
+        case.write("loans.csv", &loans(60, true));
+        case.write("unlabelled.csv", &loans(12, false));
+        case.save(
+            "model.safetensors",
+            ModelConfig::Mlp(mlp::Config::default()),
+        );
+        case.save(
+            "flat.safetensors",
+            ModelConfig::Linear(linear::Config::default()),
+        );
+        case
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.path(name), text).unwrap();
+    }
+
+    pub fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    pub fn save(&self, name: &str, model: ModelConfig) {
+        let options = OpenOptions {
+            target: Some("paid".to_owned()),
+            ..OpenOptions::default()
+        };
+        let data = self.path("loans.csv");
+        let dataset = open(data.to_str().unwrap(), &options).unwrap();
+        Model::fresh(
+            model,
+            dataset.shape().clone(),
+            dataset.features(),
+            dataset.classes.clone(),
+            dataset.encoding.clone(),
+            Seed::new(3),
+        )
+        .unwrap()
+        .save(&self.path(name))
+        .unwrap();
+    }
+
+    /// Runs a command line, its words separated by blanks, in the folder.
+    pub fn run(&self, line: &str) -> Output {
+        let words: Vec<&str> = line.split(' ').collect();
+        thickset(self.folder.path(), &words)
+    }
+
+    /// What a command did, for a snapshot.
+    pub fn shown(&self, line: &str) -> String {
+        shown(line, &self.run(line))
+    }
+}
+
+fn loans(count: usize, with_target: bool) -> String {
+    let target = if with_target { ",paid" } else { "" };
+    let mut csv = format!("age,income,debt,savings,job,town{target}\n");
+    let mut stream = Seed::new(1).stream("loans");
+    for _ in 0..count {
+        let age = 18 + stream.below(50);
+        let [income, debt, savings] = [(); 3].map(|()| 900.0 + 4000.0 * stream.uniform());
+        let job = ["cook", "nurse", "pilot", "clerk"][stream.below(4)];
+        let town = ["north", "south", "west"][stream.below(3)];
+        let paid = if stream.uniform() < 0.5 { "yes" } else { "no" };
+        let target = if with_target {
+            format!(",{paid}")
+        } else {
+            String::new()
+        };
+        writeln!(
+            csv,
+            "{age},{income:.2},{debt:.2},{savings:.2},{job},{town}{target}"
+        )
+        .unwrap();
+    }
+    csv
+}
+
+pub fn thickset(folder: &Path, words: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_thickset"))
+        .current_dir(folder)
+        .args(words)
+        .env("THICKSET_DATA", "")
+        .env("XDG_DATA_HOME", "/nonexistent")
+        .env("HOME", "/nonexistent")
+        .output()
+        .unwrap()
+}
+
+/// Command, exit code, stdout and stderr. Decimals are dots, as their last digits are a matter of the processor.
+pub fn shown(line: &str, output: &Output) -> String {
+    let stdout = String::from_utf8(output.stdout.clone()).unwrap();
+    let stderr = String::from_utf8(output.stderr.clone()).unwrap();
+    assert!(!stderr.contains("panicked"), "{stderr}");
+    format!(
+        "$ thickset {line}\nexit code {}\n--- stdout ---\n{}--- stderr ---\n{}",
+        output.status.code().unwrap(),
+        without_decimals(&stdout),
+        without_decimals(&stderr)
+    )
+}
+
+/// Every digit of a number of four decimals becomes `#`, so that columns stay columns.
+fn without_decimals(text: &str) -> String {
+    let is_number = |word: &str| {
+        let digits = word.trim_start_matches(['+', '-']);
+        digits.split_once('.').is_some_and(|(whole, places)| {
+            let all_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+            !whole.is_empty() && places.len() == 4 && all_digits(whole) && all_digits(places)
+        })
+    };
+    let masked = |piece: &str| {
+        let word = piece.trim_end_matches([',', ')', ':']);
+        if is_number(word.trim_start_matches('(')) {
+            piece
+                .chars()
+                .map(|one| match one {
+                    '0'..='9' => '#',
+                    '+' | '-' => '~',
+                    other => other,
+                })
+                .collect()
+        } else {
+            piece.to_owned()
+        }
+    };
+    text.split_inclusive([' ', '\n'])
+        .map(|piece| {
+            let end = piece.trim_end_matches([' ', '\n']).len();
+            format!("{}{}", masked(&piece[..end]), &piece[end..])
+        })
+        .collect()
+}

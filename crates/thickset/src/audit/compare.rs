@@ -1,0 +1,332 @@
+//! Two models on the same rows, row by row: which reasons changed from one to the other, and is the second less stable?
+//!
+//! Both are audited alike. Reasons are compared by name, so that the two may encode the rows differently; then the radius
+//! of the attacks is in each model's own units.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::gate::{self, Figure, Known, Rule};
+use super::result::{self, Audit, Requirement, Row, Summary};
+use crate::check::as_f64;
+use crate::metric::auc;
+use crate::statistics::auc::Difference;
+use crate::statistics::paired::{self, Comparison};
+use crate::statistics::{self, Estimate};
+use crate::{Error, Result};
+
+/// The schema's number of `compare.json`.
+pub const SCHEMA: u32 = 1;
+
+const fn known(name: &'static str, has_interval: bool, meaning: &'static str) -> Known {
+    Known {
+        name,
+        has_interval,
+        meaning,
+    }
+}
+
+/// The figures that can be required of a comparison, beside those of the second model's audit.
+pub const FIGURES: [Known; 6] = [
+    known("p_at_k_difference", true, "P@k of B less that of A"),
+    known(
+        "thickness_difference",
+        true,
+        "thickness of B less that of A",
+    ),
+    known("auc_difference", true, "AUC of B less that of A"),
+    known("accuracy_difference", false, "accuracy of B less that of A"),
+    known("agreement", true, "share of A's reasons that are B's too"),
+    known(
+        "same_class",
+        false,
+        "share of rows of the same predicted class",
+    ),
+];
+
+/// Reads requirements on a comparison.
+///
+/// # Errors
+/// [`Error::Requirement`] for the first that cannot be read.
+pub fn rules(texts: &[String]) -> Result<Vec<Rule>> {
+    let figures: Vec<Known> = FIGURES.into_iter().chain(gate::FIGURES).collect();
+    gate::parse(texts, &figures)
+}
+
+/// What was found of one model.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Side {
+    /// The model.
+    pub model: result::Subject,
+    /// The hash of the rows as this model encodes them.
+    pub rows_sha256: String,
+    /// Its figures.
+    pub summary: Summary,
+}
+
+/// Whether the second model is less stable than the first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// The 95% interval of the mean difference of P@k lies below 0.
+    LessStable,
+    /// It lies above 0.
+    MoreStable,
+    /// It holds 0, or there is no interval: neither was shown.
+    NotShown,
+}
+
+/// How often a feature is a reason of either model.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ReasonChange {
+    /// The feature.
+    pub feature: String,
+    /// Rows that have it in A's top k.
+    pub in_a: usize,
+    /// Rows that have it in B's.
+    pub in_b: usize,
+    /// Rows that have it in A's and not in B's.
+    pub left: usize,
+    /// Rows that have it in B's and not in A's.
+    pub entered: usize,
+}
+
+/// One row under both models.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RowChange {
+    /// Its number in the file or dataset, counted from 1.
+    pub row: u64,
+    /// The class that A predicts.
+    pub class_a: usize,
+    /// The class that B predicts.
+    pub class_b: usize,
+    /// A's reasons that are not B's, the most important first.
+    pub left: Vec<String>,
+    /// B's reasons that are not A's, the most important first.
+    pub entered: Vec<String>,
+    /// P@k at the worst point, of A.
+    pub precision_a: f64,
+    /// And of B.
+    pub precision_b: f64,
+}
+
+/// The whole of `compare.json`. Differences are B less A.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Compared {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// The version of thickset that made it.
+    pub version: String,
+    /// The first model.
+    pub a: Side,
+    /// The second.
+    pub b: Side,
+    /// The rows, as the first model sees them.
+    pub data: result::Rows,
+    /// How both were asked.
+    pub settings: result::Settings,
+    /// Whether B is less stable than A.
+    pub verdict: Verdict,
+    /// The difference of P@k, row by row.
+    pub precision_at_k: Comparison,
+    /// The difference of thickness, row by row.
+    pub thickness: Comparison,
+    /// The difference of AUC; none without labels.
+    pub auc: Option<Difference>,
+    /// The difference of accuracy; none without labels.
+    pub accuracy: Option<f64>,
+    /// Share of A's reasons that are B's too, without any attack.
+    pub agreement: Estimate,
+    /// Share of rows of the same predicted class.
+    pub same_class: f64,
+    /// What was required, and whether it holds.
+    pub gate: Vec<Requirement>,
+    /// The features by how many rows they left or entered, the most first.
+    pub features: Vec<ReasonChange>,
+    /// Every row, in the order of the data.
+    pub rows: Vec<RowChange>,
+}
+
+/// Compares two audits of the same rows with the same settings.
+///
+/// # Errors
+/// When rows, classes or settings differ.
+pub fn compare(a: &Audit, b: &Audit, rules: &[Rule]) -> Result<Compared> {
+    check(a, b)?;
+    let rows: Vec<RowChange> = a
+        .rows
+        .iter()
+        .zip(&b.rows)
+        .map(|(of_a, of_b)| change(a, of_a, b, of_b))
+        .collect();
+    let pairs = |figure: fn(&Row) -> f64| {
+        let of = |audit: &Audit| audit.rows.iter().map(figure).collect::<Vec<f64>>();
+        paired::compare(&of(b), &of(a))
+    };
+    let precision_at_k = pairs(|row| row.precision)?;
+    let k = as_f64(a.settings.k);
+    let agreements: Vec<f64> = rows
+        .iter()
+        .map(|row| 1.0 - as_f64(row.left.len()) / k)
+        .collect();
+    let same = rows.iter().filter(|row| row.class_a == row.class_b).count();
+    let mut compared = Compared {
+        schema: SCHEMA,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        a: side(a),
+        b: side(b),
+        data: a.data.clone(),
+        settings: a.settings.clone(),
+        verdict: verdict(&precision_at_k.mean),
+        precision_at_k,
+        thickness: pairs(|row| row.thickness)?,
+        auc: auc_difference(a, b)?,
+        accuracy: b
+            .summary
+            .accuracy
+            .zip(a.summary.accuracy)
+            .map(|(b, a)| b - a),
+        agreement: statistics::mean::estimate(&agreements)?,
+        same_class: as_f64(same) / as_f64(rows.len()),
+        gate: Vec::new(),
+        features: features(a, b, &rows),
+        rows,
+    };
+    let judge = |rule: &Rule| rule.judge(|name| compared.figure(name));
+    compared.gate = rules.iter().map(judge).collect();
+    Ok(compared)
+}
+
+impl Compared {
+    /// The figure of this name: of the comparison, else of B.
+    fn figure(&self, name: &str) -> Option<Figure> {
+        match name {
+            "p_at_k_difference" => Some(self.precision_at_k.mean.into()),
+            "thickness_difference" => Some(self.thickness.mean.into()),
+            "auc_difference" => self.auc.map(|auc| auc.estimate.into()),
+            "accuracy_difference" => self.accuracy.map(Figure::from),
+            "agreement" => Some(self.agreement.into()),
+            "same_class" => Some(self.same_class.into()),
+            _ => gate::figure(&self.b.summary, name),
+        }
+    }
+
+    /// Whether the two models encode the rows differently.
+    #[must_use]
+    pub fn differs_in_encoding(&self) -> bool {
+        self.a.rows_sha256 != self.b.rows_sha256
+    }
+
+    /// The bytes of `compare.json`.
+    ///
+    /// # Panics
+    /// Never: a comparison is plain data.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = serde_json::to_vec(self).expect("a comparison is plain data");
+        bytes.push(b'\n');
+        bytes
+    }
+}
+
+/// Refuses audits that cannot be paired.
+fn check(a: &Audit, b: &Audit) -> Result<()> {
+    let refuse = |what: &'static str| Err(Error::NotComparable { what });
+    if a.model.classes != b.model.classes {
+        return refuse("classes");
+    }
+    if a.settings != b.settings {
+        return refuse("settings");
+    }
+    let numbers = |audit: &Audit| -> Vec<(u64, Option<usize>)> {
+        audit.rows.iter().map(|row| (row.row, row.label)).collect()
+    };
+    if a.rows.is_empty() || numbers(a) != numbers(b) {
+        return refuse("rows");
+    }
+    Ok(())
+}
+
+fn side(audit: &Audit) -> Side {
+    Side {
+        model: audit.model.clone(),
+        rows_sha256: audit.data.sha256.clone(),
+        summary: audit.summary.clone(),
+    }
+}
+
+fn names<'a>(audit: &'a Audit, row: &Row) -> Vec<&'a str> {
+    let name = |feature: &usize| audit.data.features[*feature].as_str();
+    row.top.iter().map(name).collect()
+}
+
+fn change(a: &Audit, of_a: &Row, b: &Audit, of_b: &Row) -> RowChange {
+    let (in_a, in_b) = (names(a, of_a), names(b, of_b));
+    let without = |some: &[&str], others: &[&str]| -> Vec<String> {
+        let left = some.iter().filter(|name| !others.contains(name));
+        left.map(|name| (*name).to_owned()).collect()
+    };
+    RowChange {
+        row: of_a.row,
+        class_a: of_a.class,
+        class_b: of_b.class,
+        left: without(&in_a, &in_b),
+        entered: without(&in_b, &in_a),
+        precision_a: of_a.precision,
+        precision_b: of_b.precision,
+    }
+}
+
+fn verdict(difference: &Estimate) -> Verdict {
+    match difference.interval {
+        Some(interval) if interval.high < 0.0 => Verdict::LessStable,
+        Some(interval) if interval.low > 0.0 => Verdict::MoreStable,
+        _ => Verdict::NotShown,
+    }
+}
+
+fn auc_difference(a: &Audit, b: &Audit) -> Result<Option<Difference>> {
+    let area = |audit: &Audit| {
+        let labelled = audit.rows.iter().filter(|row| row.label.is_some());
+        let probabilities: Vec<Vec<f64>> = labelled.map(|row| row.probabilities.clone()).collect();
+        let labels: Vec<usize> = audit.rows.iter().filter_map(|row| row.label).collect();
+        if labels.is_empty() {
+            return Ok(None);
+        }
+        auc::score(&probabilities, &labels)
+    };
+    match (area(b)?, area(a)?) {
+        (Some(b), Some(a)) => Ok(Some(statistics::auc::difference(&b, &a)?)),
+        _ => Ok(None),
+    }
+}
+
+/// How often each feature of either model is a reason, those that changed most first, of equals by name.
+fn features(a: &Audit, b: &Audit, rows: &[RowChange]) -> Vec<ReasonChange> {
+    let mut counts: BTreeMap<&str, [usize; 4]> = BTreeMap::new();
+    for (audit, place) in [(a, 0), (b, 1)] {
+        for (name, feature) in audit.data.features.iter().zip(&audit.features) {
+            counts.entry(name).or_default()[place] += feature.in_top;
+        }
+    }
+    for row in rows {
+        for (names, place) in [(&row.left, 2), (&row.entered, 3)] {
+            for name in names {
+                counts.entry(name).or_default()[place] += 1;
+            }
+        }
+    }
+    let mut features: Vec<ReasonChange> = counts
+        .into_iter()
+        .map(|(feature, [in_a, in_b, left, entered])| ReasonChange {
+            feature: feature.to_owned(),
+            in_a,
+            in_b,
+            left,
+            entered,
+        })
+        .collect();
+    features.sort_by_key(|feature| std::cmp::Reverse(feature.left + feature.entered));
+    features
+}

@@ -1,0 +1,307 @@
+//! The gate: what a model must reach, as a person writes it: `p_at_k>=0.9`, `auc.low>0.85`.
+//!
+//! A requirement names a figure, perhaps the lower or upper end of its 95% interval, a comparison and a number. A figure
+//! that an audit does not have, such as the AUC of rows without labels, fails: what was not shown does not hold.
+
+use super::result::{Requirement, Summary};
+use crate::statistics::Estimate;
+use crate::{Error, Result};
+
+/// A figure that can be required.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Known {
+    /// As it is written.
+    pub name: &'static str,
+    /// Whether it has a 95% interval, so that `.low` and `.high` can be required.
+    pub has_interval: bool,
+    /// What it is, in a few words.
+    pub meaning: &'static str,
+}
+
+const fn known(name: &'static str, has_interval: bool, meaning: &'static str) -> Known {
+    Known {
+        name,
+        has_interval,
+        meaning,
+    }
+}
+
+/// The figures of an audit.
+pub const FIGURES: [Known; 10] = [
+    known("p_at_k", true, "P@k at the worst points the suite found"),
+    known("noise", true, "mean P@k under random noise"),
+    known(
+        "unchanged",
+        false,
+        "share of rows whose top k nothing changed",
+    ),
+    known("thickness", true, "thickness in its probability form"),
+    known(
+        "distinctness",
+        false,
+        "one less the top-k overlap of two rows",
+    ),
+    known("auc", true, "AUC on the rows as they are"),
+    known("accuracy", false, "share of rows predicted as labelled"),
+    known(
+        "dffot",
+        true,
+        "share of features to remove to change the prediction",
+    ),
+    known(
+        "comprehensiveness",
+        true,
+        "fall of the probability without the top features",
+    ),
+    known(
+        "sufficiency",
+        true,
+        "fall of the probability with only the top features",
+    ),
+];
+
+/// A figure's value, and its interval where it has one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Figure {
+    /// The number itself.
+    pub value: f64,
+    /// The lower and the upper end.
+    pub interval: Option<[f64; 2]>,
+}
+
+impl From<Estimate> for Figure {
+    fn from(estimate: Estimate) -> Self {
+        Self {
+            value: estimate.value,
+            interval: estimate
+                .interval
+                .map(|interval| [interval.low, interval.high]),
+        }
+    }
+}
+
+impl From<f64> for Figure {
+    fn from(value: f64) -> Self {
+        Self {
+            value,
+            interval: None,
+        }
+    }
+}
+
+/// The figure of this name, if the audit has it.
+#[must_use]
+pub fn figure(summary: &Summary, name: &str) -> Option<Figure> {
+    match name {
+        "p_at_k" => Some(summary.precision_at_k.into()),
+        "noise" => Some(summary.noise.into()),
+        "unchanged" => Some(summary.unchanged.into()),
+        "thickness" => Some(summary.thickness.into()),
+        "distinctness" => summary.distinctness.map(Figure::from),
+        "auc" => summary.auc.map(Figure::from),
+        "accuracy" => summary.accuracy.map(Figure::from),
+        "dffot" => Some(summary.dffot.into()),
+        "comprehensiveness" => Some(summary.comprehensiveness.into()),
+        "sufficiency" => Some(summary.sufficiency.into()),
+        _ => None,
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Value,
+    Low,
+    High,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Comparison {
+    AtLeast,
+    Above,
+    AtMost,
+    Below,
+}
+
+/// The longer ones first, so that `>=` is not read as `>`.
+const COMPARISONS: [(&str, Comparison); 4] = [
+    (">=", Comparison::AtLeast),
+    ("<=", Comparison::AtMost),
+    (">", Comparison::Above),
+    ("<", Comparison::Below),
+];
+
+/// A requirement that has been read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rule {
+    text: String,
+    figure: &'static str,
+    end: End,
+    comparison: Comparison,
+    bound: f64,
+}
+
+impl Rule {
+    /// Reads a requirement on one of these figures.
+    ///
+    /// # Errors
+    /// [`Error::Requirement`], with what was expected.
+    pub fn parse(text: &str, figures: &[Known]) -> Result<Self> {
+        let refuse = |problem: String| Error::Requirement {
+            given: text.to_owned(),
+            problem,
+        };
+        let split = COMPARISONS.iter().find_map(|(sign, comparison)| {
+            let (left, right) = text.split_once(sign)?;
+            Some((left.trim(), *comparison, right.trim()))
+        });
+        let Some((left, comparison, right)) = split else {
+            return Err(refuse(
+                "expected a figure, one of >= > <= <, and a number".to_owned(),
+            ));
+        };
+        let (name, end) = if let Some(name) = left.strip_suffix(".low") {
+            (name, End::Low)
+        } else if let Some(name) = left.strip_suffix(".high") {
+            (name, End::High)
+        } else {
+            (left, End::Value)
+        };
+        let Some(found) = figures.iter().find(|known| known.name == name) else {
+            let names: Vec<&str> = figures.iter().map(|known| known.name).collect();
+            return Err(refuse(format!(
+                "there is no figure `{name}`; known are {}",
+                names.join(", ")
+            )));
+        };
+        if end != End::Value && !found.has_interval {
+            return Err(refuse(format!(
+                "`{name}` has no interval, so neither `.low` nor `.high`"
+            )));
+        }
+        let bound = right
+            .parse::<f64>()
+            .ok()
+            .filter(|bound| bound.is_finite())
+            .ok_or_else(|| refuse(format!("expected a number after the sign, got `{right}`")))?;
+        Ok(Self {
+            text: text.trim().to_owned(),
+            figure: found.name,
+            end,
+            comparison,
+            bound,
+        })
+    }
+
+    /// Whether it holds, given what finds a figure.
+    pub fn judge(&self, figure: impl Fn(&str) -> Option<Figure>) -> Requirement {
+        let value = figure(self.figure).and_then(|figure| match self.end {
+            End::Value => Some(figure.value),
+            End::Low => figure.interval.map(|[low, _]| low),
+            End::High => figure.interval.map(|[_, high]| high),
+        });
+        let holds = value.is_some_and(|value| match self.comparison {
+            Comparison::AtLeast => value >= self.bound,
+            Comparison::Above => value > self.bound,
+            Comparison::AtMost => value <= self.bound,
+            Comparison::Below => value < self.bound,
+        });
+        Requirement {
+            text: self.text.clone(),
+            value,
+            holds,
+        }
+    }
+}
+
+/// Reads several.
+///
+/// # Errors
+/// The first that cannot be read.
+pub fn parse(texts: &[String], figures: &[Known]) -> Result<Vec<Rule>> {
+    texts
+        .iter()
+        .map(|text| Rule::parse(text, figures))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judged(text: &str, figure: Option<Figure>) -> (Option<f64>, bool) {
+        let rule = Rule::parse(text, &FIGURES).unwrap();
+        let found = rule.judge(|_| figure);
+        (found.value, found.holds)
+    }
+
+    fn refusal(text: &str) -> String {
+        Rule::parse(text, &FIGURES).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn every_comparison_means_what_it_says_at_the_bound() {
+        let half = Some(Figure::from(0.5));
+        for (text, holds) in [
+            ("auc>=0.5", true),
+            ("auc>0.5", false),
+            ("auc<=0.5", true),
+            ("auc<0.5", false),
+            (" auc > 0.4 ", true),
+        ] {
+            assert_eq!(judged(text, half), (Some(0.5), holds), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_ends_of_the_interval_can_be_required() {
+        let figure = Some(Figure {
+            value: 0.9,
+            interval: Some([0.8, 1.0]),
+        });
+        assert_eq!(judged("p_at_k.low>=0.85", figure), (Some(0.8), false));
+        assert_eq!(judged("p_at_k.high>=0.85", figure), (Some(1.0), true));
+        let single = Some(Figure::from(0.9));
+        assert_eq!(judged("p_at_k.low>=0.1", single), (None, false));
+    }
+
+    #[test]
+    fn a_figure_that_is_not_there_fails() {
+        assert_eq!(judged("auc>=0.0", None), (None, false));
+    }
+
+    #[test]
+    fn what_cannot_be_read_says_what_is_known() {
+        let unknown = refusal("p_at_8>=0.9");
+        assert!(unknown.contains("`p_at_8`"), "{unknown}");
+        assert!(unknown.contains("p_at_k, noise"), "{unknown}");
+        assert!(refusal("auc=0.9").contains(">= > <= <"));
+        assert!(refusal("auc>=high").contains("`high`"));
+        assert!(refusal("auc>=NaN").contains("number"));
+        assert!(refusal("accuracy.low>=0.9").contains("no interval"));
+    }
+
+    #[test]
+    fn every_listed_figure_is_found_in_a_summary() {
+        let estimate = Estimate {
+            value: 0.5,
+            interval: None,
+            count: 1,
+        };
+        let summary = Summary {
+            precision_at_k: estimate,
+            noise: estimate,
+            unchanged: 0.5,
+            thickness: estimate,
+            distinctness: Some(0.5),
+            auc: Some(estimate),
+            accuracy: Some(0.5),
+            dffot: estimate,
+            comprehensiveness: estimate,
+            sufficiency: estimate,
+        };
+        for known in FIGURES {
+            assert!(figure(&summary, known.name).is_some(), "{}", known.name);
+        }
+        assert_eq!(figure(&summary, "other"), None);
+    }
+}

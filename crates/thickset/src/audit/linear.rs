@@ -1,0 +1,362 @@
+//! The linear baseline: logistic regression on the training rows of the same data, attacked alike.
+//!
+//! It minimises the mean cross-entropy plus `||W||² / (2 rows)`, biases free, as scikit-learn does by default, by L-BFGS
+//! in double precision. Rows are summed in fixed blocks, so the weights do not depend on the number of threads.
+
+use std::collections::VecDeque;
+
+use rayon::prelude::*;
+use thickset_engine::TensorData;
+
+use super::case::Case;
+use super::plan::CheckedAudit;
+use super::progress::{Event, Observer};
+use super::result::LinearBaseline;
+use super::run::parts;
+use super::summary::{self, Quality};
+use crate::check::as_f64;
+use crate::data::{Dataset, Part};
+use crate::explain::{Explained, Rows};
+use crate::host::read;
+use crate::metric::distinctness;
+use crate::metric::ranking::{self, TopK};
+use crate::model::{Model, ModelConfig};
+use crate::{Result, Seed, statistics};
+
+/// The most rows that the baseline is attacked on, and that its P@k and distinctness are of: the first of the audited.
+/// Its AUC and accuracy are of all of them.
+pub const MOST_ATTACKED: usize = 2_000;
+
+/// The most training rows it is fitted to, spread evenly over all of them.
+pub const MOST_FITTED: usize = 20_000;
+
+/// Steps of the fit.
+const STEPS: usize = 200;
+
+/// The fit ends when no part of the gradient is larger.
+const FLAT: f64 = 1e-6;
+
+/// Earlier steps that L-BFGS remembers.
+const MEMORY: usize = 10;
+
+/// Rows of a block that is summed by one thread.
+const BLOCK: usize = 512;
+
+/// The baseline of a case; `Some(None)` where there are no training rows, `None` if the observer stopped.
+pub(super) fn baseline(
+    audit: &CheckedAudit,
+    case: &Case<'_>,
+    observer: &mut dyn Observer,
+) -> Result<Option<Option<LinearBaseline>>> {
+    let Some(dataset) = case.rows.training() else {
+        return Ok(Some(None));
+    };
+    let count = case.rows.len().min(MOST_ATTACKED);
+    if observer.on_event(&Event::Linear { rows: count }).is_break() {
+        return Ok(None);
+    }
+    let model = fit(dataset)?;
+    let network = &model.network;
+    let found = parts(count, network.features())
+        .into_par_iter()
+        .map(|places| {
+            let ids: Vec<u64> = places.clone().map(|place| case.rows.id(place)).collect();
+            let values = case.rows.gather(places);
+            let rows = Rows {
+                values: &values,
+                ids: &ids,
+            };
+            let seed = audit.config().seed;
+            let explained = audit.explain.attribute(network, rows, seed)?;
+            let attacked = audit.suite.perturb(network, rows, seed)?.rows;
+            let precision: Vec<f64> = attacked.iter().map(|row| row.precision).collect();
+            Ok((explained, precision))
+        })
+        .collect::<Result<Vec<_>>>()?;
+    let (explained, precision): (Vec<Vec<Explained>>, Vec<Vec<f64>>) = found.into_iter().unzip();
+    let explained = explained.concat();
+    let sets = explained
+        .iter()
+        .map(|row| TopK::of(&row.importance, audit.k()))
+        .collect::<Result<Vec<_>>>()?;
+    let Quality { auc, accuracy } = quality(case, &model)?;
+    Ok(Some(Some(LinearBaseline {
+        auc,
+        accuracy,
+        precision_at_k: statistics::mean::estimate(&precision.concat())?,
+        distinctness: distinctness::score(&sets)?,
+    })))
+}
+
+/// How well it predicts all labelled rows.
+fn quality(case: &Case<'_>, model: &Model) -> Result<Quality> {
+    let network = &model.network;
+    let labelled: Vec<(usize, usize)> = (0..case.rows.len())
+        .filter_map(|place| Some((place, case.rows.label(place)?)))
+        .collect();
+    let mut predicted = Vec::with_capacity(labelled.len());
+    for part in labelled.chunks(BLOCK) {
+        let values = case.rows.gather(part.iter().map(|(place, _)| *place));
+        let probabilities = read(network.probabilities(network.batch(&values)));
+        for (row, (_, label)) in probabilities.chunks(network.classes()).zip(part) {
+            predicted.push((row.to_vec(), ranking::largest(row)?, *label));
+        }
+    }
+    summary::quality(predicted.into_iter())
+}
+
+/// Logistic regression on the training rows of a dataset.
+///
+/// # Errors
+/// If the dataset has fewer than two classes.
+pub fn fit(dataset: &Dataset) -> Result<Model> {
+    let all = dataset.part(Part::Train);
+    let step = all.len().div_ceil(MOST_FITTED).max(1);
+    let rows: Vec<usize> = all.iter().copied().step_by(step).collect();
+    let problem = Problem {
+        x: dataset.gather(&rows),
+        labels: dataset.gather_labels(&rows),
+        features: dataset.features(),
+        classes: dataset.classes.len(),
+    };
+    let weights = minimum(&problem);
+    let mut model = Model::fresh(
+        ModelConfig::Linear(crate::model::linear::Config::default()),
+        dataset.shape().clone(),
+        dataset.features(),
+        dataset.classes.clone(),
+        dataset.encoding.clone(),
+        Seed::new(0),
+    )?;
+    #[expect(clippy::cast_possible_truncation, reason = "models are kept in f32")]
+    let single: Vec<f32> = weights.iter().map(|weight| *weight as f32).collect();
+    let (matrix, bias) = single.split_at(problem.features * problem.classes);
+    let values = [matrix, bias].map(|part| TensorData::new(part.to_vec(), [part.len()]));
+    model.network.set_parameter_values(&values)?;
+    Ok(model)
+}
+
+/// The rows that are fitted. Weights are `[classes, features]`, then one bias a class.
+struct Problem {
+    x: Vec<f32>,
+    labels: Vec<usize>,
+    features: usize,
+    classes: usize,
+}
+
+impl Problem {
+    fn size(&self) -> usize {
+        (self.features + 1) * self.classes
+    }
+
+    /// The loss and its gradient.
+    fn at(&self, weights: &[f64]) -> (f64, Vec<f64>) {
+        let blocks: Vec<(f64, Vec<f64>)> = self
+            .x
+            .par_chunks(BLOCK * self.features)
+            .zip(self.labels.par_chunks(BLOCK))
+            .map(|(x, labels)| self.block(weights, x, labels))
+            .collect();
+        let count = as_f64(self.labels.len());
+        let (matrix, _) = weights.split_at(self.features * self.classes);
+        let mut loss = matrix.iter().map(|weight| weight * weight).sum::<f64>() / 2.0;
+        let mut gradient = matrix.to_vec();
+        gradient.resize(self.size(), 0.0);
+        for (part, slope) in blocks {
+            loss += part;
+            for (sum, slope) in gradient.iter_mut().zip(slope) {
+                *sum += slope;
+            }
+        }
+        for slope in &mut gradient {
+            *slope /= count;
+        }
+        (loss / count, gradient)
+    }
+
+    fn block(&self, weights: &[f64], x: &[f32], labels: &[usize]) -> (f64, Vec<f64>) {
+        let (matrix, bias) = weights.split_at(self.features * self.classes);
+        let mut gradient = vec![0.0; self.size()];
+        let (of_matrix, of_bias) = gradient.split_at_mut(matrix.len());
+        let mut loss = 0.0;
+        let mut scores = vec![0.0; self.classes];
+        for (x, &label) in x.chunks(self.features).zip(labels) {
+            let rows = matrix.chunks(self.features).zip(bias);
+            for (score, (weights, bias)) in scores.iter_mut().zip(rows) {
+                let products = weights.iter().zip(x).map(|(w, x)| w * f64::from(*x));
+                *score = bias + products.sum::<f64>();
+            }
+            let most = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let sum: f64 = scores.iter().map(|score| libm::exp(score - most)).sum();
+            loss += libm::log(sum) + most - scores[label];
+            for (class, score) in scores.iter().enumerate() {
+                let hit = f64::from(u8::from(class == label));
+                let error = libm::exp(score - most) / sum - hit;
+                of_bias[class] += error;
+                let slopes = &mut of_matrix[class * self.features..(class + 1) * self.features];
+                for (slope, x) in slopes.iter_mut().zip(x) {
+                    *slope += error * f64::from(*x);
+                }
+            }
+        }
+        (loss, gradient)
+    }
+}
+
+/// One step of the past: the change of the weights, of the gradient, and one over their product.
+struct Step {
+    weights: Vec<f64>,
+    gradient: Vec<f64>,
+    scale: f64,
+}
+
+/// L-BFGS from zero with halved steps.
+fn minimum(problem: &Problem) -> Vec<f64> {
+    let mut weights = vec![0.0; problem.size()];
+    let (mut loss, mut gradient) = problem.at(&weights);
+    let mut past: VecDeque<Step> = VecDeque::with_capacity(MEMORY);
+    for _ in 0..STEPS {
+        if gradient.iter().all(|slope| slope.abs() <= FLAT) {
+            break;
+        }
+        let mut direction = newton(&gradient, &past);
+        let mut slope = dot(&direction, &gradient);
+        if slope >= 0.0 {
+            // Rounding has spoilt the memory.
+            past.clear();
+            direction = gradient.iter().map(|slope| -slope).collect();
+            slope = dot(&direction, &gradient);
+        }
+        let Some((length, next_loss, next_gradient)) =
+            shorter(problem, &weights, &direction, loss, slope)
+        else {
+            break;
+        };
+        let step = Step::new(&direction, length, &gradient, &next_gradient);
+        for (weight, change) in weights.iter_mut().zip(&step.weights) {
+            *weight += change;
+        }
+        if step.scale.is_finite() && step.scale > 0.0 {
+            if past.len() == MEMORY {
+                past.pop_front();
+            }
+            past.push_back(step);
+        }
+        (loss, gradient) = (next_loss, next_gradient);
+    }
+    weights
+}
+
+/// The longest of 1, 1/2, 1/4, … along which the loss falls as the slope promises, and what is found there.
+fn shorter(
+    problem: &Problem,
+    weights: &[f64],
+    direction: &[f64],
+    loss: f64,
+    slope: f64,
+) -> Option<(f64, f64, Vec<f64>)> {
+    const HALVINGS: usize = 40;
+    const SHARE: f64 = 1e-4;
+    let mut length = 1.0;
+    for _ in 0..HALVINGS {
+        let moved = weights.iter().zip(direction).map(|(w, d)| w + length * d);
+        let (next, gradient) = problem.at(&moved.collect::<Vec<f64>>());
+        if next <= loss + SHARE * length * slope {
+            return Some((length, next, gradient));
+        }
+        length /= 2.0;
+    }
+    None
+}
+
+impl Step {
+    fn new(direction: &[f64], length: f64, before: &[f64], after: &[f64]) -> Self {
+        let weights: Vec<f64> = direction.iter().map(|d| length * d).collect();
+        let gradient: Vec<f64> = after.iter().zip(before).map(|(a, b)| a - b).collect();
+        let scale = 1.0 / dot(&weights, &gradient);
+        Self {
+            weights,
+            gradient,
+            scale,
+        }
+    }
+}
+
+/// Less the gradient times the approximate inverse Hessian, by the two loops of L-BFGS.
+fn newton(gradient: &[f64], past: &VecDeque<Step>) -> Vec<f64> {
+    let mut direction: Vec<f64> = gradient.iter().map(|slope| -slope).collect();
+    let mut shares = Vec::with_capacity(past.len());
+    for step in past.iter().rev() {
+        let share = step.scale * dot(&step.weights, &direction);
+        add(&mut direction, -share, &step.gradient);
+        shares.push(share);
+    }
+    if let Some(last) = past.back() {
+        let scale = 1.0 / (last.scale * dot(&last.gradient, &last.gradient));
+        for slope in &mut direction {
+            *slope *= scale;
+        }
+    }
+    for (step, share) in past.iter().zip(shares.iter().rev()) {
+        let back = step.scale * dot(&step.gradient, &direction);
+        add(&mut direction, share - back, &step.weights);
+    }
+    direction
+}
+
+fn dot(first: &[f64], second: &[f64]) -> f64 {
+    first.iter().zip(second).map(|(a, b)| a * b).sum()
+}
+
+fn add(to: &mut [f64], factor: f64, what: &[f64]) {
+    for (to, what) in to.iter_mut().zip(what) {
+        *to += factor * what;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fit_of_two_points_by_hand() {
+        // One feature, x = 1 and -1 with labels 1 and 0. By symmetry the biases are 0 and the weights -w and w, so the sum
+        // is 2 log(1 + exp(-2w)) + w^2, whose slope vanishes at w = 2 / (1 + exp(2w)).
+        let problem = Problem {
+            x: vec![1.0, -1.0],
+            labels: vec![1, 0],
+            features: 1,
+            classes: 2,
+        };
+        let found = minimum(&problem);
+        let w = found[1];
+        assert!((found[0] + w).abs() < 1e-5, "{found:?}");
+        assert!(found[2].abs() < 1e-5 && found[3].abs() < 1e-5, "{found:?}");
+        let sigma = 1.0 / (1.0 + (2.0 * w).exp());
+        assert!((w - 2.0 * sigma).abs() < 1e-5, "{w}");
+    }
+
+    #[test]
+    fn the_gradient_is_that_of_the_loss() {
+        let mut stream = Seed::new(5).stream("linear");
+        #[expect(clippy::cast_possible_truncation, reason = "any numbers do")]
+        let x: Vec<f32> = (0..30).map(|_| stream.normal() as f32).collect();
+        let problem = Problem {
+            x,
+            labels: (0..10).map(|row| row % 3).collect(),
+            features: 3,
+            classes: 3,
+        };
+        let weights: Vec<f64> = (0..problem.size()).map(|_| stream.normal()).collect();
+        let (_, gradient) = problem.at(&weights);
+        for place in 0..weights.len() {
+            let at = |change: f64| {
+                let mut moved = weights.clone();
+                moved[place] += change;
+                problem.at(&moved).0
+            };
+            let slope = (at(1e-5) - at(-1e-5)) / 2e-5;
+            assert!((slope - gradient[place]).abs() < 1e-8, "{place}");
+        }
+    }
+}

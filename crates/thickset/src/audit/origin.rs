@@ -1,0 +1,100 @@
+//! Where a model file comes from: its hash, and what the run's folder around it says.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use super::case::Subject;
+use crate::config::RunConfig;
+use crate::data::hash;
+use crate::model::Model;
+use crate::train::{EpochRecord, RunFolder};
+use crate::{Error, Result};
+
+/// What is known of a model file beside the model.
+#[derive(Clone, Debug)]
+pub struct Origin {
+    /// The run's name, or that of the file without folders and ending.
+    pub name: String,
+    /// The file's hash, in hexadecimal.
+    pub sha256: String,
+    /// The configuration of the run it lies in, if it lies in one.
+    pub run: Option<RunConfig>,
+    /// The epochs of that run.
+    pub training: Vec<EpochRecord>,
+}
+
+impl Origin {
+    /// Looks around a model file. It is a run's if it has the name that runs give and `run.toml` lies beside it.
+    ///
+    /// # Errors
+    /// If a file that is there cannot be read.
+    pub fn of(file: &Path) -> Result<Self> {
+        let bytes = fs::read(file).map_err(|source| failed(file, source))?;
+        let folder = RunFolder::new(file.parent().unwrap_or(Path::new("")));
+        let mut origin = Self {
+            name: stem(file),
+            sha256: hash(&bytes),
+            run: None,
+            training: Vec::new(),
+        };
+        if folder.model().file_name() != file.file_name() {
+            return Ok(origin);
+        }
+        let Some(text) = if_there(&folder.config())? else {
+            return Ok(origin);
+        };
+        let run = RunConfig::parse(&text, &folder.config().display().to_string())?;
+        origin.name.clone_from(&run.name);
+        origin.run = Some(run);
+        let metrics = if_there(&folder.metrics())?.unwrap_or_default();
+        for (place, line) in metrics.lines().enumerate() {
+            let record = serde_json::from_str(line).map_err(|error| Error::Malformed {
+                path: folder.metrics().display().to_string(),
+                line: Some(place as u64 + 1),
+                problem: error.to_string(),
+            })?;
+            origin.training.push(record);
+        }
+        Ok(origin)
+    }
+
+    /// The subject of an audit.
+    #[must_use]
+    pub fn subject<'a>(&self, model: &'a Model) -> Subject<'a> {
+        let objective = self
+            .run
+            .as_ref()
+            .map(|run| run.objective.objective().info().id.to_owned());
+        Subject {
+            model,
+            name: self.name.clone(),
+            sha256: self.sha256.clone(),
+            objective,
+            training: self.training.clone(),
+        }
+    }
+}
+
+fn stem(file: &Path) -> String {
+    file.file_stem()
+        .map(|stem| stem.to_string_lossy().into_owned())
+        .unwrap_or_default()
+}
+
+/// A file's text; none if there is no such file.
+fn if_there(path: &Path) -> Result<Option<String>> {
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(failed(path, source)),
+    }
+}
+
+fn failed(path: &Path, source: std::io::Error) -> Error {
+    Error::Io {
+        action: "read",
+        path: path.display().to_string(),
+        source,
+    }
+}

@@ -1,0 +1,149 @@
+//! What an audit is asked to do, and that after it was checked against the rows.
+
+use super::gate::{self, Rule};
+use super::result::{Settings, ThicknessSettings};
+use crate::attack::Threat;
+use crate::attack::suite::{CheckedSuite, SuiteConfig};
+use crate::check::as_f64;
+use crate::data::{InputShape, Schema};
+use crate::explain::{CheckedExplain, ExplainConfig};
+use crate::metric::faithfulness::Counts;
+use crate::{Error, Result, Seed};
+
+/// The most draws, neighbours, points or worst rows.
+const MOST: usize = 1_000_000;
+
+/// An audit as it is asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AuditConfig {
+    /// Decides every draw.
+    pub seed: Seed,
+    /// How predictions are explained.
+    pub explain: ExplainConfig,
+    /// How explanations are attacked; its `k` is the audit's.
+    pub suite: SuiteConfig,
+    /// How thickness is measured.
+    pub thickness: ThicknessSettings,
+    /// Draws of the noise floor for each row.
+    pub noise_draws: usize,
+    /// Worst rows that are told in full.
+    pub worst: usize,
+    /// What must hold, like `p_at_k>=0.9`.
+    pub require: Vec<String>,
+}
+
+impl Default for AuditConfig {
+    fn default() -> Self {
+        Self {
+            seed: Seed::new(0),
+            explain: ExplainConfig::default(),
+            suite: SuiteConfig::default(),
+            thickness: ThicknessSettings::default(),
+            noise_draws: 20,
+            worst: 10,
+            require: Vec::new(),
+        }
+    }
+}
+
+impl AuditConfig {
+    /// Checks the settings, and that they fit rows of this schema.
+    ///
+    /// # Errors
+    /// When a setting is out of range, a requirement cannot be read, or the explanation is not one of features: what a
+    /// layer's units stand for cannot be removed from a row, so there would be no faithfulness.
+    pub fn check(&self, schema: &Schema) -> Result<CheckedAudit> {
+        for (what, got) in [
+            ("`noise_draws`", self.noise_draws),
+            ("`thickness.neighbours`", self.thickness.neighbours),
+            ("`thickness.points`", self.thickness.points),
+        ] {
+            check_count(what, "in 1..=1000000", got, 1)?;
+        }
+        check_count("`worst`", "in 0..=1000000", self.worst, 0)?;
+        if self.explain.explanation.is_of_units() {
+            return Err(Error::AuditInput {
+                expected: "an explanation of features, which can be removed from a row",
+                got: format!("`{}`", self.explain.explanation.kind()),
+            });
+        }
+        let explain = self.explain.check(schema)?;
+        let names = explain.names(0);
+        if self.suite.k == 0 || self.suite.k >= names.len() {
+            return Err(Error::TopKOutOfRange {
+                k: self.suite.k,
+                largest: names.len().saturating_sub(1),
+            });
+        }
+        Ok(CheckedAudit {
+            suite: self.suite.check(&self.explain, schema)?,
+            threat: self.suite.threat.check(schema)?,
+            rules: gate::parse(&self.require, &gate::FIGURES)?,
+            inputs: (0..names.len())
+                .map(|index| explain.inputs(index))
+                .collect(),
+            counts: match schema.shape {
+                InputShape::Table => Counts::Every,
+                _ => Counts::Shares,
+            },
+            config: self.clone(),
+            explain,
+            names,
+        })
+    }
+}
+
+fn check_count(what: &'static str, expected: &'static str, got: usize, least: usize) -> Result<()> {
+    if (least..=MOST).contains(&got) {
+        return Ok(());
+    }
+    Err(Error::OutOfRange {
+        what,
+        expected,
+        got: as_f64(got),
+    })
+}
+
+/// An audit that fits its rows.
+#[derive(Clone, Debug)]
+pub struct CheckedAudit {
+    pub(super) config: AuditConfig,
+    pub(super) explain: CheckedExplain,
+    pub(super) suite: CheckedSuite,
+    pub(super) threat: Threat,
+    pub(super) rules: Vec<Rule>,
+    /// What the importances are of.
+    pub(super) names: Vec<String>,
+    /// The inputs that each importance stands for.
+    pub(super) inputs: Vec<Vec<usize>>,
+    /// How many features are removed at once for comprehensiveness and sufficiency.
+    pub(super) counts: Counts,
+}
+
+impl CheckedAudit {
+    /// What was asked for.
+    #[must_use]
+    pub fn config(&self) -> &AuditConfig {
+        &self.config
+    }
+
+    /// Salient features.
+    #[must_use]
+    pub fn k(&self) -> usize {
+        self.config.suite.k
+    }
+
+    /// The settings as `audit.json` states them.
+    #[must_use]
+    pub fn settings(&self) -> Settings {
+        let config = &self.config;
+        Settings {
+            seed: config.seed,
+            k: config.suite.k,
+            explain: config.explain.clone(),
+            suite: config.suite.clone(),
+            thickness: config.thickness,
+            noise_draws: config.noise_draws,
+        }
+    }
+}

@@ -1,0 +1,339 @@
+//! Runs an audit: chunk after chunk of rows, then what needs all of them.
+
+use std::ops::{ControlFlow, Range};
+use std::path::PathBuf;
+
+use rayon::prelude::*;
+use sha2::{Digest as _, Sha256};
+use thickset_engine::Network;
+
+use super::case::Case;
+use super::measure::{Measured, Part};
+use super::plan::CheckedAudit;
+use super::progress::{Chunk, Event, Observer, Partial};
+use super::result::{self, Audit, Row, SCHEMA, WorstRow};
+use super::tally::Tally;
+use super::{linear, summary};
+use crate::attack::changes;
+use crate::check::as_f64;
+use crate::data::hexadecimal;
+use crate::explain::{Rows, chunk_rows};
+use crate::{Error, Result};
+
+/// The most changes of a worst row that are listed; an attack on an image changes every pixel.
+const MOST_CHANGES: usize = 50;
+
+/// How an audit runs; nothing of it changes what comes out.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Where the rows done so far are kept, so that a killed audit can continue; nowhere if absent.
+    pub partial: Option<PathBuf>,
+    /// Rows between two writes; a few hundred for each thread if absent.
+    pub chunk: Option<usize>,
+}
+
+/// How an audit ended.
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    /// All rows are done.
+    Done(Box<Audit>),
+    /// The observer stopped it.
+    Stopped,
+}
+
+/// Audits the model of a case on its rows.
+///
+/// # Errors
+/// When rows do not fit the model, something is not finite, or the file of the rows done cannot be read or written.
+pub fn run(
+    audit: &CheckedAudit,
+    case: &Case<'_>,
+    options: &Options,
+    observer: &mut dyn Observer,
+) -> Result<Outcome> {
+    check(audit, case)?;
+    let model = case.described_model();
+    let data = case.described_rows(&audit.names);
+    let mut session = Session {
+        audit,
+        case,
+        rows: Vec::new(),
+        tally: Tally::default(),
+        partial: None,
+    };
+    if let Some(path) = &options.partial {
+        let fingerprint = fingerprint(audit, case, &model, &data);
+        if session.restore(path, &fingerprint, observer)?.is_break() {
+            return Ok(Outcome::Stopped);
+        }
+    }
+    if session.run(options.chunk, observer)?.is_break() {
+        return Ok(Outcome::Stopped);
+    }
+    let Some(linear) = linear::baseline(audit, case, observer)? else {
+        return Ok(Outcome::Stopped);
+    };
+    let worst = session.worst();
+    if observer
+        .on_event(&Event::Worst { rows: worst.len() })
+        .is_break()
+    {
+        return Ok(Outcome::Stopped);
+    }
+    let worst = session.told(&worst)?;
+    let Session { rows, tally, .. } = session;
+    let counts = summary::features(&rows, &tally);
+    let found = summary::summary(&rows, &counts, audit.k())?;
+    let count = as_f64(rows.len());
+    Ok(Outcome::Done(Box::new(Audit {
+        schema: SCHEMA,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        model,
+        data,
+        settings: audit.settings(),
+        gate: summary::gate(&audit.rules, &found),
+        summary: found,
+        linear,
+        attacks: tally.attacks(audit.k())?,
+        features: counts,
+        magnitudes: tally.magnitudes.iter().map(|sum| sum / count).collect(),
+        worst,
+        training: case.subject.training.clone(),
+        rows,
+    })))
+}
+
+/// Refuses rows that do not fit the model.
+fn check(audit: &CheckedAudit, case: &Case<'_>) -> Result<()> {
+    let network = &case.subject.model.network;
+    let (expected, got) = (network.features(), case.rows.schema().len());
+    if expected != got {
+        return Err(Error::RowWidth { expected, got });
+    }
+    if case.rows.is_empty() {
+        return Err(Error::Empty {
+            what: "the rows to audit",
+        });
+    }
+    let classes = network.classes();
+    let labels = (0..case.rows.len()).filter_map(|place| case.rows.label(place));
+    if let Some(got) = labels.into_iter().find(|label| *label >= classes) {
+        return Err(Error::IndexOutOfRange {
+            what: "a label",
+            bound: classes,
+            got,
+        });
+    }
+    // A k that fits the explanation was checked with the plan; this is for plans made for other rows.
+    let features: usize = audit.inputs.iter().map(Vec::len).sum();
+    if features != expected {
+        return Err(Error::RowWidth {
+            expected,
+            got: features,
+        });
+    }
+    Ok(())
+}
+
+/// Tells this audit from every other: what the rows' results depend on, and nothing else.
+fn fingerprint(
+    audit: &CheckedAudit,
+    case: &Case<'_>,
+    model: &result::Subject,
+    data: &result::Rows,
+) -> String {
+    let mut hash = Sha256::new();
+    let parts = (
+        env!("CARGO_PKG_VERSION"),
+        &model.sha256,
+        &data.sha256,
+        audit.settings(),
+    );
+    hash.update(serde_json::to_vec(&parts).expect("settings are plain data"));
+    for place in 0..case.rows.len() {
+        hash.update(case.rows.id(place).to_le_bytes());
+    }
+    hexadecimal(&hash.finalize())
+}
+
+struct Session<'a> {
+    audit: &'a CheckedAudit,
+    case: &'a Case<'a>,
+    rows: Vec<Row>,
+    tally: Tally,
+    partial: Option<Partial>,
+}
+
+impl Session<'_> {
+    fn network(&self) -> &Network {
+        &self.case.subject.model.network
+    }
+
+    /// Takes up what an earlier session has done.
+    fn restore(
+        &mut self,
+        path: &std::path::Path,
+        fingerprint: &str,
+        observer: &mut dyn Observer,
+    ) -> Result<ControlFlow<()>> {
+        let (importances, k) = (self.audit.names.len(), self.audit.k());
+        let (partial, found) = Partial::open(path, fingerprint, |done, chunk| {
+            let mut places = done..done + chunk.rows.len();
+            places.end <= self.case.rows.len()
+                && places.all(|place| chunk.rows[place - done].row == self.case.rows.id(place) + 1)
+                && chunk.tally.fits(importances, k)
+        })?;
+        self.partial = Some(partial);
+        self.rows = found.rows;
+        self.tally = found.tally;
+        let shown = path.display().to_string();
+        if found.is_other && observer.on_event(&Event::Anew { path: &shown }).is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+        if let Some(problem) = found.problem {
+            let event = Event::Dropped {
+                path: &shown,
+                problem: &problem,
+            };
+            return Ok(observer.on_event(&event));
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Audits the rows that are left.
+    fn run(
+        &mut self,
+        chunk: Option<usize>,
+        observer: &mut dyn Observer,
+    ) -> Result<ControlFlow<()>> {
+        let all = self.case.rows.len();
+        let begin = Event::Begin {
+            rows: all,
+            done: self.rows.len(),
+        };
+        if observer.on_event(&begin).is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+        let usual = rayon::current_num_threads() * chunk_rows(self.network().features());
+        let size = chunk.unwrap_or(usual).max(1);
+        let mut sum: f64 = self.rows.iter().map(|row| row.precision).sum();
+        while self.rows.len() < all {
+            let start = self.rows.len();
+            let mut rows = Vec::new();
+            for measured in self.chunk(start..(start + size).min(all))? {
+                self.tally.add(&measured, self.audit.k());
+                rows.extend(measured.rows);
+            }
+            sum += rows.iter().map(|row| row.precision).sum::<f64>();
+            let line = Chunk {
+                rows,
+                tally: std::mem::take(&mut self.tally),
+            };
+            if let Some(partial) = &mut self.partial {
+                partial.append(&line)?;
+            }
+            self.tally = line.tally;
+            self.rows.extend(line.rows);
+            let event = Event::Rows {
+                done: self.rows.len(),
+                rows: all,
+                precision_at_k: sum / as_f64(self.rows.len()),
+            };
+            if observer.on_event(&event).is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// The rows at these places, measured in parallel parts.
+    fn chunk(&self, places: Range<usize>) -> Result<Vec<Measured>> {
+        let parts = parts(places.len(), self.network().features());
+        let parts = parts.into_par_iter().map(|part| {
+            let places = places.start + part.start..places.start + part.end;
+            let (values, ids) = self.gather(places.clone());
+            let labels: Vec<Option<usize>> =
+                places.map(|place| self.case.rows.label(place)).collect();
+            let rows = Rows {
+                values: &values,
+                ids: &ids,
+            };
+            let part = Part {
+                rows,
+                labels: &labels,
+            };
+            self.audit.measure(self.network(), part)
+        });
+        parts.collect()
+    }
+
+    fn gather(&self, places: impl Iterator<Item = usize> + Clone) -> (Vec<f64>, Vec<u64>) {
+        let ids = places.clone().map(|place| self.case.rows.id(place));
+        (self.case.rows.gather(places.clone()), ids.collect())
+    }
+
+    /// The places of the worst rows: the lowest P@k, of equals the lowest thickness, of equals the first.
+    fn worst(&self) -> Vec<usize> {
+        let mut places: Vec<usize> = (0..self.rows.len()).collect();
+        let key = |place: usize| (self.rows[place].precision, self.rows[place].thickness);
+        places.sort_by(|&a, &b| {
+            let ((precision, thickness), other) = (key(a), key(b));
+            let by_precision = precision.total_cmp(&other.0);
+            by_precision.then(thickness.total_cmp(&other.1))
+        });
+        places.truncate(self.audit.config.worst);
+        places
+    }
+
+    /// Those rows in full. They are attacked once more, which gives the same points: so nothing of the size of a row needs
+    /// to be kept while the others are audited.
+    fn told(&self, places: &[usize]) -> Result<Vec<WorstRow>> {
+        let parts = parts(places.len(), self.network().features());
+        let parts = parts.into_par_iter().map(|part| {
+            let places = &places[part];
+            let (values, ids) = self.gather(places.iter().copied());
+            let rows = Rows {
+                values: &values,
+                ids: &ids,
+            };
+            let network = self.network();
+            let seed = self.audit.config.seed;
+            let before = self.audit.explain.attribute(network, rows, seed)?;
+            let attacked = self.audit.suite.perturb(network, rows, seed)?.rows;
+            let after = self.audit.explained_at_worst(network, rows, &attacked)?;
+            let schema = self.case.rows.schema();
+            let mut told = Vec::with_capacity(places.len());
+            for (place, (before, after)) in before.into_iter().zip(after).enumerate() {
+                let x = &values[place * schema.len()..(place + 1) * schema.len()];
+                let attacked = &attacked[place];
+                let mut changes = changes(schema, x, &attacked.perturbed);
+                changes.truncate(MOST_CHANGES);
+                told.push(WorstRow {
+                    row: ids[place] + 1,
+                    class: before.class,
+                    precision: attacked.precision,
+                    probability: before.probabilities[before.class],
+                    attacked_probability: after.probabilities[before.class],
+                    values: x.to_vec(),
+                    attacked_values: attacked.perturbed.clone(),
+                    importance: before.importance,
+                    attacked_importance: after.importance,
+                    changes,
+                });
+            }
+            Ok(told)
+        });
+        let told = parts.collect::<Result<Vec<_>>>()?;
+        Ok(told.into_iter().flatten().collect())
+    }
+}
+
+/// Parts of so many rows, one a thread at least, and none larger than what stays in a processor's cache.
+pub(super) fn parts(rows: usize, features: usize) -> Vec<Range<usize>> {
+    let share = rows.div_ceil(rayon::current_num_threads());
+    let size = share.clamp(1, chunk_rows(features));
+    (0..rows)
+        .step_by(size)
+        .map(|start| start..(start + size).min(rows))
+        .collect()
+}
