@@ -2,6 +2,7 @@
 
 mod attack;
 mod bench;
+mod bench_paper;
 mod data;
 mod data_view;
 mod demo;
@@ -24,7 +25,7 @@ pub use hint::hint;
 pub enum Command {
     /// Change rows a little, and see how far their explanations change
     Attack(attack::Arguments),
-    /// Measure speed on this machine
+    /// Measure speed on this machine, or make the papers' tables and figures
     Bench(bench::Arguments),
     /// List, look at and export datasets
     Data(data::Arguments),

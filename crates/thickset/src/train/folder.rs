@@ -160,7 +160,7 @@ fn create(folder: &Path) -> Result<()> {
 }
 
 /// Writes a whole file: beside first, then renamed, so that no half-written one is ever seen.
-pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     let beside = write_beside(path, bytes)?;
     fs::rename(beside, path).map_err(|source| failed("write", path, source))
 }

@@ -16,6 +16,7 @@ mod trainer;
 mod validation;
 
 pub use folder::RunFolder;
+pub(crate) use folder::write as write_whole;
 pub use observer::{Event, Observer};
 pub use optimizer::{OptimizerConfig, Schedule};
 pub use parallel::{Job, JobObserver, train_all};
