@@ -17,7 +17,7 @@ use crate::attack::{AttackConfig, MethodConfig, ThreatConfig, er_attack, mse_att
 use crate::explain::ExplainConfig;
 use crate::model::ModelConfig;
 use crate::objective::ObjectiveConfig;
-use crate::train::OptimizerConfig;
+use crate::train::{OptimizerConfig, ProbeConfig};
 use crate::{Result, Seed};
 
 /// What hears of a bench's progress, from several threads.
@@ -95,6 +95,10 @@ pub(super) struct Schema<'t> {
     pub(super) epochs: usize,
     /// The model of each seed that training begins with, if it does not begin afresh.
     pub(super) from: Option<&'t [Trained]>,
+    /// Rows of a step.
+    pub(super) batch: usize,
+    /// Epochs are chosen by their AUC alone, and no AUC is too low.
+    pub(super) by_auc: bool,
 }
 
 /// What is trained by whom: the entry's place, the seed's, the setting's.
@@ -133,19 +137,34 @@ impl<'o> Lab<'o> {
             .collect())
     }
 
+    /// Training from scratch, as tables are trained.
+    pub(super) fn from_scratch<'t>(&self) -> Schema<'t> {
+        Schema {
+            epochs: self.options.training_epochs(),
+            from: None,
+            batch: BATCH,
+            by_auc: false,
+        }
+    }
+
     fn recipe<'b>(
         field: &'b Field,
         entry: &Entry,
         objective: &ObjectiveConfig,
-        epochs: usize,
+        schema: &Schema<'_>,
     ) -> Recipe<'b> {
+        let mut probe = ProbeConfig::default();
+        if schema.by_auc {
+            probe.rows = 0;
+        }
         Recipe {
             field,
             model: entry.model.clone(),
             objective: objective.clone(),
             optimizer: entry.optimizer.clone(),
-            epochs,
-            batch: BATCH,
+            epochs: schema.epochs,
+            batch: schema.batch,
+            probe,
             auc_at_least: None,
             from: None,
         }
@@ -154,13 +173,19 @@ impl<'o> Lab<'o> {
     /// Vanilla's trained model for every seed of a bed.
     pub(super) fn vanilla(&self, bed: &Bed) -> Result<Vec<Trained>> {
         let vanilla = Entry::new(Method::find(VANILLA)?, bed);
+        self.vanilla_by(bed, &vanilla, &self.from_scratch())
+    }
+
+    /// The same for another architecture or schema, from scratch all the same.
+    fn vanilla_by(&self, bed: &Bed, vanilla: &Entry, schema: &Schema<'_>) -> Result<Vec<Trained>> {
+        let scratch = Schema {
+            epochs: self.options.training_epochs(),
+            ..*schema
+        };
         let recipes: Vec<Recipe<'_>> = bed
             .fields
             .iter()
-            .map(|field| {
-                let epochs = self.options.training_epochs();
-                Self::recipe(field, &vanilla, &vanilla.settings[0], epochs)
-            })
+            .map(|field| Self::recipe(field, vanilla, &vanilla.settings[0], &scratch))
             .collect();
         self.train(&bed.name, &recipes)
     }
@@ -185,11 +210,7 @@ impl<'o> Lab<'o> {
 
     /// Trains every setting of every entry for every seed from scratch, and chooses.
     pub(super) fn grid(&self, bed: &Bed, entries: Vec<Entry>) -> Result<Grid> {
-        let schema = Schema {
-            epochs: self.options.training_epochs(),
-            from: None,
-        };
-        self.grid_by(bed, entries, &schema)
+        self.grid_by(bed, entries, &self.from_scratch())
     }
 
     /// The same by another schema.
@@ -199,10 +220,16 @@ impl<'o> Lab<'o> {
         entries: Vec<Entry>,
         schema: &Schema<'_>,
     ) -> Result<Grid> {
-        let vanilla = self.vanilla(bed)?;
+        let vanilla = match entries.iter().find(|entry| entry.id == VANILLA) {
+            Some(vanilla) => self.vanilla_by(bed, vanilla, schema)?,
+            None => self.vanilla(bed)?,
+        };
         let thresholds: Vec<f64> = vanilla
             .iter()
-            .map(|one| one.best_auc - AUC_WITHIN)
+            .map(|one| match schema.by_auc {
+                true => f64::NEG_INFINITY,
+                false => one.best_auc - AUC_WITHIN,
+            })
             .collect();
         let mut rows: Vec<GridRow> = entries
             .into_iter()
@@ -227,9 +254,9 @@ impl<'o> Lab<'o> {
             for (index, field) in bed.fields.iter().enumerate() {
                 for objective in &entry.settings {
                     let recipe = Recipe {
-                        auc_at_least: Some(thresholds[index]),
+                        auc_at_least: (!schema.by_auc).then_some(thresholds[index]),
                         from: schema.from.map(|from| from[index].key.clone()),
-                        ..Self::recipe(field, entry, objective, schema.epochs)
+                        ..Self::recipe(field, entry, objective, schema)
                     };
                     let field = index;
                     jobs.push(Job { row, field, recipe });

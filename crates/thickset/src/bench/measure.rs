@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use thickset_engine::{Network, Output};
+use thickset_engine::kernel::cross_entropy;
+use thickset_engine::{Network, Output, one_hot};
 
 use super::field::Field;
 use super::store::Store;
@@ -19,6 +20,7 @@ use crate::metric::thickness::{self, Form};
 use crate::metric::{accuracy, auc, distinctness, kendall, sensitivity};
 use crate::model::Model;
 use crate::objective::term::hessian_norm::directions;
+use crate::objective::term::inner_attack::InnerAttack;
 use crate::objective::term::reading::predicted_one_hot;
 use crate::{Error, Result};
 
@@ -56,6 +58,8 @@ pub(super) enum Measure {
         attack: AttackConfig,
         explain: ExplainConfig,
     },
+    /// Accuracy under an attack of the class.
+    ClassAttack { attack: InnerAttack },
     /// Length of the Hessian product along the gradient's sign.
     HessianNorm,
     /// DFFOT, COMP and SUFF.
@@ -127,6 +131,7 @@ impl Measure {
             Self::AdversarialThickness { attack, explain } => {
                 adversarial_thickness(network, field, attack, explain)
             }
+            Self::ClassAttack { attack } => class_attacked(network, field, attack),
             Self::HessianNorm => hessian_norms(network, field),
             Self::Faithfulness { explain } => faithful(network, field, explain),
         }
@@ -216,6 +221,19 @@ fn attacked(
             taus.push(kendall::score(first, second)?);
         }
     }
+    // Explanations of wrong answers are left out where the paper leaves them out.
+    let right: Vec<bool> = rows
+        .iter()
+        .zip(&field.labels)
+        .map(|(row, label)| row.class == *label)
+        .collect();
+    let of_right = |values: &[f64]| -> Vec<f64> {
+        let kept = values.iter().zip(&right).filter(|(_, right)| **right);
+        kept.map(|(value, _)| *value).collect()
+    };
+    let precisions = measured.rows("precision")?.to_vec();
+    measured.set_rows("precision of right rows", of_right(&precisions));
+    measured.set_rows("kendall of right rows", of_right(&taus));
     measured.set_rows("kendall", taus);
     Ok(measured)
 }
@@ -336,6 +354,30 @@ fn adversarial_thickness(
     thickness_along(network, field, explain, attack.k, |row, _, _| {
         vec![rows[row].last.point.clone()]
     })
+}
+
+fn class_attacked(network: &Network, field: &Field, attack: &InnerAttack) -> Result<Measured> {
+    let features = network.features();
+    let rows = field.rows();
+    let (mut before, mut after) = (Vec::new(), Vec::new());
+    let chunks = rows.values.chunks(CHUNK * features);
+    for (index, (values, labels)) in chunks.zip(field.labels.chunks(CHUNK)).enumerate() {
+        let x = network.batch(values);
+        let labels = one_hot(labels, network.classes(), network.dtype(), &x.device());
+        let mut draws = field.seed.stream_at("bench class attack", index as u64);
+        let moved = attack.perturb(network, &x, &mut draws, |network, x| {
+            Ok(cross_entropy(network.logits(x), labels.clone()))
+        })?;
+        before.extend(classes(&probabilities(network, values))?);
+        after.extend(classes(&probabilities(network, &read(moved)))?);
+    }
+    let mut measured = Measured::default();
+    measured.set("accuracy", accuracy::score(&before, &field.labels)?);
+    measured.set(
+        "adversarial accuracy",
+        accuracy::score(&after, &field.labels)?,
+    );
+    Ok(measured)
 }
 
 fn hessian_norms(network: &Network, field: &Field) -> Result<Measured> {

@@ -14,13 +14,17 @@ mod fig2;
 mod fig4;
 mod fig6;
 mod fig7;
+mod fig7_igr;
 mod fig9;
+mod igr;
 mod lab;
 mod measure;
 mod options;
 mod paper;
+mod proposition1;
 mod render;
 mod sheet;
+mod simulation;
 mod store;
 mod table1;
 mod table2;
@@ -29,6 +33,7 @@ mod table6;
 mod table7;
 mod table8;
 mod table9;
+mod theorem1;
 mod training;
 mod workers;
 
@@ -116,6 +121,26 @@ pub static BENCHES: &[Info] = &[
         id: "fig9",
         summary: "P@k against the number of pairs whose gap R2ET widens",
         run: fig9::run,
+    },
+    Info {
+        id: "igr",
+        summary: "AT, TRADES and MART with and without IGR, and the rivals, on images",
+        run: igr::run,
+    },
+    Info {
+        id: "fig7-igr",
+        summary: "Kendall's correlation against Pearson's and the cosine, simulated",
+        run: fig7_igr::run,
+    },
+    Info {
+        id: "theorem1",
+        summary: "IGR's Theorem 1 on Kendall's correlation and the cosine, simulated",
+        run: theorem1::run,
+    },
+    Info {
+        id: "proposition1",
+        summary: "IGR's Proposition 1 on the cosine of integrated gradients, simulated",
+        run: proposition1::run,
     },
 ];
 

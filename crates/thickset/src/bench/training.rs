@@ -13,8 +13,8 @@ use crate::data::exact;
 use crate::model::{Model, ModelConfig};
 use crate::objective::ObjectiveConfig;
 use crate::train::{
-    Event, OptimizerConfig, Outcome, RetrainConfig, RunFolder, SelectionConfig, Standing,
-    TrainConfig, train,
+    Event, OptimizerConfig, Outcome, ProbeConfig, RetrainConfig, RunFolder, SelectionConfig,
+    Standing, TrainConfig, train,
 };
 use crate::{Error, Result};
 
@@ -26,6 +26,8 @@ pub(super) struct Recipe<'f> {
     pub(super) optimizer: OptimizerConfig,
     pub(super) epochs: usize,
     pub(super) batch: usize,
+    /// The quick attack on validation rows.
+    pub(super) probe: ProbeConfig,
     /// The least validation AUC that an epoch must have; within 0.01 of the best epoch's where absent.
     pub(super) auc_at_least: Option<f64>,
     /// The key of the model that it begins with, if it does not begin afresh.
@@ -68,6 +70,7 @@ impl Recipe<'_> {
                 optimizer: self.optimizer.clone(),
                 ..TrainConfig::default()
             },
+            probe: self.probe.clone(),
             selection: SelectionConfig {
                 auc_within: AUC_WITHIN,
                 auc_at_least: self.auc_at_least,
