@@ -1,14 +1,16 @@
 //! `thickset bench table1` and its kind: the papers' tables and figures, one subcommand each, listed by the library.
 
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::Result;
 use clap::{ArgMatches, Args, FromArgMatches, Subcommand};
-use thickset::bench::{self, BENCHES, Effort, Options};
+use thickset::bench::{self, BENCHES, Effort, Options, Step};
 
 use super::output::{print, print_json};
+use crate::progress::{Progress, ProgressOption};
 
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone)]
 pub struct Arguments {
     /// Datasets, with commas between them; the paper's own if left out
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
@@ -40,10 +42,12 @@ pub struct Arguments {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    progress: ProgressOption,
 }
 
 /// One of the library's benches, and what it was told.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Chosen {
     id: String,
     arguments: Arguments,
@@ -100,7 +104,16 @@ pub fn run(chosen: Chosen) -> Result<()> {
         epochs: arguments.epochs,
         data_dir: arguments.data_dir,
     };
-    let (found, folder) = bench::run(&chosen.id, &options, &|line| eprintln!("{line}"))?;
+    let bar = Mutex::new(Bar {
+        progress: arguments.progress.start(),
+        shown: String::new(),
+    });
+    let (found, folder) = bench::run(&chosen.id, &options, &|step| {
+        bar.lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .hear(step);
+    })?;
+    drop(bar);
     if arguments.json {
         print_json(&found)?;
     } else {
@@ -111,4 +124,23 @@ pub fn run(chosen: Chosen) -> Result<()> {
         folder.join("bench.json").display()
     );
     Ok(())
+}
+
+/// A bar for each kind of cell.
+struct Bar {
+    progress: Progress,
+    shown: String,
+}
+
+impl Bar {
+    fn hear(&mut self, step: &Step<'_>) {
+        self.progress.event(step);
+        let shown = format!("{}: {}", step.dataset, step.what);
+        if shown != self.shown {
+            self.progress.begin(step.cells as u64, 0);
+            self.progress.message(shown.clone());
+            self.shown = shown;
+        }
+        self.progress.set(step.done as u64);
+    }
 }

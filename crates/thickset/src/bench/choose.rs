@@ -4,38 +4,28 @@
 //! The threshold is vanilla's best validation AUC less 0.01, for the same rows and seed, as the paper reports methods only
 //! where their AUC is at most 0.01 below vanilla's.
 
-use super::training::Trained;
+use super::training::{AUC_WITHIN, Trained};
+use crate::train::{SelectionConfig, Standing};
 
 /// The place of the setting to measure, and whether it reaches the threshold; `None` where all have failed.
 pub(super) fn chosen(settings: &[Trained], threshold: f64) -> Option<(usize, bool)> {
-    let standings = settings
+    let (places, standings): (Vec<usize>, Vec<Standing>) = settings
         .iter()
         .enumerate()
-        .filter_map(|(place, trained)| trained.selected.map(|standing| (place, standing)));
-    let mut best: Option<(usize, crate::train::Standing)> = None;
-    for (place, standing) in standings {
-        let is_better = best.is_none_or(|(_, best)| {
-            let (good, was_good) = (standing.auc >= threshold, best.auc >= threshold);
-            match (good, was_good) {
-                (true, true) => {
-                    (standing.precision_at_k, standing.auc) > (best.precision_at_k, best.auc)
-                }
-                (false, false) => standing.auc > best.auc,
-                (good, _) => good,
-            }
-        });
-        if is_better {
-            best = Some((place, standing));
-        }
-    }
-    best.map(|(place, standing)| (place, standing.auc >= threshold))
+        .filter_map(|(place, trained)| Some((place, trained.selected?)))
+        .unzip();
+    let rule = SelectionConfig {
+        auc_within: AUC_WITHIN,
+        auc_at_least: Some(threshold),
+    };
+    let best = rule.choose(&standings)?;
+    Some((places[best], standings[best].auc >= threshold))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::objective::ObjectiveConfig;
-    use crate::train::Standing;
 
     fn trained(auc: f64, precision_at_k: f64) -> Trained {
         Trained {

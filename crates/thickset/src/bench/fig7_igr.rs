@@ -26,8 +26,8 @@ pub(super) fn run(lab: &Lab<'_>) -> Result<Bench> {
     let mut rows = Vec::new();
     for spread in SPREADS {
         let mut stream = Seed::new(0).stream(&format!("fig7-igr {spread}"));
-        let drawn = pairs(draws, PIXELS, spread, &mut stream)?;
-        let list = |of: fn(&Likeness) -> f64| drawn.iter().map(of).collect::<Vec<f64>>();
+        let likenesses = pairs(draws, PIXELS, spread, &mut stream)?;
+        let list = |of: fn(&Likeness) -> f64| likenesses.iter().map(of).collect::<Vec<f64>>();
         let kendalls = list(|one| one.kendall);
         let mut cells = Vec::new();
         let mut series = Vec::new();

@@ -205,7 +205,7 @@ fn objective(method: &Method, scale: &Scale, radius: f64) -> Vec<ObjectiveConfig
         // The methods of the other paper: their first setting.
         _ => {
             return method
-                .settings(&Place { radius })
+                .settings(Place { radius })
                 .into_iter()
                 .take(1)
                 .collect();

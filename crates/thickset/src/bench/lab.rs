@@ -3,6 +3,8 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use serde::Serialize;
+
 use super::choose::chosen;
 use super::field::Field;
 use super::measure::{Measure, Measured};
@@ -20,8 +22,21 @@ use crate::objective::ObjectiveConfig;
 use crate::train::{OptimizerConfig, ProbeConfig};
 use crate::{Result, Seed};
 
+/// One more cell of a kind is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Step<'s> {
+    /// The dataset.
+    pub dataset: &'s str,
+    /// What is done to its models: `training`, `suite` and so on.
+    pub what: &'s str,
+    /// Cells done, those found on disk included.
+    pub done: usize,
+    /// Cells in all.
+    pub cells: usize,
+}
+
 /// What hears of a bench's progress, from several threads.
-pub type Talk<'t> = &'t (dyn Fn(&str) + Sync);
+pub type Talk<'t> = &'t (dyn Fn(&Step<'_>) + Sync);
 
 /// Everything a bench works with.
 pub(super) struct Lab<'o> {
@@ -62,7 +77,7 @@ impl Entry {
             refusal: method.refusal(shape),
             model,
             optimizer,
-            settings: method.settings(&Place {
+            settings: method.settings(Place {
                 radius: field.radius,
             }),
         }
@@ -111,6 +126,8 @@ struct Job<'b> {
 impl<'o> Lab<'o> {
     pub(super) fn new(options: &'o Options, talk: Talk<'o>) -> Result<Self> {
         options.check()?;
+        // Before anything is opened or trained.
+        Method::chosen(&options.methods)?;
         Ok(Self {
             options,
             store: Store::new(&options.out)?,
@@ -138,7 +155,7 @@ impl<'o> Lab<'o> {
     }
 
     /// Training from scratch, as tables are trained.
-    pub(super) fn from_scratch<'t>(&self) -> Schema<'t> {
+    pub(super) fn scratch<'t>(&self) -> Schema<'t> {
         Schema {
             epochs: self.options.training_epochs(),
             from: None,
@@ -173,7 +190,7 @@ impl<'o> Lab<'o> {
     /// Vanilla's trained model for every seed of a bed.
     pub(super) fn vanilla(&self, bed: &Bed) -> Result<Vec<Trained>> {
         let vanilla = Entry::new(Method::find(VANILLA)?, bed);
-        self.vanilla_by(bed, &vanilla, &self.from_scratch())
+        self.vanilla_by(bed, &vanilla, &self.scratch())
     }
 
     /// The same for another architecture or schema, from scratch all the same.
@@ -197,11 +214,12 @@ impl<'o> Lab<'o> {
         let mut trained = workers::run(&backwards, |recipe| {
             let trained = recipe.trained(&self.store)?;
             let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-            let kind = recipe.objective.objective().info().id;
-            (self.talk)(&format!(
-                "{name}: trained {done} of {}: {kind}",
-                backwards.len()
-            ));
+            (self.talk)(&Step {
+                dataset: name,
+                what: "training",
+                done,
+                cells: backwards.len(),
+            });
             Ok(trained)
         })?;
         trained.reverse();
@@ -210,7 +228,7 @@ impl<'o> Lab<'o> {
 
     /// Trains every setting of every entry for every seed from scratch, and chooses.
     pub(super) fn grid(&self, bed: &Bed, entries: Vec<Entry>) -> Result<Grid> {
-        self.grid_by(bed, entries, &self.from_scratch())
+        self.grid_by(bed, entries, &self.scratch())
     }
 
     /// The same by another schema.
@@ -226,9 +244,12 @@ impl<'o> Lab<'o> {
         };
         let thresholds: Vec<f64> = vanilla
             .iter()
-            .map(|one| match schema.by_auc {
-                true => f64::NEG_INFINITY,
-                false => one.best_auc - AUC_WITHIN,
+            .map(|one| {
+                if schema.by_auc {
+                    f64::NEG_INFINITY
+                } else {
+                    one.best_auc - AUC_WITHIN
+                }
             })
             .collect();
         let mut rows: Vec<GridRow> = entries
@@ -289,7 +310,12 @@ impl<'o> Lab<'o> {
         workers::run(jobs, |(field, key, measure)| {
             let found = measure.of(key, &bed.fields[*field], &self.store)?;
             let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-            (self.talk)(&format!("{}: {what} {done} of {}", bed.name, jobs.len()));
+            (self.talk)(&Step {
+                dataset: &bed.name,
+                what,
+                done,
+                cells: jobs.len(),
+            });
             Ok(found)
         })
     }

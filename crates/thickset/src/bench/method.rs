@@ -37,7 +37,7 @@ pub struct Method {
     pub kin: Kin,
     /// Why it is for tables alone, if it is.
     pub tables_only: Option<&'static str>,
-    settings: fn(&Place) -> Vec<ObjectiveConfig>,
+    settings: fn(Place) -> Vec<ObjectiveConfig>,
 }
 
 /// Settings that each method with settings chooses from.
@@ -56,7 +56,7 @@ const fn method(
     id: &'static str,
     label: &'static str,
     kin: Kin,
-    settings: fn(&Place) -> Vec<ObjectiveConfig>,
+    settings: fn(Place) -> Vec<ObjectiveConfig>,
 ) -> Method {
     Method {
         id,
@@ -290,7 +290,7 @@ impl Method {
     }
 
     /// What it is trained with, setting by setting.
-    pub(super) fn settings(&self, place: &Place) -> Vec<ObjectiveConfig> {
+    pub(super) fn settings(&self, place: Place) -> Vec<ObjectiveConfig> {
         (self.settings)(place)
     }
 
@@ -358,7 +358,7 @@ mod tests {
     #[test]
     fn every_objective_of_the_registry_is_a_row_and_ids_are_unique() {
         let place = Place { radius: 0.5 };
-        let rows = METHODS.iter().flat_map(|method| method.settings(&place));
+        let rows = METHODS.iter().flat_map(|method| method.settings(place));
         let used: BTreeSet<&str> = rows
             .map(|objective| objective.objective().info().id)
             .collect();
@@ -372,7 +372,7 @@ mod tests {
     fn every_method_with_settings_has_as_many_as_the_others_and_all_make_sense() {
         let place = Place { radius: 0.5 };
         for method in METHODS {
-            let settings = method.settings(&place);
+            let settings = method.settings(place);
             let is_plain = matches!(settings[0], ObjectiveConfig::Vanilla(_));
             assert_eq!(
                 settings.len(),

@@ -40,7 +40,7 @@ mod workers;
 use std::fs;
 use std::path::PathBuf;
 
-pub use lab::Talk;
+pub use lab::{Step, Talk};
 pub use options::{Effort, Options};
 pub use render::{markdown, terminal};
 
@@ -151,6 +151,9 @@ const TABLES: [&str; 3] = ["adult", "bank", "compas"];
 ///
 /// # Errors
 /// When there is no such bench, dataset or method, data is missing, or a file cannot be read or written.
+///
+/// # Panics
+/// Never: a bench is plain data.
 pub fn run(id: &str, options: &Options, talk: Talk<'_>) -> Result<(Bench, PathBuf)> {
     let info = BENCHES
         .iter()

@@ -3,6 +3,7 @@
 //! A bench that was stopped finds the cells it had finished, and benches that need the same cell share it. Cells are always
 //! read back from their text, so that what a bench computes and what it finds are the same to the last bit.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -42,10 +43,12 @@ impl Store {
         let text = serde_json::to_string(deciding).expect("settings are plain data");
         let version = env!("CARGO_PKG_VERSION");
         let hash = Sha256::digest(format!("{GENERATION}\n{version}\n{kind}\n{text}"));
-        hash.iter()
-            .take(KEY_BYTES)
-            .map(|byte| format!("{byte:02x}"))
-            .collect()
+        let mut key = String::with_capacity(2 * KEY_BYTES);
+        for byte in hash.iter().take(KEY_BYTES) {
+            // Writing to a string cannot fail.
+            let _ = write!(key, "{byte:02x}");
+        }
+        key
     }
 
     /// Where a trained model is kept.

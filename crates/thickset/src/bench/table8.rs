@@ -43,7 +43,7 @@ pub(super) fn run(lab: &Lab<'_>) -> Result<Bench> {
         let schema = Schema {
             epochs,
             from: Some(&vanilla),
-            ..lab.from_scratch()
+            ..lab.scratch()
         };
         let retrained = lab.grid_by(bed, again, &schema)?;
         let measure = |grid, what| {

@@ -22,10 +22,8 @@ pub(super) fn run<J: Sync, T: Send>(
         let pool = ThreadPoolBuilder::new()
             .num_threads((threads / workers).max(1))
             .build()
-            .map_err(|source| Error::Io {
-                action: "start",
-                path: "threads".to_owned(),
-                source: std::io::Error::other(source),
+            .map_err(|problem| Error::Threads {
+                problem: problem.to_string(),
             })?;
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
