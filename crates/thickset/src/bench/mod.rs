@@ -114,7 +114,7 @@ pub static BENCHES: &[Info] = &[
     },
     Info {
         id: "fig7",
-        summary: "Trade-off between AUC and P@k over all settings",
+        summary: "Trade-offs between AUC, distinctness and P@k over all settings",
         run: fig7::run,
     },
     Info {
