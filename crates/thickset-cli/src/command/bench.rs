@@ -1,4 +1,4 @@
-//! `thickset bench`: measurements on this machine.
+//! `thickset bench`: measurements on this machine, and the papers' tables and figures.
 
 use std::fmt::Write as _;
 
@@ -8,6 +8,7 @@ use clap::{Args, Subcommand};
 use thickset::bench::attack;
 use thickset::bench::speed::{self, Measurement, Options};
 
+use super::bench_paper::{self, Chosen};
 use super::output::{print, print_json};
 
 #[derive(Args)]
@@ -36,6 +37,8 @@ enum What {
   thickset bench speed --only cnn --seconds 10
   thickset bench speed --json > speed.json")]
     Speed(Speed),
+    #[command(flatten)]
+    Paper(Chosen),
 }
 
 #[derive(Args)]
@@ -80,6 +83,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
     let arguments = match arguments.what {
         What::Speed(arguments) => arguments,
         What::Attack(arguments) => return run_attack(&arguments),
+        What::Paper(chosen) => return bench_paper::run(chosen),
     };
     let options = Options {
         seconds: arguments.seconds,

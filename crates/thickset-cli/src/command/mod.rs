@@ -4,6 +4,7 @@ mod attack;
 mod audit;
 mod audited;
 mod bench;
+mod bench_paper;
 mod compare;
 mod completions;
 mod data;
@@ -36,7 +37,7 @@ pub enum Command {
     /// does to them, how thick, how distinct and how faithful they are, and fits a linear model for comparison. Writes
     /// audit.json and report.html, prints the figures, and checks what is required of them.
     Audit(audit::Arguments),
-    /// Measure speed on this machine
+    /// Measure speed on this machine, or make the papers' tables and figures
     Bench(bench::Arguments),
     /// Compare two models on the same rows: which reasons changed, and is the second less stable?
     Compare(compare::Arguments),

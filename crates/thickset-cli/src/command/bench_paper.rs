@@ -1,0 +1,146 @@
+//! `thickset bench table1` and its kind: the papers' tables and figures, one subcommand each, listed by the library.
+
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use anyhow::Result;
+use clap::{ArgMatches, Args, FromArgMatches, Subcommand};
+use thickset::bench::{self, BENCHES, Effort, Options, Step};
+
+use super::output::{print, print_json};
+use crate::progress::{Progress, ProgressOption};
+
+#[derive(Args, Clone)]
+pub struct Arguments {
+    /// Datasets, with commas between them; the paper's own if left out
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    datasets: Vec<String>,
+    /// Methods, with commas between them; all that apply if left out
+    #[arg(long, value_name = "IDS", value_delimiter = ',')]
+    methods: Vec<String>,
+    /// How many seeds: 0, 1, and so on
+    #[arg(long, value_name = "N")]
+    seeds: Option<u64>,
+    /// quick or standard: which suite, and how many rows and epochs where they are not given
+    #[arg(long, default_value = "quick")]
+    effort: Effort,
+    /// Most test rows to attack
+    #[arg(long, value_name = "N")]
+    rows: Option<usize>,
+    /// Most rows to train on
+    #[arg(long, value_name = "N")]
+    train_rows: Option<usize>,
+    /// Epochs of each training
+    #[arg(long, value_name = "N")]
+    epochs: Option<usize>,
+    /// The folder for results and for finished cells, which a later run goes on with and other benches share
+    #[arg(long, value_name = "FOLDER", default_value = "thickset-bench")]
+    out: PathBuf,
+    /// A folder to look for known datasets in
+    #[arg(long, value_name = "FOLDER")]
+    data_dir: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    progress: ProgressOption,
+}
+
+/// One of the library's benches, and what it was told.
+#[derive(Clone)]
+pub struct Chosen {
+    id: String,
+    arguments: Arguments,
+}
+
+impl FromArgMatches for Chosen {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let (id, inner) = matches
+            .subcommand()
+            .ok_or_else(|| clap::Error::new(clap::error::ErrorKind::MissingSubcommand))?;
+        Ok(Self {
+            id: id.to_owned(),
+            arguments: Arguments::from_arg_matches(inner)?,
+        })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl Subcommand for Chosen {
+    fn augment_subcommands(command: clap::Command) -> clap::Command {
+        let benches = BENCHES.iter().map(|info| {
+            let example = format!(
+                "Examples:\n  thickset bench {id}\n  thickset bench {id} --datasets compas --seeds 1 --rows 100 --out results",
+                id = info.id
+            );
+            Arguments::augment_args(clap::Command::new(info.id).about(info.summary)).after_help(example)
+        });
+        command.subcommands(benches)
+    }
+
+    fn augment_subcommands_for_update(command: clap::Command) -> clap::Command {
+        Self::augment_subcommands(command)
+    }
+
+    fn has_subcommand(name: &str) -> bool {
+        BENCHES.iter().any(|info| info.id == name)
+    }
+}
+
+pub fn run(chosen: Chosen) -> Result<()> {
+    let arguments = chosen.arguments;
+    let options = Options {
+        out: arguments.out,
+        datasets: arguments.datasets,
+        methods: arguments.methods,
+        seeds: arguments.seeds,
+        effort: arguments.effort,
+        rows: arguments.rows,
+        train_rows: arguments.train_rows,
+        epochs: arguments.epochs,
+        data_dir: arguments.data_dir,
+    };
+    let bar = Mutex::new(Bar {
+        progress: arguments.progress.start(),
+        shown: String::new(),
+    });
+    let (found, folder) = bench::run(&chosen.id, &options, &|step| {
+        bar.lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .hear(step);
+    })?;
+    drop(bar);
+    if arguments.json {
+        print_json(&found)?;
+    } else {
+        print(&bench::terminal(&found))?;
+    }
+    eprintln!(
+        "wrote {} and bench.md beside it",
+        folder.join("bench.json").display()
+    );
+    Ok(())
+}
+
+/// A bar for each kind of cell.
+struct Bar {
+    progress: Progress,
+    shown: String,
+}
+
+impl Bar {
+    fn hear(&mut self, step: &Step<'_>) {
+        self.progress.event(step);
+        let shown = format!("{}: {}", step.dataset, step.what);
+        if shown != self.shown {
+            self.progress.begin(step.cells as u64, 0);
+            self.progress.message(shown.clone());
+            self.shown = shown;
+        }
+        self.progress.set(step.done as u64);
+    }
+}

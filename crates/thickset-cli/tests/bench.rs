@@ -1,0 +1,106 @@
+//! `thickset bench`: the papers' tables and figures from the command line.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn thickset(folder: &Path, threads: &str, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_thickset"));
+    command.env_remove("THICKSET_DATA");
+    command.env("RAYON_NUM_THREADS", threads);
+    command.current_dir(folder).args(arguments);
+    command.output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+const SMALL: [&str; 15] = [
+    "bench",
+    "table1",
+    "--datasets",
+    "breast-cancer",
+    "--methods",
+    "linear,vanilla,weight-decay",
+    "--seeds",
+    "2",
+    "--rows",
+    "12",
+    "--epochs",
+    "1",
+    "--train-rows",
+    "64",
+    "--progress=off",
+];
+
+#[test]
+fn a_table_is_printed_and_written_and_does_not_depend_on_threads() {
+    let mut written = Vec::new();
+    for threads in ["1", "3"] {
+        let folder = tempfile::tempdir().unwrap();
+        let output = thickset(folder.path(), threads, &SMALL);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        let table = text(&output.stdout);
+        assert!(table.contains("breast-cancer ERAttack"), "{table}");
+        assert!(
+            table
+                .lines()
+                .any(|line| line.starts_with("Linear ") && line.contains("100.0")),
+            "{table}"
+        );
+        let out = folder.path().join("thickset-bench").join("table1");
+        assert!(out.join("bench.md").is_file());
+        written.push((table, std::fs::read(out.join("bench.json")).unwrap()));
+    }
+    assert_eq!(written[0], written[1]);
+}
+
+#[test]
+fn help_lists_every_bench_with_a_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let help = text(&thickset(folder.path(), "1", &["bench", "--help"]).stdout);
+    for info in thickset::bench::BENCHES {
+        let line = help
+            .lines()
+            .find(|line| line.split_whitespace().next() == Some(info.id));
+        assert!(
+            line.is_some_and(|line| line.contains(info.summary)),
+            "{} in {help}",
+            info.id
+        );
+    }
+    assert!(help.contains("speed") && help.contains("attack"), "{help}");
+}
+
+#[test]
+fn what_does_not_exist_is_refused_with_a_message() {
+    let folder = tempfile::tempdir().unwrap();
+    for (arguments, expected) in [
+        (
+            ["bench", "table1", "--methods", "r2ett"].as_slice(),
+            "did you mean `r2et`",
+        ),
+        (
+            &[
+                "bench",
+                "table1",
+                "--datasets",
+                "adlut",
+                "--methods",
+                "linear",
+            ],
+            "adlut",
+        ),
+        (&["bench", "table1", "--rows", "0"], "--rows"),
+        (
+            &["bench", "table1", "--effort", "huge"],
+            "quick or standard",
+        ),
+        (&["bench", "table3"], "table3"),
+    ] {
+        let output = thickset(folder.path(), "1", arguments);
+        let message = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{message}");
+        assert!(message.contains(expected), "{message}");
+    }
+}

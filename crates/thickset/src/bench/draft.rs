@@ -1,0 +1,93 @@
+//! A bench's result in the making: settings noted as data is opened, tables and findings added.
+
+use super::lab::{Bed, Lab};
+use super::method::SETTINGS;
+use super::paper;
+use super::result::{Bench, Figure, SCHEMA, Table};
+use crate::data::Part;
+
+/// What a bench has found so far.
+pub(super) struct Draft {
+    bench: Bench,
+}
+
+impl Draft {
+    pub(super) fn new(bench: &str, title: &str) -> Self {
+        Self {
+            bench: Bench {
+                schema: SCHEMA,
+                version: env!("CARGO_PKG_VERSION").to_owned(),
+                bench: bench.to_owned(),
+                title: title.to_owned(),
+                settings: Vec::new(),
+                tables: Vec::new(),
+                figures: Vec::new(),
+                findings: Vec::new(),
+            },
+        }
+    }
+
+    /// Notes a setting.
+    pub(super) fn setting(&mut self, name: &str, value: impl Into<String>) {
+        self.bench.settings.push((name.to_owned(), value.into()));
+    }
+
+    /// Notes what trained models of this lab have in common.
+    pub(super) fn training(&mut self, lab: &Lab<'_>) {
+        let options = lab.options;
+        self.setting("effort", options.effort.name());
+        self.setting(
+            "epochs",
+            format!("at most {}, one is selected", options.training_epochs()),
+        );
+        self.setting(
+            "selection",
+            format!(
+                "on validation rows: of the epochs and of the {SETTINGS} settings of each method whose AUC is at most 0.01 below \
+                 vanilla's best, the one with the highest P@k under 20 steps of ERAttack; vanilla and linear have one setting"
+            ),
+        );
+        self.setting("the paper's numbers", paper::ENCODINGS);
+    }
+
+    /// Notes a dataset.
+    pub(super) fn bed(&mut self, bed: &Bed) {
+        let field = &bed.fields[0];
+        let rows = |part| field.dataset.part(part).len();
+        self.setting(
+            &bed.name,
+            format!(
+                "{} seeds; {} training, {} validation and {} test rows, of which {} are attacked; {} features, k = {}, l2 radius {}",
+                bed.fields.len(),
+                rows(Part::Train),
+                rows(Part::Validation),
+                rows(Part::Test),
+                field.rows().ids.len(),
+                field.dataset.features(),
+                field.k,
+                field.radius
+            ),
+        );
+    }
+
+    pub(super) fn table(&mut self, table: Table) {
+        self.bench.tables.push(table);
+    }
+
+    /// A table that is read before those there are.
+    pub(super) fn first_table(&mut self, table: Table) {
+        self.bench.tables.insert(0, table);
+    }
+
+    pub(super) fn figure(&mut self, figure: Figure) {
+        self.bench.figures.push(figure);
+    }
+
+    pub(super) fn finding(&mut self, sentence: impl Into<String>) {
+        self.bench.findings.push(sentence.into());
+    }
+
+    pub(super) fn done(self) -> Bench {
+        self.bench
+    }
+}

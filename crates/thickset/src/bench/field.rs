@@ -1,0 +1,93 @@
+//! The data of one seed: which rows train, and which are attacked.
+
+use super::options::Options;
+use crate::config::DataConfig;
+use crate::data::{Dataset, InputShape, Part};
+use crate::explain::Rows;
+use crate::train::salient_features;
+use crate::{Error, Result, Seed};
+
+/// The ball's radius where a dataset has none of its own.
+const USUAL_RADIUS: f64 = 0.5;
+/// Salient features of images and graphs (R2ET, Table 1).
+const IMAGE_K: usize = 50;
+
+/// One dataset under one seed.
+pub(super) struct Field {
+    /// Decides the split, the rows, the fresh weights and every draw.
+    pub(super) seed: Seed,
+    /// With no more training and validation rows than asked for.
+    pub(super) dataset: Dataset,
+    /// Salient features.
+    pub(super) k: usize,
+    /// Radius of the l2 ball of attacks.
+    pub(super) radius: f64,
+    /// Where it came from, for runs.
+    pub(super) source: DataConfig,
+    values: Vec<f64>,
+    ids: Vec<u64>,
+    /// Classes of the attacked rows.
+    pub(super) labels: Vec<usize>,
+}
+
+impl Field {
+    /// Opens a dataset, splits it by the seed and draws the rows.
+    pub(super) fn open(name: &str, seed: Seed, options: &Options) -> Result<Self> {
+        let source = DataConfig {
+            source: name.to_owned(),
+            folder: options.data_dir.clone(),
+            ..DataConfig::default()
+        };
+        let mut dataset = source.open(seed)?;
+        let most = options.most_training_rows();
+        limit(&mut dataset.split.train, most, seed, "bench training rows");
+        limit(
+            &mut dataset.split.validation,
+            most,
+            seed,
+            "bench validation rows",
+        );
+        let mut chosen = dataset.part(Part::Test).to_vec();
+        limit(&mut chosen, options.test_rows(), seed, "bench test rows");
+        if chosen.is_empty() {
+            return Err(Error::Empty {
+                what: "the test rows",
+            });
+        }
+        let own = dataset.attack.as_ref().map(|attack| attack.k);
+        let usual = match dataset.shape() {
+            InputShape::Table => None,
+            _ => Some(IMAGE_K),
+        };
+        Ok(Self {
+            seed,
+            k: salient_features(own.or(usual), &dataset)?,
+            radius: dataset
+                .attack
+                .as_ref()
+                .map_or(USUAL_RADIUS, |attack| attack.epsilon),
+            values: dataset.gather(&chosen).into_iter().map(f64::from).collect(),
+            ids: chosen.iter().map(|&row| row as u64).collect(),
+            labels: dataset.gather_labels(&chosen),
+            dataset,
+            source,
+        })
+    }
+
+    /// The attacked rows.
+    pub(super) fn rows(&self) -> Rows<'_> {
+        Rows {
+            values: &self.values,
+            ids: &self.ids,
+        }
+    }
+}
+
+/// Keeps at most so many rows, drawn by the seed, in their order.
+fn limit(rows: &mut Vec<usize>, most: usize, seed: Seed, name: &str) {
+    if rows.len() > most {
+        seed.stream(name).shuffle(rows);
+        rows.truncate(most);
+        rows.sort_unstable();
+    }
+}

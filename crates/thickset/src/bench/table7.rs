@@ -1,0 +1,52 @@
+//! Table 7: P@k under `ERAttack` for several k. The models are those of Table 1, trained for the dataset's own k.
+
+use super::column::{Better, Column, PERCENT};
+use super::draft::Draft;
+use super::lab::{Lab, attack, er_attack};
+use super::result::Bench;
+use super::sheet::sheet;
+use super::{TABLES, paper};
+use crate::Result;
+use crate::attack::AttackConfig;
+use crate::data::InputShape;
+
+/// The paper's choices for tables.
+const FOR_TABLES: [usize; 3] = [2, 5, 8];
+/// And for images and graphs.
+const FOR_OTHERS: [usize; 3] = [10, 30, 50];
+
+pub(super) fn run(lab: &Lab<'_>) -> Result<Bench> {
+    let mut draft = Draft::new("table7", "Table 7: P@k under ERAttack for several k");
+    draft.setting(
+        "models",
+        "trained and chosen for the dataset's own k, measured for each k",
+    );
+    sheet(lab, &mut draft, "P@k in per cent", &TABLES, |_, bed| {
+        let grid = lab.grid(bed, lab.entries(bed)?)?;
+        let sizes = match bed.fields[0].dataset.shape() {
+            InputShape::Table => FOR_TABLES,
+            _ => FOR_OTHERS,
+        };
+        let mut columns = Vec::new();
+        for (index, k) in sizes.into_iter().enumerate() {
+            let found = lab.measure_chosen(bed, &grid, &format!("k = {k}"), |field| {
+                let config = AttackConfig {
+                    k,
+                    ..er_attack(field)
+                };
+                attack(config, field)
+            })?;
+            let how = (PERCENT, Better::Higher);
+            columns.push(Column::of_rows(
+                format!("P@{k}"),
+                &grid,
+                &found,
+                "precision",
+                how,
+                |entry| paper::number("table7", &bed.name, &entry.id, index),
+            )?);
+        }
+        Ok((grid, columns))
+    })?;
+    Ok(draft.done())
+}
