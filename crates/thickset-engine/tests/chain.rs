@@ -93,7 +93,9 @@ fn by_chain(chain: &Chain, x: &[f64], u: &[f64], output: Output, classes: &[usiz
         tile.run(x, output, classes);
         found[0].extend_from_slice(tile.logits());
         found[1].extend_from_slice(tile.gradient());
-        found[2].extend_from_slice(tile.hessian_product(u));
+        let mut product = vec![f64::NAN; u.len()];
+        tile.hessian_product(u, &mut product);
+        found[2].extend(product);
     }
     Found(found)
 }

@@ -26,6 +26,13 @@ pub(crate) fn check_length<T>(what: &'static str, values: &[T], expected: usize)
 
 /// Refuses NaN and infinity.
 pub(crate) fn check_finite(what: &'static str, values: &[f64]) -> Result<()> {
+    // A loop without a way out is far quicker than one that looks for the first.
+    if values
+        .iter()
+        .fold(true, |all, value| all & value.is_finite())
+    {
+        return Ok(());
+    }
     match values.iter().position(|value| !value.is_finite()) {
         None => Ok(()),
         Some(index) => Err(Error::NotFinite {

@@ -44,8 +44,8 @@ pub trait Tile {
     /// The exact product of each row's Hessian with its direction, at the rows of the last run.
     ///
     /// # Panics
-    /// If there are not as many directions as rows.
-    fn hessian_product(&mut self, direction: &[f64]) -> &[f64];
+    /// If there are not as many directions or products as rows.
+    fn hessian_product(&mut self, direction: &[f64], product: &mut [f64]);
 }
 
 impl Chain {

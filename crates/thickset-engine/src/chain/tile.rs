@@ -1,11 +1,16 @@
 //! A tile of rows on its way through a chain.
 
+#![expect(
+    clippy::inline_always,
+    reason = "a loop is compiled for the instruction set of the function it is inlined into"
+)]
+
 use super::Tile;
 use super::head::{bend, seed, seed_tangent};
 use crate::Output;
 use crate::kernel::{
-    Activation, Bend, Packed, Real, Scratch, enter, leave, multiply, row_softmax, tile_numbers,
-    tile_rows,
+    Activation, Bend, Loop, Packed, Real, Scratch, edge_numbers, enter, leave, multiply,
+    row_softmax, sum_over, tile_numbers, tile_rows, widest,
 };
 use crate::layer::Part;
 
@@ -89,6 +94,8 @@ pub(super) struct Run<'m, T> {
     places: Vec<Place<T>>,
     /// What enters or leaves at the input's side: rows, gradient, direction, product.
     input: Scratch<T>,
+    /// Of what enters or leaves.
+    room: Scratch<T>,
     output: Output,
     classes: Vec<usize>,
     logits: Vec<f64>,
@@ -96,13 +103,18 @@ pub(super) struct Run<'m, T> {
     /// Rows of as many numbers as there are classes.
     seeds: Vec<f64>,
     gradient: Vec<f64>,
-    product: Vec<f64>,
 }
 
 impl<'m, T: Real> Run<'m, T> {
     pub(super) fn new(of: &'m Maps<T>) -> Self {
-        let place = |map: &Map<T>| {
-            let numbers = tile_numbers::<T>(map.bias.len());
+        let edge = edge_numbers::<T>(of.features).max(edge_numbers::<T>(of.classes));
+        let last = of.maps.len() - 1;
+        let place = |(place, map): (usize, &Map<T>)| {
+            let numbers = if place == last {
+                edge_numbers::<T>(of.classes)
+            } else {
+                tile_numbers::<T>(map.bias.len())
+            };
             Place {
                 bend: Bend::new(map.activation, numbers),
                 adjoint: Scratch::new(numbers),
@@ -110,8 +122,9 @@ impl<'m, T: Real> Run<'m, T> {
             }
         };
         Self {
-            places: of.maps.iter().map(place).collect(),
-            input: Scratch::new(tile_numbers::<T>(of.features)),
+            places: of.maps.iter().enumerate().map(place).collect(),
+            input: Scratch::new(edge),
+            room: Scratch::new(edge),
             of,
             output: Output::Logit,
             classes: Vec::new(),
@@ -119,7 +132,6 @@ impl<'m, T: Real> Run<'m, T> {
             probabilities: Vec::new(),
             seeds: Vec::new(),
             gradient: Vec::new(),
-            product: Vec::new(),
         }
     }
 
@@ -137,7 +149,12 @@ impl<'m, T: Real> Run<'m, T> {
             place.bend.apply();
             before = place.bend.value.numbers();
         }
-        leave(before, self.of.classes, &mut self.logits);
+        leave(
+            before,
+            self.of.classes,
+            self.room.numbers(),
+            &mut self.logits,
+        );
     }
 
     /// From the input's change to that of the logits, which goes where the seeds are.
@@ -150,7 +167,12 @@ impl<'m, T: Real> Run<'m, T> {
             place.bend.push(out);
             before = place.tangent.numbers();
         }
-        leave(before, self.of.classes, &mut self.seeds);
+        leave(
+            before,
+            self.of.classes,
+            self.room.numbers(),
+            &mut self.seeds,
+        );
     }
 
     /// From the seeds to the input. `step` is what the activations do.
@@ -159,7 +181,12 @@ impl<'m, T: Real> Run<'m, T> {
         let Some(last) = self.places.last_mut() else {
             return;
         };
-        enter(&self.seeds, self.of.classes, last.adjoint.numbers());
+        enter(
+            &self.seeds,
+            self.of.classes,
+            self.room.numbers(),
+            last.adjoint.numbers(),
+        );
         for (place, map) in self.of.maps.iter().enumerate().rev() {
             let (below, here) = self.places.split_at_mut(place);
             let adjoint = here[0].adjoint.numbers();
@@ -171,19 +198,34 @@ impl<'m, T: Real> Run<'m, T> {
             multiply(&map.down, None, adjoint, rows, out);
         }
     }
+}
 
-    /// `H u = f'' <∇m, u> ∇m` for the margin `m`, and the gradient is `f' ∇m`.
-    fn product_by_margin(&mut self, direction: &[f64]) {
-        let features = self.of.features;
+/// Hessian products where the output is a function f of the margin `m` alone: `H u = f'' <∇m, u> ∇m`, and the gradient is
+/// `f' ∇m`.
+struct ByMargin<'a> {
+    gradient: &'a [f64],
+    direction: &'a [f64],
+    features: usize,
+    probabilities: &'a [f64],
+    classes: &'a [usize],
+    output: Output,
+    product: &'a mut [f64],
+}
+
+impl Loop for ByMargin<'_> {
+    type Found = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let features = self.features;
         let rows = self
             .gradient
             .chunks(features)
-            .zip(direction.chunks(features));
-        let of_rows = rows
-            .zip(self.product.chunks_mut(features))
-            .zip(self.probabilities.chunks(2));
-        for ((((g, u), product), p), &class) in of_rows.zip(&self.classes) {
-            let along: f64 = g.iter().zip(u).map(|(g, u)| g * u).sum();
+            .zip(self.direction.chunks(features));
+        let rows = rows.zip(self.product.chunks_mut(features));
+        let rows = rows.zip(self.probabilities.chunks(2).zip(self.classes));
+        for (((g, u), product), (p, &class)) in rows {
+            let along = sum_over(g, u, |g, u| g * u);
             let factor = along * bend(self.output, p[class], p[1 - class]);
             for (product, g) in product.iter_mut().zip(g) {
                 *product = factor * g;
@@ -208,10 +250,8 @@ impl<T: Real> Tile for Run<'_, T> {
         for of_classes in [&mut self.logits, &mut self.probabilities, &mut self.seeds] {
             of_classes.resize(rows * count, 0.0);
         }
-        for of_features in [&mut self.gradient, &mut self.product] {
-            of_features.resize(rows * features, 0.0);
-        }
-        enter(x, features, self.input.numbers());
+        self.gradient.resize(rows * features, 0.0);
+        enter(x, features, self.room.numbers(), self.input.numbers());
         self.forward();
         let of_rows = self
             .logits
@@ -223,7 +263,12 @@ impl<T: Real> Tile for Run<'_, T> {
             seed(output, p, *class, out);
         }
         self.backward(Bend::pull_back);
-        leave(self.input.numbers(), features, &mut self.gradient);
+        leave(
+            self.input.numbers(),
+            features,
+            self.room.numbers(),
+            &mut self.gradient,
+        );
     }
 
     fn logits(&self) -> &[f64] {
@@ -234,14 +279,28 @@ impl<T: Real> Tile for Run<'_, T> {
         &self.gradient
     }
 
-    fn hessian_product(&mut self, direction: &[f64]) -> &[f64] {
-        assert_eq!(direction.len(), self.gradient.len(), "one direction a row");
+    fn hessian_product(&mut self, direction: &[f64], product: &mut [f64]) {
+        let numbers = self.gradient.len();
+        assert_eq!(direction.len(), numbers, "one direction a row");
+        assert_eq!(product.len(), numbers, "one product a row");
         if self.of.margin_tells {
-            self.product_by_margin(direction);
-            return &self.product;
+            return widest(ByMargin {
+                gradient: &self.gradient,
+                direction,
+                features: self.of.features,
+                probabilities: &self.probabilities,
+                classes: &self.classes,
+                output: self.output,
+                product,
+            });
         }
         let count = self.of.classes;
-        enter(direction, self.of.features, self.input.numbers());
+        enter(
+            direction,
+            self.of.features,
+            self.room.numbers(),
+            self.input.numbers(),
+        );
         self.push();
         let of_rows = self
             .seeds
@@ -251,7 +310,11 @@ impl<T: Real> Tile for Run<'_, T> {
             seed_tangent(self.output, p, seed, *class);
         }
         self.backward(Bend::pull_back_tangent);
-        leave(self.input.numbers(), self.of.features, &mut self.product);
-        &self.product
+        leave(
+            self.input.numbers(),
+            self.of.features,
+            self.room.numbers(),
+            product,
+        );
     }
 }

@@ -141,29 +141,98 @@ impl<T: Number> Task<T> for Product<'_, T> {
     }
 }
 
-/// Puts rows into a tile, zeros beyond the last.
-pub(crate) fn enter<T: Real>(rows: &[f64], features: usize, tile: &mut [T]) {
-    let count = rows.len() / features.max(1);
-    for (feature, lanes) in tile
-        .chunks_exact_mut(tile_rows::<T>())
-        .take(features)
-        .enumerate()
-    {
-        let (here, beyond) = lanes.split_at_mut(count);
-        let column = rows[feature..].iter().step_by(features);
-        for (lane, &value) in here.iter_mut().zip(column) {
-            *lane = T::from_f64(value);
+/// Puts rows into a tile, zeros beyond the last. `room` is as large as the tile.
+pub(crate) fn enter<T: Real>(rows: &[f64], features: usize, room: &mut [T], tile: &mut [T]) {
+    T::vectorised(Enter {
+        rows,
+        features,
+        room,
+        tile,
+    });
+}
+
+/// Takes rows out of a tile. `room` is as large as the tile.
+pub(crate) fn leave<T: Real>(tile: &[T], features: usize, room: &mut [T], rows: &mut [f64]) {
+    T::vectorised(Leave {
+        tile,
+        features,
+        room,
+        rows,
+    });
+}
+
+/// Numbers of a tile that rows of so many features enter or leave: whole squares of registers.
+pub(crate) fn edge_numbers<T: Real>(features: usize) -> usize {
+    features.next_multiple_of(T::LANES) * tile_rows::<T>()
+}
+
+struct Enter<'a, T> {
+    rows: &'a [f64],
+    features: usize,
+    room: &'a mut [T],
+    tile: &'a mut [T],
+}
+
+impl<T: Real> Task<T> for Enter<'_, T> {
+    #[inline(always)]
+    fn run<V: Vector<Number = T>>(self) {
+        let width = self.features.next_multiple_of(T::LANES);
+        let mut rows = self.rows.chunks_exact(self.features.max(1));
+        for room in self.room.chunks_exact_mut(width).take(tile_rows::<T>()) {
+            let row = rows.next().unwrap_or_default();
+            for (to, from) in room.iter_mut().zip(row) {
+                *to = T::from_f64(*from);
+            }
+            for to in &mut room[row.len()..] {
+                *to = T::default();
+            }
         }
-        beyond.fill(T::default());
+        squares::<V>(self.room, [tile_rows::<T>(), width], self.tile);
     }
 }
 
-/// Takes rows out of a tile.
-pub(crate) fn leave<T: Real>(tile: &[T], features: usize, rows: &mut [f64]) {
-    for (row, values) in rows.chunks_exact_mut(features.max(1)).enumerate() {
-        let lane = tile[row..].iter().step_by(tile_rows::<T>());
-        for (value, &number) in values.iter_mut().zip(lane) {
-            *value = number.to_f64();
+struct Leave<'a, T> {
+    tile: &'a [T],
+    features: usize,
+    room: &'a mut [T],
+    rows: &'a mut [f64],
+}
+
+impl<T: Real> Task<T> for Leave<'_, T> {
+    #[inline(always)]
+    fn run<V: Vector<Number = T>>(self) {
+        let width = self.features.next_multiple_of(T::LANES);
+        squares::<V>(self.tile, [width, tile_rows::<T>()], self.room);
+        let rows = self.rows.chunks_exact_mut(self.features.max(1));
+        for (row, room) in rows.zip(self.room.chunks_exact(width)) {
+            for (to, from) in row.iter_mut().zip(room) {
+                *to = from.to_f64();
+            }
+        }
+    }
+}
+
+/// Transposes a matrix of this size, both sides a multiple of a register.
+#[inline(always)]
+fn squares<V: Vector>(from: &[V::Number], [rows, columns]: [usize; 2], to: &mut [V::Number]) {
+    assert!(rows.is_multiple_of(V::LANES) && columns.is_multiple_of(V::LANES));
+    assert!(from.len() >= rows * columns && to.len() >= rows * columns);
+    let (mut from_rows, mut to_rows) = ([0; 16], [0; 16]);
+    for lane in 0..V::LANES {
+        (from_rows[lane], to_rows[lane]) = (lane * columns, lane * rows);
+    }
+    let tables = (&from_rows[..V::LANES], &to_rows[..V::LANES]);
+    for row in (0..rows).step_by(V::LANES) {
+        for column in (0..columns).step_by(V::LANES) {
+            // SAFETY: a square of registers within both matrices.
+            unsafe {
+                V::transpose(
+                    from.as_ptr().add(row * columns + column),
+                    tables.0,
+                    to.as_mut_ptr().add(column * rows + row),
+                    tables.1,
+                );
+            }
         }
     }
 }

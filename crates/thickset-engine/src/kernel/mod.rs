@@ -28,6 +28,7 @@ mod storage;
 #[cfg(test)]
 mod testing;
 mod tile;
+mod wide;
 mod winograd;
 mod winograd_points;
 mod winograd_taps;
@@ -37,7 +38,7 @@ mod winograd_weight;
 pub(crate) use activation::{Activation, Bend};
 pub(crate) use buffer::Scratch;
 pub(crate) use head::softmax as row_softmax;
-pub(crate) use lanes::{Packed, enter, leave, multiply, tile_numbers, tile_rows};
+pub(crate) use lanes::{Packed, edge_numbers, enter, leave, multiply, tile_numbers, tile_rows};
 pub(crate) use real::Real;
 
 pub use channel::{channel_broadcast, channel_dot, channel_scale, channel_shift, channel_sum};
@@ -47,6 +48,7 @@ pub use gate::gate;
 pub use head::{cross_entropy, probability_seed, probability_seed_tangent};
 pub use linear::{affine, linear, linear_input, linear_weight};
 pub use max_pool::{PoolShape, max_pool_indices, pool_gather, pool_scatter};
+pub use wide::{Loop, sum_over, widest};
 
 /// A shape that no image can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -140,13 +140,7 @@ impl<'a> Descent<'a> {
         let mut now = vec![start; count];
         let mut stopped = vec![false; count];
         for step in 0..=attack.steps {
-            for ((x, z), point) in origin
-                .chunks(features)
-                .zip(z.chunks(features))
-                .zip(trial.chunks_mut(features))
-            {
-                self.scene.settle(x, z, point);
-            }
+            self.scene.settle(origin, &z, &mut trial);
             let is_last = step == attack.steps;
             if is_last {
                 self.scene.look(&trial)?;
@@ -174,12 +168,9 @@ impl<'a> Descent<'a> {
             if is_last || stopped.iter().all(|stopped| *stopped) && trace.is_none() {
                 break;
             }
-            let rows = z.chunks_mut(features).zip(origin.chunks(features));
-            for ((z, x), gradient) in rows.zip(self.gradient.chunks(features)) {
-                let ball = attack.threat.ball();
-                ball.step(z, gradient, attack.step_size);
-                attack.threat.project(x, z);
-            }
+            let ball = attack.threat.ball();
+            ball.step(features, &mut z, &self.gradient, attack.step_size);
+            attack.threat.project(origin, &mut z);
         }
         for (row, now) in now.into_iter().enumerate() {
             self.scene.end(row, &here, now, stopped[row]);

@@ -90,7 +90,6 @@ pub(super) struct Scene<'a> {
     shown: Shown,
     shown_by_guide: Shown,
     seen: Vec<Seen>,
-    scratch: Vec<usize>,
 }
 
 /// The worst point of a row so far.
@@ -175,7 +174,6 @@ impl<'a> Scene<'a> {
             shown,
             shown_by_guide: Shown::default(),
             seen: Vec::new(),
-            scratch: Vec::new(),
         })
     }
 
@@ -217,7 +215,7 @@ impl<'a> Scene<'a> {
         self.settle(x, &drawn, &mut points[place]);
     }
 
-    /// The point that the network is asked about for a searching point.
+    /// The points that the network is asked about for searching points.
     pub(super) fn settle(&self, x: &[f64], z: &[f64], point: &mut [f64]) {
         self.attack.threat.settle(x, z, point);
         if self.network.dtype() == thickset_engine::DType::F32 {
@@ -274,7 +272,7 @@ impl<'a> Scene<'a> {
             self.top.iter().zip(importance.chunks(width)).zip(rows)
         {
             self.seen.push(Seen {
-                kept: top.kept(importance, &mut self.scratch)?,
+                kept: top.kept(importance)?,
                 held: largest(logits)? == *class,
             });
         }

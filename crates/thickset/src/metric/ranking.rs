@@ -3,7 +3,14 @@
 //! Descending, ties to the lower index; the two zeros of floating point are one number here. So the order is a function
 //! of the values alone, and a stable descending sort gives the same.
 
+#![expect(
+    clippy::inline_always,
+    reason = "a loop is compiled for the instruction set of the function it is inlined into"
+)]
+
 use std::cmp::Ordering;
+
+use thickset_engine::kernel::{Loop, widest};
 
 use crate::check::{as_f64, check_finite, check_length, check_not_empty};
 use crate::{Error, Result};
@@ -64,7 +71,8 @@ pub fn midranks(values: &[f64]) -> Result<Vec<f64>> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TopK {
     salient: Vec<bool>,
-    k: usize,
+    /// The salient features in ascending order.
+    members: Vec<usize>,
 }
 
 impl TopK {
@@ -79,17 +87,22 @@ impl TopK {
         let mut order: Vec<usize> = (0..importance.len()).collect();
         let by_importance = |&a: &usize, &b: &usize| compare(importance[a], a, importance[b], b);
         order.select_nth_unstable_by(k - 1, by_importance);
+        order.truncate(k);
+        order.sort_unstable();
         let mut salient = vec![false; importance.len()];
-        for &feature in &order[..k] {
+        for &feature in &order {
             salient[feature] = true;
         }
-        Ok(Self { salient, k })
+        Ok(Self {
+            salient,
+            members: order,
+        })
     }
 
     /// How many features are in the set.
     #[must_use]
     pub fn k(&self) -> usize {
-        self.k
+        self.members.len()
     }
 
     /// How many features there are in all.
@@ -106,11 +119,7 @@ impl TopK {
 
     /// The features of the set in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = usize> {
-        self.salient
-            .iter()
-            .enumerate()
-            .filter(|(_, salient)| **salient)
-            .map(|(feature, _)| feature)
+        self.members.iter().copied()
     }
 
     /// How many features the two sets share.
@@ -128,80 +137,99 @@ impl TopK {
     }
 
     /// How many features of this set are still among the `k` most important ones of `importance`: the score of one step
-    /// of an attack. It looks at each value once as long as the set has not changed, and never allocates once `scratch` has grown to the number of features.
+    /// of an attack.
     ///
     /// # Errors
     /// When the length differs, or a value is not finite.
-    #[expect(
-        clippy::needless_bitwise_bool,
-        reason = "branches that cannot be foretold are what takes the time here"
-    )]
-    pub fn kept(&self, importance: &[f64], scratch: &mut Vec<usize>) -> Result<usize> {
+    pub fn kept(&self, importance: &[f64]) -> Result<usize> {
         check_length("the explanation", importance, self.salient.len())?;
-        let (mut least_salient, mut most_other) = (f64::INFINITY, f64::NEG_INFINITY);
-        let mut sum = 0.0;
-        for (&value, &salient) in importance.iter().zip(&self.salient) {
-            // NaN and infinity make this NaN; looking for them one by one would take longer.
-            sum += value * 0.0;
-            least_salient = least_salient.min(if salient { value } else { f64::INFINITY });
-            most_other = most_other.max(if salient { f64::NEG_INFINITY } else { value });
+        if importance.len() * self.k() > COUNTED {
+            check_finite("the explanation", importance)?;
+            return Ok(self.kept_by_selecting(importance));
         }
-        if sum != 0.0 {
+        let counted = widest(Counted {
+            importance,
+            members: &self.members,
+        });
+        if counted.is_none() {
             check_finite("the explanation", importance)?;
         }
-        if least_salient > most_other {
-            return Ok(self.k);
-        }
-        // Only salient features not above every other one can leave, and only others not below every salient one can
-        // enter. They are written without a branch, which could not be foretold: leaving from the left, entering from the
-        // right, in what is between.
-        let count = importance.len();
-        scratch.clear();
-        scratch.resize(count + 1, 0);
-        let (mut leaving, mut entering) = (0, count);
-        for (feature, (&value, &salient)) in importance.iter().zip(&self.salient).enumerate() {
-            scratch[leaving] = feature;
-            leaving += usize::from(salient & (value <= most_other));
-            scratch[entering] = feature;
-            entering -= usize::from(!salient & (value >= least_salient));
-        }
-        let (leaves, enters) = (&scratch[..leaving], &scratch[entering + 1..]);
-        if leaves.len() * (leaves.len() + enters.len()) > COUNTED {
-            return Ok(self.kept_by_selecting(importance, scratch));
-        }
-        let is_ahead = |a: usize, b: usize| {
-            let (x, y) = (importance[a], importance[b]);
-            (x > y) | ((x >= y) & (a < b))
-        };
-        let ahead_of = |some: &[usize], feature: usize| -> usize {
-            let ahead = some
-                .iter()
-                .map(|other| usize::from(is_ahead(*other, feature)));
-            ahead.sum()
-        };
-        // A salient feature has all salient ones ahead of it but itself and those behind, so it is lost when more enter
-        // ahead of it than are behind.
-        let is_lost = |feature: &&usize| {
-            let behind = leaves.len() - 1 - ahead_of(leaves, **feature);
-            ahead_of(enters, **feature) > behind
-        };
-        Ok(self.k - leaves.iter().filter(is_lost).count())
+        Ok(counted.unwrap_or_default())
     }
 
-    /// The same by finding the new set, where much has changed.
-    fn kept_by_selecting(&self, importance: &[f64], scratch: &mut Vec<usize>) -> usize {
-        scratch.clear();
-        scratch.extend(0..importance.len());
-        scratch.select_nth_unstable_by(self.k - 1, |&a, &b| {
+    /// The same by finding the new set, where there are many features.
+    fn kept_by_selecting(&self, importance: &[f64]) -> usize {
+        let mut order: Vec<usize> = (0..importance.len()).collect();
+        order.select_nth_unstable_by(self.k() - 1, |&a, &b| {
             compare(importance[a], a, importance[b], b)
         });
-        let now = scratch[..self.k].iter();
+        let now = order[..self.k()].iter();
         now.filter(|&&feature| self.salient[feature]).count()
     }
 }
 
-/// Pairs up to which [`TopK::kept`] compares them all.
+/// Comparisons up to which [`TopK::kept`] makes them all.
 const COUNTED: usize = 4096;
+
+/// How many members of a set have fewer values ahead of them than the set has members; `None` where a value is not finite.
+/// Unless all of them have, every member is compared with every value: that has no branch which could not be foretold.
+struct Counted<'a> {
+    importance: &'a [f64],
+    members: &'a [usize],
+}
+
+impl Loop for Counted<'_> {
+    type Found = Option<usize>;
+
+    #[inline(always)]
+    fn run(self) -> Option<usize> {
+        let Self {
+            importance,
+            members,
+        } = self;
+        // Plain loops: an iterator's closure may be compiled apart, for no instruction set in particular.
+        let k = members.len();
+        let mut least = f64::INFINITY;
+        for &member in members {
+            let value = importance[member];
+            least = if value < least { value } else { least };
+        }
+        let (mut finite, mut ahead) = (0, 0);
+        for &value in importance {
+            finite += usize::from(value.is_finite());
+            ahead += usize::from(value >= least);
+        }
+        if finite < importance.len() {
+            return None;
+        }
+        if ahead == k {
+            return Some(k);
+        }
+        let mut kept = 0;
+        for &member in members {
+            let own = importance[member];
+            let (mut larger, mut not_smaller) = (0, 0);
+            for &value in importance {
+                larger += usize::from(value > own);
+                not_smaller += usize::from(value >= own);
+            }
+            if not_smaller > larger + 1 {
+                larger += count_ties(&importance[..member], own);
+            }
+            kept += usize::from(larger < k);
+        }
+        Some(kept)
+    }
+}
+
+/// How many of the values are equal to one.
+#[cold]
+fn count_ties(values: &[f64], own: f64) -> usize {
+    let ties = values
+        .iter()
+        .filter(|value| **value >= own && **value <= own);
+    ties.count()
+}
 
 /// Larger first, then the lower index. Adding zero turns -0 into 0, so that the two are tied.
 fn compare(a: f64, index_a: usize, b: f64, index_b: usize) -> Ordering {
@@ -250,7 +278,7 @@ mod tests {
             "the explanation must be finite, got NaN at index 1"
         );
         let top = TopK::of(&[1.0, 2.0], 1).unwrap();
-        assert!(top.kept(&[1.0, f64::INFINITY], &mut Vec::new()).is_err());
+        assert!(top.kept(&[1.0, f64::INFINITY]).is_err());
     }
 
     #[test]
@@ -297,20 +325,19 @@ mod tests {
                 let (before, after) = (draw(), draw());
                 let top = TopK::of(&before, 4).unwrap();
                 let expected = top.overlap(&TopK::of(&after, 4).unwrap()).unwrap();
-                assert_eq!(top.kept_by_selecting(&after, &mut Vec::new()), expected);
-                assert_eq!(top.kept(&after, &mut Vec::new()).unwrap(), expected);
+                assert_eq!(top.kept_by_selecting(&after), expected);
+                assert_eq!(top.kept(&after).unwrap(), expected);
             }
         }
         let (before, after) = (vec![1.0; 5000], vec![2.0; 5000]);
         let top = TopK::of(&before, 7).unwrap();
-        assert_eq!(top.kept(&after, &mut Vec::new()).unwrap(), 7);
+        assert_eq!(top.kept(&after).unwrap(), 7);
     }
 
     #[test]
     fn what_an_attack_kept_is_the_overlap_with_the_new_set() {
         let before = [4.0, 3.0, 2.0, 1.0, 0.0];
         let top = TopK::of(&before, 3).unwrap();
-        let mut scratch = Vec::new();
         for after in [
             [4.0_f64, 3.0, 2.0, 1.0, 0.0],
             [2.0, 3.0, 4.0, 1.0, 0.0],
@@ -319,7 +346,7 @@ mod tests {
             [1.0, 1.0, 0.0, 0.0, 2.0],
         ] {
             let slow = top.overlap(&TopK::of(&after, 3).unwrap()).unwrap();
-            assert_eq!(top.kept(&after, &mut scratch).unwrap(), slow, "{after:?}");
+            assert_eq!(top.kept(&after).unwrap(), slow, "{after:?}");
         }
     }
 }

@@ -1,6 +1,12 @@
 //! The ball around the row, in encoded units: what every attack stays in.
 
+#![expect(
+    clippy::inline_always,
+    reason = "a loop is compiled for the instruction set of the function it is inlined into"
+)]
+
 use serde::{Deserialize, Serialize};
+use thickset_engine::kernel::{Loop, sum_over, widest};
 
 use crate::check::as_f64;
 use crate::registry::{Family, Info, Setting};
@@ -85,39 +91,37 @@ impl BallConfig {
 
     /// The size of a move.
     pub(crate) fn size(self, x: &[f64], z: &[f64]) -> f64 {
-        let moves = x.iter().zip(z).map(|(x, z)| z - x);
         match self.norm {
-            Norm::L2 => moves.map(|change| change * change).sum::<f64>().sqrt(),
-            Norm::Linf => moves.fold(0.0, |most, change| change.abs().max(most)),
-        }
-    }
-
-    /// Brings `z` into the ball along the way to `x`. A ball of the largest norm is a box, which bounds hold already.
-    pub(super) fn shrink(self, x: &[f64], z: &mut [f64]) {
-        if self.norm == Norm::Linf {
-            return;
-        }
-        let size = self.size(x, z);
-        if size > self.radius {
-            let factor = self.radius / size;
-            for (z, x) in z.iter_mut().zip(x) {
-                *z = x + (*z - x) * factor;
+            Norm::L2 => distance(x, z),
+            Norm::Linf => {
+                let moves = x.iter().zip(z).map(|(x, z)| z - x);
+                moves.fold(0.0, |most, change| change.abs().max(most))
             }
         }
     }
 
-    /// A step of this length down a gradient; none where the gradient is zero.
-    pub(crate) fn step(self, z: &mut [f64], gradient: &[f64], length: f64) {
+    /// Brings rows `z` of so many features into the balls around `x`, along the ways there. A ball of the largest norm is a
+    /// box, which bounds hold already.
+    pub(super) fn shrink(self, features: usize, x: &[f64], z: &mut [f64]) {
+        if self.norm == Norm::L2 {
+            widest(Shrink {
+                features,
+                radius: self.radius,
+                x,
+                z,
+            });
+        }
+    }
+
+    /// A step of this length down the gradient of each row; none where that is zero.
+    pub(crate) fn step(self, features: usize, z: &mut [f64], gradient: &[f64], length: f64) {
         match self.norm {
-            Norm::L2 => {
-                let size = gradient.iter().map(|g| g * g).sum::<f64>().sqrt();
-                if size > 0.0 {
-                    let factor = length / size;
-                    for (z, g) in z.iter_mut().zip(gradient) {
-                        *z -= factor * g;
-                    }
-                }
-            }
+            Norm::L2 => widest(Step {
+                features,
+                length,
+                z,
+                gradient,
+            }),
             Norm::Linf => {
                 for (z, g) in z.iter_mut().zip(gradient) {
                     if *g != 0.0 {
@@ -159,5 +163,66 @@ impl BallConfig {
             *change = x + *change * factor;
         }
         change
+    }
+}
+
+#[inline(always)]
+fn distance(x: &[f64], z: &[f64]) -> f64 {
+    sum_over(x, z, |x, z| (z - x) * (z - x)).sqrt()
+}
+
+struct Shrink<'a> {
+    features: usize,
+    radius: f64,
+    x: &'a [f64],
+    z: &'a mut [f64],
+}
+
+impl Loop for Shrink<'_> {
+    type Found = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let rows = self
+            .z
+            .chunks_mut(self.features)
+            .zip(self.x.chunks(self.features));
+        for (z, x) in rows {
+            let size = distance(x, z);
+            if size > self.radius {
+                let factor = self.radius / size;
+                for (z, x) in z.iter_mut().zip(x) {
+                    *z = x + (*z - x) * factor;
+                }
+            }
+        }
+    }
+}
+
+struct Step<'a> {
+    features: usize,
+    length: f64,
+    z: &'a mut [f64],
+    gradient: &'a [f64],
+}
+
+impl Loop for Step<'_> {
+    type Found = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let rows = self
+            .z
+            .chunks_mut(self.features)
+            .zip(self.gradient.chunks(self.features));
+        for (z, gradient) in rows {
+            let size = sum_over(gradient, gradient, |g, _| g * g).sqrt();
+            if size > 0.0 {
+                let factor = self.length / size;
+                for (z, g) in z.iter_mut().zip(gradient) {
+                    *z -= factor * g;
+                }
+            }
+        }
     }
 }

@@ -121,8 +121,19 @@ impl Threat {
         )
     }
 
-    /// Brings a searching point `z` back into the convex part of the set around `x`.
+    /// Brings searching points `z`, rows of the schema, back into the convex parts of the sets around `x`.
     pub(crate) fn project(&self, x: &[f64], z: &mut [f64]) {
+        let features = self.low.len();
+        if self.is_bounded || !self.groups.is_empty() {
+            for (x, z) in x.chunks(features).zip(z.chunks_mut(features)) {
+                self.project_row(x, z);
+            }
+        }
+        // The set so far is convex and holds x, so the way to x never leaves it.
+        self.ball.shrink(features, x, z);
+    }
+
+    fn project_row(&self, x: &[f64], z: &mut [f64]) {
         if self.is_bounded {
             for (feature, (z, &x)) in z.iter_mut().zip(x).enumerate() {
                 let (low, high) = self.bounds(feature, x);
@@ -132,18 +143,26 @@ impl Threat {
         for group in &self.groups {
             self.project_group(group, x, z);
         }
-        // The set so far is convex and holds x, so the way to x never leaves it.
-        self.ball.shrink(x, z);
     }
 
-    /// The point that the model is asked about: `z` with whole numbers and categories made so, rounded towards `x`.
+    /// The points that the model is asked about: `z` with whole numbers and categories made so, rounded towards `x`.
     pub(crate) fn settle(&self, x: &[f64], z: &[f64], point: &mut [f64]) {
         point.copy_from_slice(z);
-        for whole in &self.whole {
-            point[whole.feature] = whole.settle(x[whole.feature], z[whole.feature]);
+        if self.whole.is_empty() && self.one_hot != OneHot::Whole {
+            return;
         }
-        if self.one_hot == OneHot::Whole {
-            self.settle_categories(x, z, point);
+        let features = self.low.len();
+        let rows = x
+            .chunks(features)
+            .zip(z.chunks(features))
+            .zip(point.chunks_mut(features));
+        for ((x, z), point) in rows {
+            for whole in &self.whole {
+                point[whole.feature] = whole.settle(x[whole.feature], z[whole.feature]);
+            }
+            if self.one_hot == OneHot::Whole {
+                self.settle_categories(x, z, point);
+            }
         }
     }
 

@@ -75,7 +75,7 @@ impl Lens for ByTile<'_> {
         let features = points.len() / self.classes.len().max(1);
         let is_absolute = self.is_absolute;
         let mut direction = std::mem::take(&mut self.direction);
-        gradient.clear();
+        gradient.resize(points.len(), 0.0);
         self.each_tile(points, shown, |tile, first, importance| {
             direction.resize(importance.len(), 0.0);
             let rows = importance
@@ -85,17 +85,16 @@ impl Lens for ByTile<'_> {
                 slope(first + row, importance, slopes);
             }
             if is_absolute {
+                // The size has no slope at 0. Without a branch, so that several go at once.
                 for (slope, raw) in direction.iter_mut().zip(tile.gradient()) {
-                    *slope *= sign(*raw);
+                    let up = if *raw > 0.0 { 1.0 } else { 0.0 };
+                    let down = if *raw < 0.0 { 1.0 } else { 0.0 };
+                    *slope *= up - down;
                 }
             }
-            gradient.extend_from_slice(tile.hessian_product(&direction));
+            let place = first * features..first * features + importance.len();
+            tile.hessian_product(&direction, &mut gradient[place]);
         });
         self.direction = direction;
     }
-}
-
-/// The slope of the size: 0 at 0.
-fn sign(value: f64) -> f64 {
-    f64::from(i8::from(value > 0.0) - i8::from(value < 0.0))
 }
