@@ -180,7 +180,6 @@ impl<'a> Around<'a> {
         let mut streams = self.streams("audit noise");
         let mut points = vec![0.0; self.rows.values.len()];
         let mut kept = vec![0; streams.len()];
-        let mut scratch = Vec::new();
         for _ in 0..self.audit.config.noise_draws {
             for (place, stream) in streams.iter_mut().enumerate() {
                 let x = row_of(self.rows.values, place, width);
@@ -191,7 +190,7 @@ impl<'a> Around<'a> {
             let importance = self.importance(&points);
             let rows = importance.chunks(self.audit.names.len());
             for ((kept, top), row) in kept.iter_mut().zip(&tops).zip(rows) {
-                *kept += top.kept(row, &mut scratch)?;
+                *kept += top.kept(row)?;
             }
         }
         let all = as_f64(self.audit.config.noise_draws * self.audit.k());
