@@ -140,7 +140,7 @@ fn section(
     let plan = plan(&dataset, k, options.seed)?;
     let mut lines = Vec::new();
     let mut audits = Vec::new();
-    for subject in scene.subjects() {
+    for subject in scene.subjects(dataset.shape()) {
         on_step(&format!("training {} on {}", subject.label, scene.data));
         let trained = trained(&subject, scene, &dataset, options)?;
         on_step(&format!("auditing {} on {}", subject.label, scene.data));

@@ -20,7 +20,7 @@ pub(crate) use folder::write as write_whole;
 pub use observer::{Event, Observer};
 pub use optimizer::{OptimizerConfig, Schedule};
 pub use parallel::{Job, JobObserver, train_all};
-pub use probe::{ErProbe, Probe, ProbeConfig};
+pub use probe::{Against, ProbeConfig};
 pub use selection::{SelectionConfig, Standing};
 pub use settings::{RetrainConfig, TrainConfig, salient_features};
 pub use sweep::{Sweep, SweepRun, sweep};
