@@ -57,7 +57,7 @@ impl CheckedAudit {
                 top: self.top(&at_x.importance)?,
                 attacked_top: self.top(&attacked[place].importance)?,
                 precision: found.rows[place].precision,
-                attack: found.rows[place].attack.to_owned(),
+                attack: found.rows[place].attack.into(),
                 first_change: found.rows[place].first_change,
                 noise: noise[place],
                 thickness: thickness[place],

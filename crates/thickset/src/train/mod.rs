@@ -22,6 +22,6 @@ pub use optimizer::{OptimizerConfig, Schedule};
 pub use parallel::{Job, JobObserver, train_all};
 pub use probe::{Against, ProbeConfig};
 pub use selection::{SelectionConfig, Standing};
-pub use settings::{RetrainConfig, TrainConfig, salient_features};
+pub use settings::{RetrainConfig, TrainConfig, salient_features, usual_k};
 pub use sweep::{Sweep, SweepRun, sweep};
 pub use trainer::{EpochRecord, Outcome, train};
