@@ -223,7 +223,18 @@ fn check(mut layer: Box<dyn Layer>, inputs: &[Tensor<2>]) {
         }
     }
     for (place, gradient) in of_weights.into_iter().enumerate() {
-        let Some(gradient) = gradient else { continue };
+        let (role, name) = {
+            let parameter = layer.parameters()[place];
+            (parameter.role, parameter.name.clone())
+        };
+        if role == Role::Statistic {
+            assert!(
+                gradient.is_none(),
+                "{kind}: the statistic {name} has a gradient"
+            );
+            continue;
+        }
+        let gradient = gradient.unwrap_or_else(|| panic!("{kind}: no gradient of {name}"));
         let (base, size) = {
             let parameter = layer.parameters()[place];
             (values(&parameter.value), parameter.value.dims())

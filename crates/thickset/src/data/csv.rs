@@ -5,7 +5,7 @@
 //! guessing again would silently turn a measurement into thousands of categories.
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::path::Path;
 use std::rc::Rc;
@@ -83,12 +83,13 @@ pub fn read_from(input: impl Read, path: &str, rule: &ReadRule, wanted: &Wanted)
             let kind = match wanted.types.get(name) {
                 Some(&kind) => kind,
                 None if wanted.last_is_text && position + 1 == names.len() => ColumnType::Text,
+                None if wanted.only_numbers => ColumnType::Number,
                 None => sniff::column_type(&window, position, &rule.missing),
             };
             sinks.push(Sink {
                 name,
                 position,
-                values: Values::new(kind),
+                values: wanted.empty(name, kind),
             });
         }
     }
@@ -290,34 +291,59 @@ fn column_names(
             .map(|position| format!("column_{position}"))
             .collect());
     }
-    let mut names: Vec<String> = Vec::with_capacity(first.len());
-    let mut seen: BTreeMap<String, (usize, usize)> = BTreeMap::new();
+    let mut texts: Vec<String> = Vec::with_capacity(first.len());
+    let mut numbers = 0;
     for (position, field) in first.iter().enumerate() {
         let text = std::str::from_utf8(field).map_err(|_| Error::NotUtf8 {
             path: path.to_owned(),
             line: line_of(first),
         })?;
-        let text = if text.is_empty() {
+        numbers += usize::from(parse_number(text).is_some());
+        texts.push(if text.is_empty() {
             format!("column_{}", position + 1)
         } else {
             text.to_owned()
+        });
+    }
+    if rule.header.is_none() && numbers > 0 {
+        notes.push(format!(
+            "line {} is taken as the header, though {numbers} of its {} fields are numbers; if it is a row, say that \
+             there is no header",
+            line_of(first),
+            texts.len()
+        ));
+    }
+    unique(path, rule, texts)
+}
+
+/// Refuses a name that comes twice, or numbers it if the rule says so.
+fn unique(path: &str, rule: &ReadRule, texts: Vec<String>) -> Result<Vec<String>> {
+    // Where each name stands first, and the last number it got.
+    let mut seen: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+    let mut taken: BTreeSet<String> = texts.iter().cloned().collect();
+    let mut names = Vec::with_capacity(texts.len());
+    for (position, text) in texts.iter().enumerate() {
+        let Some((first_at, times)) = seen.get_mut(text.as_str()) else {
+            seen.insert(text, (position, 0));
+            names.push(text.clone());
+            continue;
         };
-        let (first_at, times) = *seen
-            .entry(text.clone())
-            .and_modify(|(_, times)| *times += 1)
-            .or_insert((position, 0));
-        if times == 0 {
-            names.push(text);
-        } else if rule.number_duplicates {
-            names.push(format!("{text}.{times}"));
-        } else {
+        if !rule.number_duplicates {
             return Err(Error::DuplicateColumn {
                 path: path.to_owned(),
-                column: text,
-                first: first_at + 1,
+                column: text.clone(),
+                first: *first_at + 1,
                 second: position + 1,
             });
         }
+        let name = loop {
+            *times += 1;
+            let name = format!("{text}.{times}");
+            if taken.insert(name.clone()) {
+                break name;
+            }
+        };
+        names.push(name);
     }
     Ok(names)
 }
@@ -415,13 +441,49 @@ mod tests {
             number_duplicates: true,
             ..ReadRule::default()
         };
-        let names: Vec<String> = table("a,b,a,a\n1,2,3,4\n", &rule)
-            .unwrap()
-            .columns
-            .into_iter()
-            .map(|column| column.name)
-            .collect();
-        assert_eq!(names, ["a", "b", "a.1", "a.2"]);
+        let names = |text: &str| -> Vec<String> {
+            let columns = table(text, &rule).unwrap().columns;
+            columns.into_iter().map(|column| column.name).collect()
+        };
+        assert_eq!(names("a,b,a,a\n1,2,3,4\n"), ["a", "b", "a.1", "a.2"]);
+        assert_eq!(names("a,a,a.1\n1,2,3\n"), ["a", "a.2", "a.1"]);
+        assert_eq!(
+            names("a,a,a.1,a.1\n1,2,3,4\n"),
+            ["a", "a.2", "a.1", "a.1.1"]
+        );
+    }
+
+    #[test]
+    fn a_header_with_numbers_is_told() {
+        let text = "Graz,3,1.5\nLinz,4,2.5\n";
+        let guessed = table(text, &ReadRule::default()).unwrap();
+        assert_eq!(guessed.rows(), 1);
+        let note = &guessed.notes[0];
+        assert!(
+            note.contains("line 1 is taken as the header, though 2 of its 3"),
+            "{note}"
+        );
+        let rule = ReadRule {
+            header: Some(false),
+            ..ReadRule::default()
+        };
+        let told = table(text, &rule).unwrap();
+        assert_eq!((told.rows(), told.notes.len()), (2, 0));
+    }
+
+    #[test]
+    fn a_steady_comma_beats_a_steady_space() {
+        let table = table(
+            "full name,b\nAda King Lovelace,1\nAlan M Turing,2\n",
+            &ReadRule::default(),
+        );
+        assert_eq!(table.unwrap().columns[0].name, "full name");
+        let spaced = super::sniff::delimiter(b"a b c\n1 2 3\n", None);
+        assert_eq!(spaced, b' ');
+        let numbers = super::sniff::delimiter(b"a b,x c\n1 2 3\n", None);
+        assert_eq!(numbers, b' ');
+        let commas = super::sniff::delimiter(b"x y z,w\n1 2 3,4\n", None);
+        assert_eq!(commas, b',');
     }
 
     #[test]
