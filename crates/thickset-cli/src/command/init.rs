@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use thickset::Seed;
-use thickset::config::{DataConfig, template};
+use thickset::config::{DataConfig, RunConfig, template};
 use thickset::train::salient_features;
 
 #[derive(Args)]
@@ -46,7 +46,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         &dataset,
         k,
     );
+    // What is written must be something that `thickset train` takes.
     let path = arguments.out.display();
+    RunConfig::parse(&text, &path.to_string())?.check()?;
     if arguments.out.exists() {
         bail!("`{path}` already exists; choose another file with --out");
     }
