@@ -442,6 +442,7 @@ fn the_documented_keys_are_those_of_the_files() {
         step: 1,
         loss: 0.5,
         terms: std::collections::BTreeMap::new(),
+        weights: std::collections::BTreeMap::new(),
         auc: None,
         accuracy: 0.5,
         precision_at_k: None,

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use thickset::Seed;
-use thickset::config::{DataConfig, template};
+use thickset::config::{DataConfig, RunConfig, template};
 use thickset::train::salient_features;
 use thickset_engine::write_whole;
 
@@ -46,7 +46,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         .clone()
         .unwrap_or_else(|| name_of(&arguments.data));
     let text = template(&name, &data, &dataset, k);
+    // What is written must be something that `thickset train` takes.
     let path = arguments.out.display();
+    RunConfig::parse(&text, &path.to_string())?.check()?;
     if arguments.out.exists() {
         bail!("`{path}` already exists; choose another file with --out");
     }

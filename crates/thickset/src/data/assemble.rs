@@ -257,7 +257,9 @@ pub fn finish_inputs(
         values: inputs.values,
         pairs: None,
     };
-    match known.and_then(|(_, recipe)| recipe.pairs.as_ref()) {
+    let recipe = known.map(|(_, recipe)| recipe);
+    let recipe = recipe.or(options.recipe.as_ref());
+    match recipe.and_then(|recipe| recipe.pairs.as_ref()) {
         Some(rule) => pairs::pair(dataset, rule, options.seed),
         None => Ok(dataset),
     }

@@ -127,6 +127,15 @@ impl RunFolder {
         }
     }
 
+    /// Sets a latest checkpoint that cannot be used aside, so that it does not take the place of the one before it.
+    pub(super) fn discard_latest(&self) -> Result<()> {
+        let (latest, aside) = (
+            self.latest(),
+            self.latest().with_file_name("broken.safetensors"),
+        );
+        fs::rename(&latest, &aside).map_err(|source| failed("write", &aside, source))
+    }
+
     /// Makes a new checkpoint the latest, and the latest the previous one. At every moment one of the two is whole.
     pub(super) fn write_checkpoint(&self, bytes: &[u8]) -> Result<()> {
         let (latest, previous) = (self.latest(), self.previous());
