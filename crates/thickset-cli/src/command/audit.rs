@@ -52,7 +52,7 @@ pub fn run(arguments: &Arguments) -> Result<Ending> {
     let folder = AuditFolder::create(arguments.out.as_deref().unwrap_or(beside))?;
     let options = &arguments.options;
     let rows = options.rows(&loaded)?;
-    let config = options.config(&loaded, &rows, require);
+    let config = options.config(&loaded, &rows, require)?;
     let audit = options.audit(&loaded, &rows, &config, Some(folder.partial()))?;
     folder.finish(&audit)?;
     folder.write_report(&thickset_report::audit(std::slice::from_ref(&audit))?)?;

@@ -51,7 +51,7 @@ pub fn run(arguments: &Arguments) -> Result<Ending> {
     let partial = |side: &str| out.as_ref().map(|out| out.partial(side));
     let options = &arguments.options;
     let rows_of_a = options.rows(&a)?;
-    let config = options.config(&a, &rows_of_a, Vec::new());
+    let config = options.config(&a, &rows_of_a, Vec::new())?;
     let of_a = options.audit(&a, &rows_of_a, &config, partial("a"))?;
     drop(rows_of_a);
     let of_b = options.audit(&b, &options.rows(&b)?, &config, partial("b"))?;

@@ -1,5 +1,6 @@
-//! `thickset audit`, `compare`, `report` and `completions` as a user runs them: exit code, stdout and stderr as snapshots.
+//! `thickset explain`, `attack`, `audit`, `compare`, `report` and `completions` as a user runs them: exit code, stdout and stderr as snapshots.
 
+mod attack;
 mod audit;
 mod compare;
 mod help;

@@ -83,7 +83,7 @@ pub(super) fn baseline(
     Ok(Some(Some(LinearBaseline {
         auc,
         accuracy,
-        precision_at_k: statistics::mean::estimate(&precision.concat())?,
+        precision_at_k: statistics::mean::estimate(&precision.concat())?.of_share(),
         distinctness: distinctness::score(&sets)?,
     })))
 }
