@@ -179,6 +179,159 @@ fn every_explanation_runs_and_columns_add_up() {
     assert!((columns["job"].as_f64().unwrap() - jobs).abs() < 1e-6);
 }
 
+fn precision(line: &Value) -> f64 {
+    line["precision"].as_f64().unwrap()
+}
+
+#[test]
+fn the_class_explained_after_an_attack_is_the_one_predicted_before() {
+    let case = case();
+    let options = [
+        "--method",
+        "mse-attack",
+        "--constraint",
+        "none",
+        "--radius",
+        "3",
+        "--k",
+        "3",
+        "--json",
+        "--limit",
+        "30",
+    ];
+    let mut changed = 0;
+    for line in json_lines(&succeeds(&case.run("attack", &options))) {
+        let after = &line["after"];
+        assert_eq!(after["class"], line["class"]);
+        assert_eq!(
+            after["predicted"] == line["class"],
+            line["held"].as_bool().unwrap()
+        );
+        // What was lost follows from the two explanations, so it must agree with P@k.
+        let lost = line["lost"].as_array().unwrap().len();
+        let expected = 3.0 * (1.0 - precision(&line));
+        assert!(
+            (f64::from(u32::try_from(lost).unwrap()) - expected).abs() < 1e-9,
+            "{line}"
+        );
+        if after["predicted"] != line["class"] {
+            changed += 1;
+        }
+    }
+    assert!(changed > 0, "some predictions change");
+}
+
+#[test]
+fn the_multi_objective_attack_takes_settings_and_says_how_it_ended() {
+    let case = case();
+    let method = "{ kind = \"moo\", prediction_budget = 0.3, surrogate = 5.0, iterations = 20 }";
+    let options = ["--method", method, "--k", "3", "--limit", "4"];
+    let table = succeeds(&case.run("attack", &options));
+    let head = table.lines().next().unwrap();
+    assert!(head.contains("iterations  ending"), "{table}");
+    for line in table.lines().skip(1) {
+        let endings = ["flipped", "failed", "unfinished"];
+        assert!(endings.iter().any(|ending| line.contains(ending)), "{line}");
+    }
+    let json = [&options[..], &["--json"]].concat();
+    for line in json_lines(&succeeds(&case.run("attack", &json))) {
+        assert!(line["iterations"].as_u64().unwrap() <= 20);
+        assert!(line.get("first_change").is_none() && !line["ending"].is_null());
+    }
+    refuses(
+        &case.run("attack", &["--method", "{ kind = \"moo\", steps = 3 }"]),
+        &["unknown field `steps`"],
+    );
+}
+
+#[test]
+fn a_curve_over_radii_never_rises() {
+    let case = case();
+    let options = [
+        "--radii",
+        "0.4,0,0.1",
+        "--effort",
+        "quick",
+        "--k",
+        "3",
+        "--limit",
+        "12",
+    ];
+    let table = succeeds(&case.run("attack", &options));
+    assert_eq!(table.lines().count(), 4, "{table}");
+    let json = [&options[..], &["--json"]].concat();
+    let lines = json_lines(&succeeds(&case.run("attack", &json)));
+    let radii: Vec<f64> = lines
+        .iter()
+        .map(|line| line["radius"].as_f64().unwrap())
+        .collect();
+    assert_eq!(radii, [0.0, 0.1, 0.4]);
+    let score = |line: &Value| line["precision_at_k"]["value"].as_f64().unwrap();
+    assert!(
+        lines
+            .windows(2)
+            .all(|pair| score(&pair[0]) >= score(&pair[1]))
+    );
+    assert_eq!(
+        (score(&lines[0]), lines[0]["unchanged"].as_f64()),
+        (1.0, Some(1.0))
+    );
+    // The same rows alone, within the largest.
+    let alone = [
+        "--radius", "0.4", "--effort", "quick", "--k", "3", "--limit", "12", "--json",
+    ];
+    let alone = json_lines(&succeeds(&case.run("attack", &alone)));
+    for (alone, curve) in alone.iter().zip(lines[2]["precision"].as_array().unwrap()) {
+        assert!(curve.as_f64().unwrap() <= precision(alone));
+    }
+}
+
+#[test]
+fn options_that_would_do_nothing_are_refused() {
+    let case = case();
+    for (options, part) in [
+        (
+            &["--steps", "3"][..],
+            "`--steps` has no effect with `--method suite`",
+        ),
+        (
+            &["--shares"],
+            "`--shares` has no effect with `--method suite`",
+        ),
+        (
+            &["--constraint", "qp"],
+            "`--constraint` has no effect with `--method suite`",
+        ),
+        (
+            &["--method", "moo", "--restarts", "2"],
+            "`--restarts` has no effect with `--method moo`",
+        ),
+        (
+            &["--method", "moo", "--effort", "quick"],
+            "`--effort` has no effect with `--method moo`",
+        ),
+        (
+            &["--method", "er-attack", "--effort", "quick"],
+            "`--effort` has no effect with `--method er-attack`",
+        ),
+        (
+            &["--method", "random", "--surrogate", "3"],
+            "`--surrogate` has no effect with `--method random`",
+        ),
+        (
+            &["--method", "top-k", "--radii", "0.1"],
+            "`--radii` has no effect with `--method top-k`",
+        ),
+        (&["--norm", "linf"], "`--norm linf` needs `--radius`"),
+        (
+            &["--radius", "1e308"],
+            "`ball.radius` must be at most 1000000",
+        ),
+    ] {
+        refuses(&case.run("attack", options), &[part]);
+    }
+}
+
 #[test]
 fn an_attack_says_what_it_changed_in_the_columns_own_units_and_stays_in_its_set() {
     let case = case();
@@ -208,7 +361,10 @@ fn an_attack_says_what_it_changed_in_the_columns_own_units_and_stays_in_its_set(
     for line in &lines {
         assert_eq!(line["held"], true);
         assert_eq!(line["class"], line["after"]["class"]);
-        let precision = line["precision"].as_f64().unwrap();
+        assert_eq!(line["class"], line["after"]["predicted"]);
+        assert!(line["last"]["precision"].as_f64().unwrap() >= precision(line));
+        assert!(line["last"]["held"].is_boolean());
+        let precision = precision(line);
         let lost = u32::try_from(line["lost"].as_array().unwrap().len()).unwrap();
         let gained = line["gained"].as_array().unwrap().len();
         assert_eq!(usize::try_from(lost).unwrap(), gained);
@@ -216,7 +372,12 @@ fn an_attack_says_what_it_changed_in_the_columns_own_units_and_stays_in_its_set(
             (precision - (4.0 - f64::from(lost)) / 4.0).abs() < 1e-9,
             "{line}"
         );
-        assert_eq!(line["perturbed"].as_object().unwrap().len(), 9);
+        assert_eq!(line["encoded"].as_object().unwrap().len(), 9);
+        let perturbed = line["perturbed"].as_object().unwrap();
+        let columns: Vec<&String> = perturbed.keys().collect();
+        assert_eq!(columns, ["age", "income", "job", "town"]);
+        assert!(perturbed["job"].is_string() && perturbed["town"].is_string());
+        assert!(perturbed["age"].as_f64().unwrap().fract() == 0.0);
         for change in line["changes"].as_array().unwrap() {
             if change["name"] == "age" {
                 let (from, to) = (

@@ -1,7 +1,11 @@
 //! Metrics and statistics against scipy and scikit-learn (`golden/metrics/make.py`).
 
 use serde::Deserialize;
-use thickset::metric::{auc, cosine, kendall, pearson, ranking, spearman};
+use thickset::metric::ranking::TopK;
+use thickset::metric::{
+    accuracy, auc, cosine, distinctness, kendall, pearson, precision_at_k, ranking, sensitivity,
+    spearman,
+};
 use thickset::statistics::{self, mean, median, t_test, wilcoxon, wilcoxon::Method};
 
 /// Both sides compute in double precision; sums over hundreds of terms differ in their last digits.
@@ -19,6 +23,25 @@ struct Golden {
     medians: Vec<Centre>,
     paired: Vec<Paired>,
     paired_with_ties: Vec<PairedWithTies>,
+    shares: Vec<Shares>,
+    top_k_sets: Vec<TopKSets>,
+}
+
+#[derive(Deserialize)]
+struct Shares {
+    first: Vec<usize>,
+    second: Vec<usize>,
+    accuracy: f64,
+    sensitivity: f64,
+}
+
+#[derive(Deserialize)]
+struct TopKSets {
+    values: Vec<Vec<f64>>,
+    k: usize,
+    /// Of the first row and each of the rows.
+    precision: Vec<f64>,
+    distinctness: f64,
 }
 
 #[derive(Deserialize)]
@@ -123,6 +146,33 @@ fn similarities_agree_with_scipy() {
         );
         assert_eq!(ranking::midranks(&case.a).unwrap(), case.midranks_a);
         assert_eq!(ranking::descending(&case.a).unwrap(), case.order_a);
+    }
+}
+
+#[test]
+fn shares_of_equal_classes_agree_with_scikit_learn_and_scipy() {
+    for case in golden().shares {
+        let found = accuracy::score(&case.first, &case.second).unwrap();
+        assert_near(found, case.accuracy, TOLERANCE);
+        let found = sensitivity::score(&case.first, &case.second).unwrap();
+        assert_near(found, case.sensitivity, TOLERANCE);
+    }
+}
+
+#[test]
+fn overlaps_of_top_k_sets_agree_with_scipys_distances() {
+    for case in golden().top_k_sets {
+        for (values, expected) in case.values.iter().zip(&case.precision) {
+            let found = precision_at_k::score(&case.values[0], values, case.k).unwrap();
+            assert_near(found, *expected, TOLERANCE);
+        }
+        let sets: Vec<TopK> = case
+            .values
+            .iter()
+            .map(|values| TopK::of(values, case.k).unwrap())
+            .collect();
+        let found = distinctness::score(&sets).unwrap().unwrap();
+        assert_near(found, case.distinctness, TOLERANCE);
     }
 }
 

@@ -57,7 +57,7 @@ pub fn run(arguments: &Arguments) -> Result<Ending> {
     let folder = folder(arguments, &loaded)?;
     let options = &arguments.options;
     let rows = options.rows(&loaded)?;
-    let config = options.config(&loaded, &rows, require);
+    let config = options.config(&loaded, &rows, require)?;
     let audit = options.audit(&loaded, &rows, &config, Some(folder.partial()))?;
     folder.write(&audit)?;
     folder.write_report(&thickset_report::audit(std::slice::from_ref(&audit))?)?;

@@ -135,7 +135,12 @@ impl AuditOptions {
     }
 
     /// What is asked of a model, where its run says something, as that says.
-    pub fn config(&self, loaded: &Loaded, rows: &ChosenRows, require: Vec<String>) -> AuditConfig {
+    pub fn config(
+        &self,
+        loaded: &Loaded,
+        rows: &ChosenRows,
+        require: Vec<String>,
+    ) -> Result<AuditConfig> {
         let opened = &rows.opened;
         let defaults = loaded.defaults();
         let of_data = opened.attack();
@@ -148,10 +153,10 @@ impl AuditOptions {
         let own = defaults.k.or(of_run).or(of_data.map(|attack| attack.k));
         let k = usual_k(own, width);
         let radius = defaults.radius.or(of_data.map(|attack| attack.epsilon));
-        AuditConfig {
+        Ok(AuditConfig {
             seed: self.data.seed(),
             explain,
-            suite: self.suite.config(k, defaults.effort, radius),
+            suite: self.suite.config(k, defaults.effort, radius)?,
             thickness: ThicknessSettings {
                 neighbours: self.neighbours,
                 points: self.points,
@@ -159,7 +164,7 @@ impl AuditOptions {
             noise_draws: self.noise_draws,
             worst: self.worst,
             require,
-        }
+        })
     }
 }
 

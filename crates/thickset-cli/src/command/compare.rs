@@ -60,7 +60,7 @@ pub fn run(arguments: &Arguments) -> Result<Ending> {
     let options = &arguments.options;
     let (rows_of_a, rows_of_b) = (options.rows(&a)?, options.rows(&b)?);
     compare::check_cases(&options.case(&a, &rows_of_a), &options.case(&b, &rows_of_b))?;
-    let config = options.config(&a, &rows_of_a, Vec::new());
+    let config = options.config(&a, &rows_of_a, Vec::new())?;
     let of_a = options.audit(&a, &rows_of_a, &config, partial("a"))?;
     let of_b = options.audit(&b, &rows_of_b, &config, partial("b"))?;
     let compared = compare::compare(&of_a, &of_b, &rules)?;

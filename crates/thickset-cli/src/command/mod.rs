@@ -16,6 +16,7 @@ mod init;
 mod methods;
 mod model;
 mod output;
+mod radii;
 mod report;
 mod rows;
 mod threat;

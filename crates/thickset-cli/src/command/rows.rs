@@ -310,9 +310,20 @@ pub struct Loaded {
     pub attack: Option<AttackDefaults>,
     values: Vec<f64>,
     ids: Vec<u64>,
+    features: Vec<String>,
 }
 
 impl Loaded {
+    /// The names of the encoded features.
+    pub fn features(&self) -> &[String] {
+        &self.features
+    }
+
+    /// The radius of the l2 ball that attacks on this dataset use.
+    pub fn radius(&self) -> Option<f64> {
+        self.attack.map(|attack| attack.epsilon)
+    }
+
     /// The rows; a row's id is its number in the file or dataset, counted from 0.
     pub fn rows(&self) -> Rows<'_> {
         Rows {
@@ -364,6 +375,7 @@ impl Source {
             values: values.into_iter().map(f64::from).collect(),
             ids: chosen.into_iter().map(|row| row as u64).collect(),
             seed: self.data.seed(),
+            features: schema.features.iter().map(|one| one.name.clone()).collect(),
             model,
             schema,
             attack,

@@ -1,5 +1,6 @@
-//! Every command as a user runs it: exit code, stdout and stderr as snapshots. `explain` and `attack` have a file of their own.
+//! Every command as a user runs it: exit code, stdout and stderr as snapshots.
 
+mod attack;
 mod audit;
 mod commands;
 mod compare;

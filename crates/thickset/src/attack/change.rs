@@ -36,6 +36,43 @@ pub enum Value {
     Category(String),
 }
 
+/// One column, feature, pixel or edge of a row.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Cell {
+    /// The column where it holds a whole category, else the feature.
+    pub name: String,
+    /// In the column's own unit.
+    pub value: Value,
+}
+
+/// A row in its columns' own units.
+///
+/// # Panics
+/// If the row has another number of features than the schema.
+#[must_use]
+pub fn decoded(schema: &Schema, row: &[f64]) -> Vec<Cell> {
+    assert_eq!(row.len(), schema.len());
+    let mut cells = Vec::new();
+    let mut index = 0;
+    while index < schema.len() {
+        let end = group_end(schema, index);
+        let (features, values) = (&schema.features[index..end], &row[index..end]);
+        if let Some(name) = category(features, values) {
+            cells.push(Cell {
+                name: features[0].column.clone(),
+                value: Value::Category(name),
+            });
+        } else {
+            cells.extend(features.iter().zip(values).map(|(feature, value)| Cell {
+                name: feature.name.clone(),
+                value: own_unit(feature, *value),
+            }));
+        }
+        index = end;
+    }
+    cells
+}
+
 /// What is not as it was, the longest moves first.
 ///
 /// # Panics
@@ -96,28 +133,30 @@ fn category(features: &[Feature], values: &[f64]) -> Option<String> {
     }
 }
 
+/// An encoded value in the column's own unit; of a category's feature, its share.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "features are f32 by design"
 )]
+fn own_unit(feature: &Feature, encoded: f64) -> Value {
+    if let FeatureKind::Level { .. } | FeatureKind::Missing = feature.kind {
+        return Value::Number(encoded);
+    }
+    let value = feature.offset + feature.factor * f64::from(encoded as f32);
+    let is_whole = feature.integer && (value - value.round()).abs() < WHOLE;
+    Value::Number(if is_whole { value.round() } else { value })
+}
+
 fn single(feature: &Feature, from: f64, to: f64) -> Option<Change> {
     let range = f64::from(feature.high - feature.low).abs().max(LEAST);
     let moved = (to - from).abs();
     if moved <= LEAST * range {
         return None;
     }
-    let value = |encoded: f64| {
-        if let FeatureKind::Level { .. } | FeatureKind::Missing = feature.kind {
-            return Value::Number(encoded);
-        }
-        let value = feature.offset + feature.factor * f64::from(encoded as f32);
-        let is_whole = feature.integer && (value - value.round()).abs() < WHOLE;
-        Value::Number(if is_whole { value.round() } else { value })
-    };
     Some(Change {
         name: feature.name.clone(),
-        from: value(from),
-        to: value(to),
+        from: own_unit(feature, from),
+        to: own_unit(feature, to),
         unit: feature.unit.clone(),
         moved,
     })
@@ -187,6 +226,24 @@ mod tests {
                     &Value::Number(41.0),
                     Some("years")
                 ),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_row_is_told_column_by_column_and_a_mixture_feature_by_feature() {
+        let cells = decoded(&schema(), &[0.525, 0.0, 1.0, 0.25, 0.75]);
+        let shown: Vec<_> = cells
+            .iter()
+            .map(|cell| (cell.name.as_str(), &cell.value))
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                ("age", &Value::Number(41.0)),
+                ("job", &Value::Category("nurse".to_owned())),
+                ("town=A", &Value::Number(0.25)),
+                ("town=B", &Value::Number(0.75)),
             ]
         );
     }

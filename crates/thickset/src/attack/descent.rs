@@ -6,15 +6,16 @@
 
 use thickset_engine::Output;
 
+use super::Method;
 use super::constraint::{ConstraintConfig, Multipliers, Observation};
 use super::goal::{Goal, OfShares, shares};
 use super::outcome::Attacked;
 use super::scene::{Scene, Seen, View};
 use super::threat::ball::Surface;
-use crate::Result;
 use crate::check::check_not_empty;
 use crate::host::read;
 use crate::registry::Setting;
+use crate::{Error, Result};
 
 /// The settings that all of these attacks have.
 pub(super) static DEFAULTS: &[Setting] = &[
@@ -83,6 +84,15 @@ impl<'a> Descent<'a> {
         let count = scene.count();
         let reference = scene.reference().to_vec();
         let width = reference.len() / count;
+        if let Method::Target(Some(features)) = &attack.method
+            && let Some(&got) = features.iter().find(|feature| **feature >= width)
+        {
+            return Err(Error::IndexOutOfRange {
+                what: "a unit to raise",
+                bound: width,
+                got,
+            });
+        }
         let goals = reference.chunks(width).zip(&scene.top);
         let goals = goals.map(|(reference, top)| -> Box<dyn Goal> {
             if attack.shares {
@@ -127,13 +137,18 @@ impl<'a> Descent<'a> {
                 .map(|_| self.scene.attack.constraint.multipliers(views))
                 .collect::<Result<Option<Vec<_>>>>();
             self.rules = rules?;
-            self.descend(start, trace.take())?;
+            self.descend(start, run == 0, trace.take())?;
         }
-        Ok(self.scene.finish())
+        self.scene.finish()
     }
 
-    /// One run from a searching point.
-    fn descend(&mut self, mut z: Vec<f64>, mut trace: Option<&mut Trace>) -> Result<()> {
+    /// One run from a searching point, which may be the row itself.
+    fn descend(
+        &mut self,
+        mut z: Vec<f64>,
+        from_row: bool,
+        mut trace: Option<&mut Trace>,
+    ) -> Result<()> {
         let attack = self.scene.attack;
         let (features, count) = (self.scene.features(), self.scene.count());
         let origin = self.scene.origin();
@@ -164,7 +179,10 @@ impl<'a> Descent<'a> {
                 let place = row * features..(row + 1) * features;
                 here[place.clone()].copy_from_slice(&trial[place]);
                 now[row] = seen;
-                self.scene.score(row, step, &trial);
+                self.scene.score(row, &trial);
+                if from_row && step > 0 {
+                    self.scene.step(row);
+                }
             }
             if let Some(trace) = trace.as_deref_mut() {
                 trace.points.push(here.clone());
@@ -216,10 +234,16 @@ impl<'a> Descent<'a> {
             .collect();
         for (row, rule) in self.rules.iter_mut().flatten().enumerate() {
             let place = row * features..(row + 1) * features;
-            let all_values: Vec<f64> = std::iter::once(values[row])
+            let factor = self
+                .scene
+                .attack
+                .method
+                .objective_factor(&self.scene.top[row]);
+            let all_values: Vec<f64> = std::iter::once(factor * values[row])
                 .chain(kept.iter().map(|one| one.values[row]))
                 .collect();
-            let gradients: Vec<Vec<f64>> = std::iter::once(gradient[place.clone()].to_vec())
+            let objective = gradient[place.clone()].iter().map(|slope| factor * slope);
+            let gradients: Vec<Vec<f64>> = std::iter::once(objective.collect())
                 .chain(kept.iter().map(|one| one.gradient[place.clone()].to_vec()))
                 .collect();
             rule.update(Observation {
@@ -272,4 +296,112 @@ fn divergence(scene: &Scene<'_>, view: View, points: &[f64]) -> Divergence {
 struct Divergence {
     values: Vec<f64>,
     gradient: Vec<f64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Seed;
+    use crate::attack::scene::Networks;
+    use crate::attack::{AttackConfig, MethodConfig, mse_attack};
+    use crate::data::{InputShape, Schema};
+    use crate::explain::{ExplainConfig, Rows};
+    use crate::model::{Fresh, ModelConfig, gcn, siamese};
+
+    const HALF: usize = 10;
+    const WIDTH: usize = 2 * HALF;
+
+    /// A small Siamese network of graphs, smooth and in double precision.
+    fn pair() -> (thickset_engine::Network, Schema) {
+        let model = ModelConfig::Siamese(siamese::Config {
+            embedding: siamese::Embedding::Gcn(gcn::Config {
+                hidden: 6,
+                embedding: 4,
+                ..gcn::Config::default()
+            }),
+            size: 1,
+        });
+        let shape = InputShape::Pair {
+            of: Box::new(InputShape::Graph { nodes: 5 }),
+        };
+        let network = model
+            .network(&shape, WIDTH, 2, &mut Fresh::double(Seed::new(3)))
+            .unwrap()
+            .smooth_twin(5.0);
+        (network, Schema::pair(&Schema::graph(5, -1.0, 1.0)))
+    }
+
+    fn row(name: &str) -> Vec<f64> {
+        let mut stream = Seed::new(4).stream(name);
+        (0..WIDTH).map(|_| stream.uniform_in(-1.0, 1.0)).collect()
+    }
+
+    /// The central differences of a function.
+    fn differences(x: &[f64], of: &mut dyn FnMut(&[f64]) -> f64) -> Vec<f64> {
+        const STEP: f64 = 1e-5;
+        (0..x.len())
+            .map(|feature| {
+                let mut at = |step: f64| {
+                    let mut moved = x.to_vec();
+                    moved[feature] += step;
+                    of(&moved)
+                };
+                (at(STEP) - at(-STEP)) / (2.0 * STEP)
+            })
+            .collect()
+    }
+
+    fn close(got: &[f64], expected: &[f64]) {
+        let scale = expected
+            .iter()
+            .fold(0.0_f64, |most, one| most.max(one.abs()));
+        assert!(scale > 1e-4, "there is something to compare: {expected:?}");
+        for (got, expected) in got.iter().zip(expected) {
+            assert!((got - expected).abs() < 1e-5 * scale, "{got}, {expected}");
+        }
+    }
+
+    #[test]
+    fn divergences_of_all_three_predictions_of_a_pair_have_the_slopes_of_central_differences() {
+        let (network, schema) = pair();
+        let config = AttackConfig {
+            method: MethodConfig::MseAttack(mse_attack::Config::default()),
+            k: 4,
+            constraint: ConstraintConfig::NoUpdate,
+            ..AttackConfig::default()
+        };
+        let attack = config.check(&ExplainConfig::default(), &schema).unwrap();
+        let networks = Networks::new(&network, None);
+        let (x, z) = (row("x"), row("z"));
+        let rows = Rows {
+            values: &x,
+            ids: &[0],
+        };
+        let scene = Scene::new(&attack, &networks, rows, Seed::new(1)).unwrap();
+        assert_eq!(scene.views(), [View::All, View::Left, View::Right]);
+        for view in scene.views() {
+            let found = divergence(&scene, *view, &z);
+            assert!(found.values[0] > 0.0);
+            let expected = differences(&z, &mut |z| divergence(&scene, *view, z).values[0]);
+            close(&found.gradient, &expected);
+        }
+
+        // And the search follows their sum with the goal, in equal parts.
+        let mut sum = |z: &[f64]| {
+            let mut descent =
+                Descent::new(Scene::new(&attack, &networks, rows, Seed::new(1)).unwrap()).unwrap();
+            let slopes = descent.follow(z, 1, true);
+            slopes.unwrap();
+            let kept = descent.scene.views().iter();
+            let kept: f64 = kept
+                .map(|view| divergence(&descent.scene, *view, z).values[0])
+                .sum();
+            (descent.values[0] + kept) / 4.0
+        };
+        let expected = differences(&z, &mut sum);
+        let mut descent = Descent::new(scene).unwrap();
+        descent.rules = Some(vec![attack.constraint.multipliers(3).unwrap().unwrap()]);
+        descent.follow(&z, 1, false).unwrap();
+        close(&descent.gradient, &expected);
+    }
 }

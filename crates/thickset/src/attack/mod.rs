@@ -28,7 +28,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use thickset_engine::Network;
 
-pub use change::{Change, Value, changes};
+pub use change::{Cell, Change, Value, changes, decoded};
 pub use constraint::ConstraintConfig;
 pub use descent::Trace;
 pub use outcome::{Attacked, Last};
@@ -38,8 +38,9 @@ use self::descent::Descent;
 use self::goal::Goal;
 use self::scene::{Networks, Scene};
 use crate::check::as_f64;
-use crate::data::{InputShape, Schema};
+use crate::data::Schema;
 use crate::explain::{CheckedExplain, ExplainConfig, Rows};
+use crate::metric::manipulation_epoch;
 use crate::metric::ranking::TopK;
 use crate::{Error, Result, Seed};
 
@@ -51,6 +52,8 @@ pub enum MethodConfig {
     ErAttack(er_attack::Config),
     /// Moves the centre of an image's importances.
     MassCenter(mass_center::Config),
+    /// All gaps at once, by [`moo::perturb`]; it takes no steps of an [`AttackConfig`].
+    Moo(moo::Settings),
     /// Raises the squared change of the explanation.
     MseAttack(mse_attack::Config),
     /// Draws points.
@@ -74,6 +77,7 @@ impl MethodConfig {
         match self {
             Self::ErAttack(_) => er_attack::INFO.id,
             Self::MassCenter(_) => mass_center::INFO.id,
+            Self::Moo(_) => moo::INFO.id,
             Self::MseAttack(_) => mse_attack::INFO.id,
             Self::Random(_) => random::INFO.id,
             Self::Target(_) => target::INFO.id,
@@ -169,6 +173,13 @@ impl AttackConfig {
             MethodConfig::MassCenter(_) => {
                 Method::MassCenter(mass_center::places(schema, explain)?)
             }
+            MethodConfig::Moo(_) => {
+                return Err(Error::AttackInput {
+                    attack: moo::INFO.id,
+                    expected: "a ball and settings of its own",
+                    got: "steps, a constraint and a threat set".to_owned(),
+                });
+            }
             MethodConfig::MseAttack(config) => Method::MseAttack(config.check()?),
             MethodConfig::Random(config) => Method::Random(config.check()?),
             MethodConfig::Target(config) => Method::Target(config.check(&checked)?),
@@ -189,7 +200,7 @@ impl AttackConfig {
             restarts: self.restarts,
             surrogate: self.surrogate,
             shares: self.shares,
-            is_pair: matches!(schema.shape, InputShape::Pair { .. }),
+            bound: manipulation_epoch::bound(&schema.shape),
         })
     }
 }
@@ -205,6 +216,15 @@ enum Method {
 }
 
 impl Method {
+    /// What turns the goal into `g_0` of R2ET Eq. 57, which divergences are weighed against: `ERAttack`'s is the sum of gaps over
+    /// the k(n-k) pairs, its goal here their mean.
+    fn objective_factor(&self, top: &TopK) -> f64 {
+        match self {
+            Self::ErAttack => as_f64(top.k() * (top.features() - top.k())),
+            _ => 1.0,
+        }
+    }
+
     /// What one row's search lowers, given its importances at the start in the network that is followed.
     fn goal(&self, reference: &[f64], top: &TopK) -> Box<dyn Goal> {
         match self {
@@ -232,8 +252,8 @@ pub struct CheckedAttack {
     restarts: usize,
     surrogate: Option<f64>,
     shares: bool,
-    /// A row is two inputs, so three predictions are kept.
-    is_pair: bool,
+    /// P@k below which a row counts as manipulated.
+    bound: f64,
 }
 
 impl CheckedAttack {

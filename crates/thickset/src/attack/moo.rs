@@ -24,7 +24,13 @@
 //! - Gaps may pull in opposite directions: each could fall, but no step lowers all. Then those with the smallest χ are
 //!   dropped until one does.
 //! - When the radius has shrunk to nothing (a kink of a `ReLU` network), the gap that kept its promise least is dropped.
-//! - A trial point that lies within the budgets and flips a pair is the end of the attack, whatever the ratio test says.
+//! - A trial point that lies within the budgets, keeps the classes and flips a pair is the end of the attack, whatever the
+//!   ratio test says.
+//! - Of a pair of inputs three predictions are kept, and their moves share the one budget.
+//! - With `surrogate` the gaps of a smooth twin are followed; flips, classes and budgets are the network's own. On a binary `ReLU` network the Hessian of the probability
+//!   is a multiple of `g g'`: every gap can fall along `g` alone, which moves the prediction, and most rows fail.
+//!
+//! So *failed* says that the linear model saw no way down, and nothing else: it is not a proof that a row cannot be attacked.
 
 mod network;
 mod search;
@@ -32,7 +38,7 @@ pub mod trust_region;
 
 pub use network::perturb;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use self::search::Search;
 use crate::check::check_finite;
@@ -85,6 +91,11 @@ pub static INFO: Info = Info {
             value: "200",
             meaning: "most steps tried",
         },
+        Setting {
+            name: "surrogate",
+            value: "none",
+            meaning: "sharpness of the softplus twin whose gaps are followed",
+        },
     ],
 };
 
@@ -106,23 +117,33 @@ pub trait Gaps {
 /// What a model says of one input.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Values {
-    /// The outputs to keep, one a class.
-    pub outputs: Vec<f64>,
+    /// The predictions to keep, each with one output a class.
+    pub outputs: Vec<Vec<f64>>,
     /// The explanation, one importance a feature.
     pub importance: Vec<f64>,
+    /// The explanation of the twin, where gaps of a twin are followed; flips are always of [`Values::importance`].
+    pub followed: Option<Vec<f64>>,
+}
+
+impl Values {
+    /// The importances whose gaps are followed.
+    fn followed(&self) -> &[f64] {
+        self.followed.as_ref().unwrap_or(&self.importance)
+    }
 }
 
 /// The derivatives of [`Values`]; one row an entry, one column an input.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Derivatives {
-    /// Of the outputs.
+    /// Of the outputs, one prediction after the other.
     pub outputs: Vec<Vec<f64>>,
-    /// Of the importances.
+    /// Of the importances that are followed.
     pub importance: Vec<Vec<f64>>,
 }
 
 /// The attack's settings.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct Settings {
     /// `ε_f`: largest move of the outputs, in the Euclidean norm.
     pub prediction_budget: f64,
@@ -138,6 +159,8 @@ pub struct Settings {
     pub criticality: f64,
     /// Most steps tried.
     pub iterations: usize,
+    /// Sharpness of the softplus in the smooth twin whose gaps are followed; the network's own if absent.
+    pub surrogate: Option<f64>,
 }
 
 impl Default for Settings {
@@ -150,17 +173,22 @@ impl Default for Settings {
             shrink: 0.5,
             criticality: 1e-3,
             iterations: 200,
+            surrogate: None,
         }
     }
 }
 
 impl Settings {
     fn check(&self) -> Result<()> {
+        let surrogate = self.surrogate.map(|beta| ("`moo.surrogate`", beta));
         for (what, got) in [
             ("`moo.prediction_budget`", self.prediction_budget),
             ("`moo.input_budget`", self.input_budget),
             ("`moo.radius`", self.radius),
-        ] {
+        ]
+        .into_iter()
+        .chain(surrogate)
+        {
             if !(got > 0.0 && got.is_finite()) {
                 return Err(Error::OutOfRange {
                     what,
@@ -197,9 +225,9 @@ pub enum Ending {
         /// The feature that overtook it.
         behind: usize,
     },
-    /// No gap can be lowered any further: a failed attack.
+    /// The linear model sees no gap that can be lowered any further: a failed attack, which is no proof that none succeeds.
     Failed,
-    /// The steps ran out first.
+    /// The steps ran out first, or the solver had no answer.
     Unfinished,
 }
 
@@ -253,8 +281,9 @@ mod tests {
     fn quadratic() -> impl Gaps {
         Formula {
             values: |x: &[f64]| Values {
-                outputs: vec![0.5],
+                outputs: vec![vec![0.5]],
                 importance: vec![1.0, 0.4 + x[0] * x[0]],
+                followed: None,
             },
             derivatives: |x: &[f64]| Derivatives {
                 outputs: vec![vec![0.0, 0.0]],
@@ -303,8 +332,9 @@ mod tests {
     fn an_explanation_that_never_moves_cannot_be_attacked() {
         let mut constant = Formula {
             values: |_: &[f64]| Values {
-                outputs: vec![0.5],
+                outputs: vec![vec![0.5]],
                 importance: vec![3.0, 2.0, 1.0],
+                followed: None,
             },
             derivatives: |_: &[f64]| Derivatives {
                 outputs: vec![vec![0.0]],
@@ -331,6 +361,7 @@ mod tests {
             values: |x: &[f64]| Values {
                 outputs: vec![],
                 importance: vec![1.0, 2.0 * x[0], -2.0 * x[0]],
+                followed: None,
             },
             derivatives: |_: &[f64]| Derivatives {
                 outputs: vec![],
@@ -356,8 +387,9 @@ mod tests {
         // The gap 1 - 3 x_0 - x_1 falls fastest along x_0, but so does the output.
         let mut guarded = Formula {
             values: |x: &[f64]| Values {
-                outputs: vec![x[0]],
+                outputs: vec![vec![x[0]]],
                 importance: vec![1.0, 3.0 * x[0] + x[1]],
+                followed: None,
             },
             derivatives: |_: &[f64]| Derivatives {
                 outputs: vec![vec![1.0, 0.0]],
@@ -392,6 +424,7 @@ mod tests {
             values: |x: &[f64]| Values {
                 outputs: vec![],
                 importance: vec![1.0 + 4.0 * x[0] * x[0], x[0]],
+                followed: None,
             },
             derivatives: |x: &[f64]| Derivatives {
                 outputs: vec![],
@@ -413,6 +446,88 @@ mod tests {
         );
         assert!(outcome.iterations > outcome.taken);
         assert!((outcome.x[0] - 0.125).abs() < 0.05, "{outcome:?}");
+    }
+
+    #[test]
+    fn a_flip_that_changes_the_class_does_not_count() {
+        // The gap 1 - 4x flips at 1/4, where the second class has taken over at 1/5.
+        let mut turned = Formula {
+            values: |x: &[f64]| Values {
+                outputs: vec![vec![0.52 - 0.1 * x[0], 0.48 + 0.1 * x[0]]],
+                importance: vec![1.0, 4.0 * x[0]],
+                followed: None,
+            },
+            derivatives: |_: &[f64]| Derivatives {
+                outputs: vec![vec![-0.1], vec![0.1]],
+                importance: vec![vec![0.0], vec![4.0]],
+            },
+        };
+        let settings = Settings {
+            input_budget: 5.0,
+            prediction_budget: 1.0,
+            radius: 0.3,
+            ..Settings::default()
+        };
+        let outcome = attack(&mut turned, &[0.0], 1, &settings).unwrap();
+        assert!(
+            !matches!(outcome.ending, Ending::Flipped { .. }),
+            "{outcome:?}"
+        );
+    }
+
+    #[test]
+    fn a_tiny_gap_beside_large_ones_does_not_blow_the_units_up() {
+        // Gaps 1e-250 and 1: the first flips with the first step.
+        let mut tied = Formula {
+            values: |x: &[f64]| Values {
+                outputs: vec![],
+                importance: vec![1e-250, x[0], -1.0],
+                followed: None,
+            },
+            derivatives: |_: &[f64]| Derivatives {
+                outputs: vec![],
+                importance: vec![vec![0.0], vec![1.0], vec![0.0]],
+            },
+        };
+        let outcome = attack(&mut tied, &[0.0], 1, &Settings::default()).unwrap();
+        assert_eq!(
+            outcome.ending,
+            Ending::Flipped {
+                ahead: 0,
+                behind: 1
+            }
+        );
+    }
+
+    #[test]
+    fn a_solver_without_an_answer_leaves_the_row_unfinished() {
+        let mut steep = Formula {
+            values: |_: &[f64]| Values {
+                outputs: vec![],
+                importance: vec![1.0, 0.0],
+                followed: None,
+            },
+            derivatives: |_: &[f64]| Derivatives {
+                outputs: vec![],
+                importance: vec![vec![0.0], vec![1e300]],
+            },
+        };
+        let outcome = attack(&mut steep, &[0.0], 1, &Settings::default()).unwrap();
+        assert_eq!(outcome.ending, Ending::Unfinished);
+    }
+
+    #[test]
+    fn settings_are_read_from_text() {
+        let method: crate::attack::MethodConfig =
+            "{ kind = \"moo\", radius = 0.1, surrogate = 5.0 }"
+                .parse()
+                .unwrap();
+        let expected = Settings {
+            radius: 0.1,
+            surrogate: Some(5.0),
+            ..Settings::default()
+        };
+        assert_eq!(method, crate::attack::MethodConfig::Moo(expected));
     }
 
     #[test]

@@ -15,9 +15,13 @@ pub struct Attacked {
     pub precision: f64,
     /// Whether the prediction is the same there.
     pub held: bool,
-    /// The step at which the top-k set first changed while the prediction held, counted from 1; the earliest over all runs.
+    /// The first step, counted from 1, of the run that starts at the row itself after which the top-k set has changed while
+    /// the prediction held; `None` if there is none, even where a random start found a worse point. A random search takes no
+    /// steps and has none. Of a suite, its first member's, plain `ERAttack`.
     pub first_change: Option<usize>,
-    /// Where the first run ended.
+    /// The same for P@k below the bound of [`manipulation_epoch`](crate::metric::manipulation_epoch).
+    pub manipulation_epoch: Option<usize>,
+    /// Where the run that starts at the row itself ended; of a suite, its first member's.
     pub last: Last,
 }
 
@@ -35,19 +39,21 @@ pub struct Last {
 }
 
 impl Attacked {
-    /// The worse of two for the defender: a prediction that held, then the lower P@k; the first of equals.
+    /// The worse point of two for the defender: a prediction that held, then the lower P@k; the first of equals. What is told
+    /// of the way, and where it ended, stays as it is.
     #[must_use]
     pub fn worse(self, other: Self) -> Self {
-        let first_change = match (self.first_change, other.first_change) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        };
         let is_worse = (other.held && !self.held)
             || (other.held == self.held && other.precision < self.precision);
-        let worse = if is_worse { other } else { self };
+        if !is_worse {
+            return self;
+        }
         Self {
-            first_change,
-            ..worse
+            attack: other.attack,
+            perturbed: other.perturbed,
+            precision: other.precision,
+            held: other.held,
+            ..self
         }
     }
 }

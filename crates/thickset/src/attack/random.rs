@@ -81,11 +81,11 @@ pub(super) fn run(config: Config, mut scene: Scene<'_>) -> Result<Vec<Attacked>>
         }
         scene.look(&points)?;
         for row in 0..streams.len() {
-            scene.score(row, step, &points);
+            scene.score(row, &points);
             if step == config.points {
                 scene.end(row, &points, scene.seen(row), false);
             }
         }
     }
-    Ok(scene.finish())
+    scene.finish()
 }

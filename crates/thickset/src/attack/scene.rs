@@ -9,6 +9,7 @@ use super::threat::ball::Surface;
 use crate::check::{as_f64, check_finite};
 use crate::explain::{Binding, Lens, Rows, Shown, Slope, chunk_rows, predicted};
 use crate::host::read;
+use crate::metric::manipulation_epoch;
 use crate::metric::ranking::{TopK, largest};
 use crate::{Error, Result, Seed, Stream};
 
@@ -22,8 +23,14 @@ pub(super) enum View {
 }
 
 impl View {
-    const ONE: [Self; 1] = [Self::All];
-    const THREE: [Self; 3] = [Self::All, Self::Left, Self::Right];
+    /// The predictions to keep of a row, or of a pair.
+    pub(super) fn of(is_pair: bool) -> &'static [Self] {
+        if is_pair {
+            &[Self::All, Self::Left, Self::Right]
+        } else {
+            &[Self::All]
+        }
+    }
 
     /// Whether this feature has moved.
     pub(super) fn moves(self, feature: usize, features: usize) -> bool {
@@ -97,7 +104,8 @@ struct Found {
     worst: Vec<f64>,
     kept: usize,
     held: bool,
-    first_change: Option<usize>,
+    /// P@k after each step of the run from the row itself, 1 where the prediction changed; up to the first below the bound.
+    path: Vec<f64>,
     last: Option<Last>,
 }
 
@@ -151,7 +159,7 @@ impl<'a> Scene<'a> {
             worst: row.to_vec(),
             kept: attack.k,
             held: true,
-            first_change: None,
+            path: Vec::new(),
             last: None,
         });
         Ok(Self {
@@ -166,11 +174,7 @@ impl<'a> Scene<'a> {
             classes,
             rows,
             seed,
-            views: if attack.is_pair {
-                &View::THREE
-            } else {
-                &View::ONE
-            },
+            views: View::of(attack.explain.is_pair()),
             shown,
             shown_by_guide: Shown::default(),
             seen: Vec::new(),
@@ -307,25 +311,37 @@ impl<'a> Scene<'a> {
     }
 
     /// Keeps the point of a row that the latest look saw if it is the worst so far.
-    pub(super) fn score(&mut self, row: usize, step: usize, points: &[f64]) {
-        let ignores = self.attack.constraint == ConstraintConfig::None;
+    pub(super) fn score(&mut self, row: usize, points: &[f64]) {
         let Seen { kept, held } = self.seen[row];
         let features = self.features();
+        let counts = held || self.ignores_predictions();
         let found = &mut self.found[row];
-        if !held && !ignores {
-            return;
-        }
-        if kept < self.attack.k && step > 0 {
-            let first = found.first_change.map_or(step, |first| first.min(step));
-            found.first_change = Some(first);
-        }
-        if kept < found.kept {
+        if counts && kept < found.kept {
             found.kept = kept;
             found.held = held;
             found
                 .worst
                 .copy_from_slice(&points[row * features..(row + 1) * features]);
         }
+    }
+
+    /// Notes a step of a row's run from the row itself, which the latest look saw.
+    pub(super) fn step(&mut self, row: usize) {
+        let Seen { kept, held } = self.seen[row];
+        let is_over = |path: &[f64]| path.last().is_some_and(|last| *last < self.attack.bound);
+        let counts = held || self.ignores_predictions();
+        let precision = if counts {
+            as_f64(kept) / as_f64(self.attack.k)
+        } else {
+            1.0
+        };
+        if !is_over(&self.found[row].path) {
+            self.found[row].path.push(precision);
+        }
+    }
+
+    fn ignores_predictions(&self) -> bool {
+        self.attack.constraint == ConstraintConfig::None
     }
 
     /// Notes where a row's first run ended.
@@ -343,9 +359,19 @@ impl<'a> Scene<'a> {
     }
 
     /// The rows after the attack.
-    pub(super) fn finish(self) -> Vec<Attacked> {
+    ///
+    /// # Errors
+    /// Only for values that are not finite, which a count never is.
+    pub(super) fn finish(self) -> Result<Vec<Attacked>> {
         let k = as_f64(self.attack.k);
         let attack = self.attack.kind;
+        let bound = self.attack.bound;
+        let first_below = |path: &[f64], bound: f64| {
+            if path.is_empty() {
+                return Ok(None);
+            }
+            manipulation_epoch::score(path, bound)
+        };
         let rows = self.found.into_iter().zip(self.classes);
         rows.map(|(found, class)| {
             let precision = as_f64(found.kept) / k;
@@ -355,15 +381,16 @@ impl<'a> Scene<'a> {
                 held: found.held,
                 stopped: false,
             });
-            Attacked {
+            Ok(Attacked {
                 class,
                 attack,
                 perturbed: found.worst,
                 precision,
                 held: found.held,
-                first_change: found.first_change,
+                first_change: first_below(&found.path, manipulation_epoch::TABLE_BOUND)?,
+                manipulation_epoch: first_below(&found.path, bound)?,
                 last,
-            }
+            })
         })
         .collect()
     }

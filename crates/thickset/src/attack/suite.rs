@@ -338,7 +338,7 @@ pub fn over_radii(
             .perturb(network, rows, seed)?
             .rows;
         let worst = match found.last() {
-            Some((_, smaller)) => worse(smaller.clone(), here),
+            Some((_, smaller)) => worse(here, smaller.clone()),
             None => here,
         };
         found.push((radius, worst));

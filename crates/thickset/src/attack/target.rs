@@ -42,6 +42,9 @@ impl Config {
         }
         let known = explain.names(0);
         let place = |name: &String| {
+            if explain.config().explanation.is_of_units() {
+                return unit(name);
+            }
             let place = known.iter().position(|known| known == name);
             place.ok_or_else(|| Error::UnknownFeature {
                 what: "feature",
@@ -57,6 +60,20 @@ impl Config {
     }
 }
 
+/// The number in `unit[3]`; how many units there are, only the network knows.
+fn unit(name: &str) -> Result<usize> {
+    let number = name
+        .strip_prefix("unit[")
+        .and_then(|rest| rest.strip_suffix(']'));
+    number
+        .and_then(|number| number.parse().ok())
+        .ok_or_else(|| Error::UnknownFeature {
+            what: "feature",
+            name: name.to_owned(),
+            nearest: Some("unit[0]".to_owned()),
+        })
+}
+
 pub(super) fn goal(features: Option<&[usize]>, reference: &[f64], top: &TopK) -> Weighted {
     let mut weights = vec![0.0; reference.len()];
     if let Some(features) = features {
@@ -68,7 +85,9 @@ pub(super) fn goal(features: Option<&[usize]>, reference: &[f64], top: &TopK) ->
     let mut others: Vec<usize> = (0..reference.len())
         .filter(|feature| !top.contains(*feature))
         .collect();
-    others.sort_by(|&a, &b| reference[b].total_cmp(&reference[a]).then(a.cmp(&b)));
+    // Adding 0 makes -0 and 0 one value, as in every ranking here.
+    let value = |feature: usize| reference[feature] + 0.0;
+    others.sort_by(|&a, &b| value(b).total_cmp(&value(a)).then(a.cmp(&b)));
     for &feature in others.iter().take(top.k()) {
         weights[feature] = -1.0;
     }
@@ -78,6 +97,13 @@ pub(super) fn goal(features: Option<&[usize]>, reference: &[f64], top: &TopK) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn two_zeros_are_a_tie() {
+        let reference = [1.0, -0.0, 0.0];
+        let top = TopK::of(&reference, 1).unwrap();
+        assert_eq!(goal(None, &reference, &top).0, [0.0, -1.0, 0.0]);
+    }
 
     #[test]
     fn without_a_choice_the_runners_up_are_raised() {

@@ -188,7 +188,7 @@ pub fn compare(a: &Audit, b: &Audit, rules: &[Rule]) -> Result<Compared> {
             .accuracy
             .zip(a.summary.accuracy)
             .map(|(b, a)| b - a),
-        agreement: statistics::mean::estimate(&agreements)?,
+        agreement: statistics::mean::estimate(&agreements)?.of_share(),
         same_class: as_f64(same) / as_f64(rows.len()),
         gate: Vec::new(),
         features: features(a, b, &rows),

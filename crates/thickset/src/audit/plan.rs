@@ -5,7 +5,7 @@ use super::result::{Settings, ThicknessSettings};
 use crate::attack::Threat;
 use crate::attack::suite::{CheckedSuite, SuiteConfig};
 use crate::check::as_f64;
-use crate::data::{InputShape, Schema};
+use crate::data::Schema;
 use crate::explain::{CheckedExplain, ExplainConfig};
 use crate::metric::faithfulness::Counts;
 use crate::{Error, Result, Seed};
@@ -79,13 +79,7 @@ impl AuditConfig {
             suite: self.suite.check(&self.explain, schema)?,
             threat: self.suite.threat.check(schema)?,
             rules: gate::parse(&self.require, &gate::FIGURES)?,
-            inputs: (0..names.len())
-                .map(|index| explain.inputs(index))
-                .collect(),
-            counts: match schema.shape {
-                InputShape::Table => Counts::Every,
-                _ => Counts::Shares,
-            },
+            counts: Counts::for_shape(&schema.shape),
             config: self.clone(),
             explain,
             names,
@@ -114,8 +108,6 @@ pub struct CheckedAudit {
     pub(super) rules: Vec<Rule>,
     /// What the importances are of.
     pub(super) names: Vec<String>,
-    /// The inputs that each importance stands for.
-    pub(super) inputs: Vec<Vec<usize>>,
     /// How many features are removed at once for comprehensiveness and sufficiency.
     pub(super) counts: Counts,
 }
@@ -140,7 +132,7 @@ impl CheckedAudit {
         Settings {
             seed: config.seed,
             k: config.suite.k,
-            explain: config.explain.clone(),
+            explain: self.explain.config().clone(),
             suite: config.suite.clone(),
             thickness: config.thickness,
             noise_draws: config.noise_draws,

@@ -241,7 +241,8 @@ pub struct Row {
     pub precision: f64,
     /// The attack that found it.
     pub attack: AttackId,
-    /// The earliest step at which the top-k set changed while the prediction held; none if it never did.
+    /// The first step of plain `ERAttack`, from the row itself, after which P@k lies below 1 (images and graphs: 0.8) while the
+    /// prediction held; none if there is none.
     pub first_change: Option<usize>,
     /// The mean P@k over random points.
     pub noise: f64,

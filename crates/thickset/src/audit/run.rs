@@ -70,7 +70,7 @@ pub fn run(
     if session.run(options.chunk, observer)?.is_break() {
         return Ok(Outcome::Stopped);
     }
-    let Some(linear) = linear::baseline(audit, case, observer)? else {
+    let ControlFlow::Continue(linear) = linear::baseline(audit, case, observer)? else {
         return Ok(Outcome::Stopped);
     };
     let worst = session.worst();
@@ -125,7 +125,8 @@ fn check(audit: &CheckedAudit, case: &Case<'_>) -> Result<()> {
         });
     }
     // A k that fits the explanation was checked with the plan; this is for plans made for other rows.
-    let features: usize = audit.inputs.iter().map(Vec::len).sum();
+    let inputs = (0..audit.names.len()).map(|index| audit.explain.inputs(index).len());
+    let features: usize = inputs.sum();
     if features != expected {
         return Err(Error::RowWidth {
             expected,

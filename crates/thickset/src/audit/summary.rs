@@ -37,7 +37,8 @@ pub(super) fn features(rows: &[Row], tally: &Tally) -> Vec<FeatureCount> {
 pub(super) fn summary(rows: &[Row], features: &[FeatureCount], k: usize) -> Result<Summary> {
     let mean = |figure: fn(&Row) -> f64| -> Result<Estimate> {
         let values: Vec<f64> = rows.iter().map(figure).collect();
-        statistics::mean::estimate(&values)
+        // All of them lie in [0, 1].
+        Ok(statistics::mean::estimate(&values)?.of_share())
     };
     let unchanged = rows.iter().filter(|row| row.precision >= 1.0).count();
     let in_top: Vec<usize> = features.iter().map(|feature| feature.in_top).collect();

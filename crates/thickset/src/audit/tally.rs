@@ -80,7 +80,7 @@ impl Tally {
                 attack: member.attack.clone(),
                 surrogate: member.surrogate,
                 shares: member.shares,
-                precision_at_k: mean::of_counts(&counts)?,
+                precision_at_k: mean::of_counts(&counts)?.of_share(),
             })
         };
         self.members.iter().map(score).collect()

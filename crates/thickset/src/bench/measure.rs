@@ -12,12 +12,13 @@ use crate::attack::suite::SuiteConfig;
 use crate::attack::{AttackConfig, Attacked};
 use crate::check::as_f64;
 use crate::data::Part;
-use crate::explain::{Binding, ExplainConfig, Explained};
+use crate::explain::{Binding, ExplainConfig};
 use crate::host::read;
-use crate::metric::faithfulness::{self, Counts, Layout, Removal};
-use crate::metric::ranking::{TopK, descending, largest};
-use crate::metric::thickness::{self, Form};
-use crate::metric::{accuracy, auc, distinctness, kendall, sensitivity};
+use crate::metric::faithfulness::{Counts, Faithfulness};
+use crate::metric::measure::thickness::{Neighbours, Survey};
+use crate::metric::ranking::{TopK, largest};
+use crate::metric::thickness::{Form, Thickness};
+use crate::metric::{accuracy, auc, distinctness, kendall, measure, sensitivity};
 use crate::model::Model;
 use crate::objective::term::hessian_norm::directions;
 use crate::objective::term::inner_attack::InnerAttack;
@@ -242,8 +243,10 @@ fn of_attacked(network: &Network, field: &Field, rows: &[Attacked]) -> Result<Me
     measured.set_rows("precision", rows.iter().map(|row| row.precision).collect());
     let last = rows.iter().map(|row| row.last.precision);
     measured.set_rows("last precision", last.collect());
-    // 0 where the top-k set never changed: steps are counted from 1.
-    let first = rows.iter().map(|row| as_f64(row.first_change.unwrap_or(0)));
+    // 0 where the row was never manipulated: steps are counted from 1.
+    let first = rows
+        .iter()
+        .map(|row| as_f64(row.manipulation_epoch.unwrap_or(0)));
     measured.set_rows("first change", first.collect());
     let before: Vec<usize> = rows.iter().map(|row| row.class).collect();
     for (name, worst) in [("", true), ("last ", false)] {
@@ -272,58 +275,33 @@ fn of_attacked(network: &Network, field: &Field, rows: &[Attacked]) -> Result<Me
     Ok(measured)
 }
 
-/// Sees the ways from each row, `[row][neighbour]` as an end point, and takes the thickness in two forms.
-fn thickness_along(
+/// Thickness in two forms.
+fn thickness_towards(
     network: &Network,
     field: &Field,
     explain: &ExplainConfig,
     k: usize,
-    ends: impl Fn(usize, &[f64], u64) -> Vec<Vec<f64>>,
+    neighbours: Neighbours<'_>,
 ) -> Result<Measured> {
     let explain = explain.check(&field.dataset.schema)?;
     let rows = field.rows();
-    let explained: Vec<Explained> = explain.attribute(network, rows, field.seed)?;
-    let features = network.features();
-    let mut lists = [Vec::new(), Vec::new(), Vec::new()];
-    let inputs = rows.values.chunks(features).zip(rows.ids);
-    for (row, ((x, &id), at_x)) in inputs.zip(&explained).enumerate() {
-        let mut points = Vec::new();
-        let ends = ends(row, x, id);
-        for end in &ends {
-            for point in 0..POINTS {
-                let t = (as_f64(point) + 0.5) / as_f64(POINTS);
-                points.extend(x.iter().zip(end).map(|(x, end)| x + t * (end - x)));
-            }
-        }
-        let count = ends.len() * POINTS;
-        let binding = Binding {
-            classes: &vec![at_x.class; count],
-            ids: &vec![id; count],
-            seed: field.seed,
-        };
-        let importance = explain
-            .bind(network, binding)?
-            .importance(network, network.batch(&points));
-        let width = at_x.importance.len();
-        let importance = read(importance);
-        let paths: Vec<Vec<Vec<f64>>> = importance
-            .chunks(POINTS * width)
-            .map(|path| path.chunks(width).map(<[f64]>::to_vec).collect())
-            .collect();
-        let probability = thickness::score(&paths, &at_x.importance, k, Form::Probability)?;
-        let gap = thickness::score(&paths, &at_x.importance, k, Form::Gap)?;
-        let found = [probability.mean, probability.least, gap.mean];
-        for (list, value) in lists.iter_mut().zip(found) {
-            list.push(value);
-        }
-    }
+    let explained = explain.attribute(network, rows, field.seed)?;
+    let survey = Survey {
+        k,
+        neighbours,
+        points: POINTS,
+        seed: field.seed,
+        stream: "bench thickness",
+    };
+    let forms = [Form::Probability, Form::Gap];
+    let found = survey.measure(network, &explain, rows, &explained, &forms)?;
     let mut measured = Measured::default();
-    for (name, list) in ["probability", "least probability", "gap"]
-        .into_iter()
-        .zip(lists)
-    {
-        measured.set_rows(name, list);
-    }
+    let mut set = |name: &str, of: fn(&[Thickness]) -> f64| {
+        measured.set_rows(name, found.iter().map(|forms| of(forms)).collect());
+    };
+    set("probability", |forms| forms[0].mean);
+    set("least probability", |forms| forms[0].least);
+    set("gap", |forms| forms[1].mean);
     Ok(measured)
 }
 
@@ -334,12 +312,11 @@ fn gaussian_thickness(
     radius: f64,
     explain: &ExplainConfig,
 ) -> Result<Measured> {
-    let deviation = radius / as_f64(network.features()).sqrt();
-    thickness_along(network, field, explain, k, |_, x, id| {
-        let mut stream = field.seed.stream_at("bench thickness", id);
-        let mut draw = || x.iter().map(|x| x + deviation * stream.normal()).collect();
-        (0..NEIGHBOURS).map(|_| draw()).collect()
-    })
+    let neighbours = Neighbours::Gaussian {
+        count: NEIGHBOURS,
+        deviation: radius / as_f64(network.features()).sqrt(),
+    };
+    thickness_towards(network, field, explain, k, neighbours)
 }
 
 fn adversarial_thickness(
@@ -350,9 +327,9 @@ fn adversarial_thickness(
 ) -> Result<Measured> {
     let checked = attack.check(explain, &field.dataset.schema)?;
     let rows = checked.perturb(network, field.rows(), field.seed)?;
-    thickness_along(network, field, explain, attack.k, |row, _, _| {
-        vec![rows[row].last.point.clone()]
-    })
+    let ends: Vec<f64> = rows.into_iter().flat_map(|row| row.last.point).collect();
+    let neighbours = Neighbours::Given(&[ends]);
+    thickness_towards(network, field, explain, attack.k, neighbours)
 }
 
 fn class_attacked(network: &Network, field: &Field, attack: &InnerAttack) -> Result<Measured> {
@@ -400,46 +377,14 @@ fn faithful(network: &Network, field: &Field, explain: &ExplainConfig) -> Result
     let explain = explain.check(&field.dataset.schema)?;
     let rows = field.rows();
     let explained = explain.attribute(network, rows, field.seed)?;
-    let features = network.features();
-    let counts = match field.dataset.shape() {
-        crate::data::InputShape::Table => Counts::Every,
-        _ => Counts::Shares,
-    };
-    let baseline = vec![0.0_f32; features];
-    let mut predict = |inputs: &[Vec<f32>]| {
-        let values: Vec<f64> = inputs
-            .iter()
-            .flatten()
-            .map(|value| f64::from(*value))
-            .collect();
-        Ok(probabilities(network, &values))
-    };
-    let mut lists = [Vec::new(), Vec::new(), Vec::new()];
-    for (x, at_x) in rows.values.chunks(features).zip(&explained) {
-        #[expect(clippy::cast_possible_truncation, reason = "rows are read as f32")]
-        let x: Vec<f32> = x.iter().map(|value| *value as f32).collect();
-        let order = descending(&at_x.importance)?;
-        let groups: Vec<Vec<usize>> = (0..order.len())
-            .map(|index| explain.inputs(index))
-            .collect();
-        let removal = Removal {
-            x: &x,
-            baseline: &baseline,
-            order: &order,
-            layout: Layout::Groups(&groups),
-        };
-        let found = faithfulness::score(&removal, counts, &mut predict)?;
-        let found = [found.dffot, found.comprehensiveness, found.sufficiency];
-        for (list, value) in lists.iter_mut().zip(found) {
-            list.push(value);
-        }
-    }
+    let counts = Counts::for_shape(field.dataset.shape());
+    let found = measure::faithfulness::measure(network, &explain, rows, &explained, counts)?;
     let mut measured = Measured::default();
-    for (name, list) in ["dffot", "comprehensiveness", "sufficiency"]
-        .into_iter()
-        .zip(lists)
-    {
-        measured.set_rows(name, list);
-    }
+    let mut set = |name: &str, of: fn(&Faithfulness) -> f64| {
+        measured.set_rows(name, found.iter().map(of).collect());
+    };
+    set("dffot", |row| row.dffot);
+    set("comprehensiveness", |row| row.comprehensiveness);
+    set("sufficiency", |row| row.sufficiency);
     Ok(measured)
 }

@@ -41,7 +41,7 @@ impl ExplainConfig {
     /// # Errors
     /// When a setting is out of range, or the reduction or the grouping does not fit the input.
     pub fn check(&self, schema: &Schema) -> Result<CheckedExplain> {
-        self.explanation.check()?;
+        let explanation = self.explanation.check(&schema.shape)?;
         let of_units = self.explanation.is_of_units();
         // A layer's units have no channels and no columns.
         let shape = if of_units {
@@ -73,11 +73,15 @@ impl ExplainConfig {
             groups = Some(columns.into_iter().map(|(_, features)| features).collect());
         }
         Ok(CheckedExplain {
-            config: self.clone(),
+            config: Self {
+                explanation,
+                ..self.clone()
+            },
             reduction,
             groups,
             names,
             features: schema.len(),
+            is_pair: matches!(schema.shape, InputShape::Pair { .. }),
         })
     }
 }
@@ -98,6 +102,7 @@ pub struct CheckedExplain {
     pub(super) groups: Option<Vec<Vec<usize>>>,
     names: Vec<String>,
     features: usize,
+    is_pair: bool,
 }
 
 /// Rows to explain or attack.
@@ -134,7 +139,7 @@ impl<'a> Rows<'a> {
 /// What a model says of one row, and why.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Explained {
-    /// The predicted class, which is the one explained.
+    /// The class explained: the predicted one, unless another was asked for.
     pub class: usize,
     /// Of all classes.
     pub probabilities: Vec<f64>,
@@ -155,10 +160,15 @@ pub(crate) fn chunk_rows(features: usize) -> usize {
 }
 
 impl CheckedExplain {
-    /// The configuration it was made from.
+    /// The configuration it was made from, with everything that depends on the input filled in.
     #[must_use]
     pub fn config(&self) -> &ExplainConfig {
         &self.config
+    }
+
+    /// Whether a row is two inputs, so that three predictions are kept under attack.
+    pub(crate) fn is_pair(&self) -> bool {
+        self.is_pair
     }
 
     /// What the importances are of; `unit[0]` and so on for a layer's units.
@@ -239,12 +249,40 @@ impl CheckedExplain {
         rows: Rows<'_>,
         seed: Seed,
     ) -> Result<Vec<Explained>> {
+        self.attribute_of(network, rows, None, seed)
+    }
+
+    /// Explains these classes, one a row, such as those predicted before the rows moved.
+    ///
+    /// # Errors
+    /// As for [`CheckedExplain::attribute`], and when classes do not fit the rows or the network.
+    pub fn attribute_classes(
+        &self,
+        network: &Network,
+        rows: Rows<'_>,
+        classes: &[usize],
+        seed: Seed,
+    ) -> Result<Vec<Explained>> {
+        check_length("the classes to explain", classes, rows.ids.len())?;
+        self.attribute_of(network, rows, Some(classes), seed)
+    }
+
+    fn attribute_of(
+        &self,
+        network: &Network,
+        rows: Rows<'_>,
+        given: Option<&[usize]>,
+        seed: Seed,
+    ) -> Result<Vec<Explained>> {
         rows.check(network)?;
         let mut all = Vec::with_capacity(rows.ids.len());
         for part in rows.parts(network.features(), chunk_rows(network.features())) {
             let x = network.batch(part.values);
             let logits = read(network.logits(x.clone()));
-            let classes = predicted(&logits, network.classes())?;
+            let classes = match given {
+                Some(given) => given[all.len()..][..part.ids.len()].to_vec(),
+                None => predicted(&logits, network.classes())?,
+            };
             let binding = Binding {
                 classes: &classes,
                 ids: part.ids,

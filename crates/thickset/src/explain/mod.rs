@@ -25,6 +25,7 @@ pub(crate) use lens::{Lens, Shown, Slope};
 use serde::{Deserialize, Serialize};
 use thickset_engine::{Network, Output, Tensor};
 
+use crate::data::InputShape;
 use crate::{Error, Result, Seed};
 
 /// Which scalar of a row is explained.
@@ -115,12 +116,16 @@ impl ExplanationConfig {
         }
     }
 
-    fn check(&self) -> Result<()> {
-        match self {
-            Self::Concept(_) | Self::Grad(_) | Self::GradInput(_) => Ok(()),
-            Self::IntegratedGradients(config) => config.check(),
-            Self::SmoothGrad(config) => config.check(),
-        }
+    /// Checks the settings, and gives them with everything that depends on the input filled in.
+    fn check(&self, shape: &InputShape) -> Result<Self> {
+        Ok(match self {
+            Self::Concept(_) | Self::Grad(_) | Self::GradInput(_) => self.clone(),
+            Self::IntegratedGradients(config) => {
+                config.check()?;
+                self.clone()
+            }
+            Self::SmoothGrad(config) => Self::SmoothGrad(config.check(shape)?),
+        })
     }
 
     /// The explanation of the rows of one batch.

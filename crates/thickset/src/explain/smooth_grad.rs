@@ -9,6 +9,7 @@ use thickset_engine::{Network, Tensor};
 use super::stack::{add, groups, sum};
 use super::{Attribution, Binding, Explanation, ExplanationConfig, check_count};
 use crate::check::as_f64;
+use crate::data::InputShape;
 use crate::registry::{Family, Info, Setting};
 use crate::{Error, Result};
 
@@ -35,8 +36,8 @@ pub static INFO: Info = Info {
         },
         Setting {
             name: "variance",
-            value: "0.5",
-            meaning: "of the noise in encoded units (0.5 for standardised tables, 0.01 for graphs)",
+            value: "by input",
+            meaning: "of the noise in encoded units; 0.5 for tables, 0.01 for images and graphs when left out",
         },
     ],
 };
@@ -51,8 +52,23 @@ pub struct Config {
     pub base: Box<ExplanationConfig>,
     /// Noisy copies.
     pub draws: usize,
-    /// Of the noise, in encoded units.
-    pub variance: f64,
+    /// Of the noise, in encoded units; what the paper takes for the kind of input if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub variance: Option<f64>,
+}
+
+/// For tables of standardised numbers.
+const TABLE_VARIANCE: f64 = 0.5;
+
+/// For graphs, and for pixels in 0..1: 25.5 of 255, squared.
+const IMAGE_VARIANCE: f64 = 0.01;
+
+fn usual_variance(shape: &InputShape) -> f64 {
+    match shape {
+        InputShape::Table => TABLE_VARIANCE,
+        InputShape::Image { .. } | InputShape::Graph { .. } => IMAGE_VARIANCE,
+        InputShape::Pair { of } => usual_variance(of),
+    }
 }
 
 impl Default for Config {
@@ -60,34 +76,55 @@ impl Default for Config {
         Self {
             base: Box::default(),
             draws: 50,
-            variance: 0.5,
+            variance: None,
         }
     }
 }
 
 impl Config {
-    pub(super) fn check(&self) -> Result<()> {
+    /// Checks the settings, and gives them with everything that depends on the input filled in.
+    pub(super) fn check(&self, shape: &InputShape) -> Result<Self> {
         check_count(
             "`smooth-grad.draws`",
             "in 1..=10000",
             self.draws,
             MOST_DRAWS,
         )?;
-        if !(self.variance >= 0.0 && self.variance.is_finite()) {
+        let variance = self.variance.unwrap_or_else(|| usual_variance(shape));
+        if !(variance >= 0.0 && variance.is_finite()) {
             return Err(Error::OutOfRange {
                 what: "`smooth-grad.variance`",
                 expected: "finite and not negative",
-                got: self.variance,
+                got: variance,
             });
         }
-        self.base.check()
+        Ok(Self {
+            base: Box::new(self.base.check(shape)?),
+            draws: self.draws,
+            variance: Some(variance),
+        })
+    }
+
+    /// The name of its streams: one inside another draws noise of its own.
+    fn stream(&self) -> String {
+        let mut inside = 0;
+        let mut base = &*self.base;
+        while let ExplanationConfig::SmoothGrad(config) = base {
+            inside += 1;
+            base = &config.base;
+        }
+        match inside {
+            0 => INFO.id.to_owned(),
+            _ => format!("{} around {inside}", INFO.id),
+        }
     }
 
     pub(super) fn bind(&self, network: &Network, to: Binding<'_>) -> SmoothGrad {
-        let (features, deviation) = (network.features(), self.variance.sqrt());
+        let variance = self.variance.unwrap_or(TABLE_VARIANCE);
+        let (features, deviation, name) = (network.features(), variance.sqrt(), self.stream());
         let mut noise = vec![vec![0.0; to.ids.len() * features]; self.draws];
         for (row, id) in to.ids.iter().enumerate() {
-            let mut stream = to.seed.stream_at(INFO.id, *id);
+            let mut stream = to.seed.stream_at(&name, *id);
             for draw in &mut noise {
                 for value in &mut draw[row * features..(row + 1) * features] {
                     *value = deviation * stream.normal();
@@ -134,13 +171,13 @@ pub fn attribute_with_noise(
     to: Binding<'_>,
     noise: &[Vec<f64>],
 ) -> Result<Tensor<2>> {
-    base.check()?;
+    let base = base.check(&InputShape::Table)?;
     crate::check::check_not_empty("the noise", noise)?;
     for draw in noise {
         crate::check::check_length("a draw of noise", draw, x.dims()[0] * x.dims()[1])?;
     }
     let config = Config {
-        base: Box::new(base.clone()),
+        base: Box::new(base),
         ..Config::default()
     };
     Ok(config

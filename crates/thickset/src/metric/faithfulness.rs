@@ -6,6 +6,7 @@
 
 use super::{comprehensiveness, dffot, ranking, sufficiency};
 use crate::check::{check_length, check_not_empty};
+use crate::data::InputShape;
 use crate::{Error, Result};
 
 /// Inputs changed at once when looking for DFFOT's first flip: few enough that an early flip saves most of the work.
@@ -24,6 +25,15 @@ pub enum Counts {
 }
 
 impl Counts {
+    /// As the paper has them for inputs of this shape.
+    #[must_use]
+    pub fn for_shape(shape: &InputShape) -> Self {
+        match shape {
+            InputShape::Table => Self::Every,
+            _ => Self::Shares,
+        }
+    }
+
     /// The counts for this many features.
     #[must_use]
     pub fn of(self, features: usize) -> Vec<usize> {
@@ -37,17 +47,6 @@ impl Counts {
     }
 }
 
-/// Which inputs a feature stands for.
-#[derive(Debug, Clone, Copy)]
-pub enum Layout<'a> {
-    /// One input a feature.
-    Each,
-    /// Channel after channel; a feature is a pixel of all of them.
-    Channels(usize),
-    /// A list of inputs for each feature.
-    Groups(&'a [Vec<usize>]),
-}
-
 /// How features are removed from one row.
 #[derive(Debug, Clone, Copy)]
 pub struct Removal<'a> {
@@ -57,15 +56,15 @@ pub struct Removal<'a> {
     pub baseline: &'a [f32],
     /// The features, most important first.
     pub order: &'a [usize],
-    /// Which inputs a feature stands for.
-    pub layout: Layout<'a>,
+    /// The inputs that each feature stands for.
+    pub inputs: &'a [Vec<usize>],
 }
 
 impl Removal<'_> {
     /// The row without its `k` most important features.
     ///
     /// # Errors
-    /// When the baseline, the order or the layout does not fit the row.
+    /// When the baseline, the order or the inputs do not fit the row.
     pub fn without_top(&self, k: usize) -> Result<Vec<f32>> {
         self.mixed(self.x, self.baseline, k)
     }
@@ -73,7 +72,7 @@ impl Removal<'_> {
     /// The row with only its `k` most important features.
     ///
     /// # Errors
-    /// When the baseline, the order or the layout does not fit the row.
+    /// When the baseline, the order or the inputs do not fit the row.
     pub fn only_top(&self, k: usize) -> Result<Vec<f32>> {
         self.mixed(self.baseline, self.x, k)
     }
@@ -94,25 +93,15 @@ impl Removal<'_> {
             }),
         };
         for &feature in self.order.iter().take(k) {
-            match self.layout {
-                Layout::Each => take(feature)?,
-                Layout::Channels(channels) => {
-                    for channel in 0..channels {
-                        take(channel * self.order.len() + feature)?;
-                    }
-                }
-                Layout::Groups(groups) => {
-                    let Some(inputs) = groups.get(feature) else {
-                        return Err(Error::IndexOutOfRange {
-                            what: "a feature",
-                            bound: groups.len(),
-                            got: feature,
-                        });
-                    };
-                    for &input in inputs {
-                        take(input)?;
-                    }
-                }
+            let Some(inputs) = self.inputs.get(feature) else {
+                return Err(Error::IndexOutOfRange {
+                    what: "a feature",
+                    bound: self.inputs.len(),
+                    got: feature,
+                });
+            };
+            for &input in inputs {
+                take(input)?;
             }
         }
         Ok(mixed)
@@ -212,6 +201,11 @@ mod tests {
             .collect()
     }
 
+    /// One input a feature.
+    fn each(features: usize) -> Vec<Vec<usize>> {
+        (0..features).map(|feature| vec![feature]).collect()
+    }
+
     #[test]
     fn three_numbers_by_hand() {
         // p = 0.9 at (6, 2, 1). Without the top 1, 2, 3: 0.3, 0.1, 0. With only them: 0.6, 0.8, 0.9.
@@ -219,7 +213,7 @@ mod tests {
             x: &[6.0, 2.0, 1.0],
             baseline: &[0.0; 3],
             order: &[0, 1, 2],
-            layout: Layout::Each,
+            inputs: &each(3),
         };
         let found = score(&removal, Counts::Every, &mut |rows| Ok(tenth(rows))).unwrap();
         assert!((found.dffot - 1.0 / 3.0).abs() < 1e-12);
@@ -233,7 +227,7 @@ mod tests {
             x: &[6.0, 2.0, 1.0],
             baseline: &[0.0; 3],
             order: &[2, 1, 0],
-            layout: Layout::Each,
+            inputs: &each(3),
         };
         let found = score(&removal, Counts::Every, &mut |rows| Ok(tenth(rows))).unwrap();
         assert!((found.dffot - 1.0).abs() < 1e-12);
@@ -247,7 +241,7 @@ mod tests {
             x: &x,
             baseline: &vec![0.0; 200],
             order: &order,
-            layout: Layout::Each,
+            inputs: &each(200),
         };
         let mut asked = 0;
         let found = score(&removal, Counts::Shares, &mut |rows| {
@@ -274,7 +268,7 @@ mod tests {
             x: &x,
             baseline: &baseline,
             order: &[1, 0, 2],
-            layout: Layout::Channels(2),
+            inputs: &[vec![0, 3], vec![1, 4], vec![2, 5]],
         };
         assert_eq!(
             pixels.without_top(1).unwrap(),
@@ -286,7 +280,7 @@ mod tests {
             x: &x,
             baseline: &baseline,
             order: &[1, 0, 2],
-            layout: Layout::Groups(&groups),
+            inputs: &groups,
         };
         assert_eq!(
             columns.without_top(1).unwrap(),
@@ -306,21 +300,21 @@ mod tests {
             x: &[1.0, 2.0],
             baseline: &[0.0],
             order: &[0, 1],
-            layout: Layout::Each,
+            inputs: &each(2),
         };
         assert!(short.without_top(1).is_err());
         let beyond = Removal {
             x: &[1.0],
             baseline: &[0.0],
             order: &[3],
-            layout: Layout::Each,
+            inputs: &each(1),
         };
         assert!(beyond.without_top(1).is_err());
         let fine = Removal {
             x: &[1.0],
             baseline: &[0.0],
             order: &[0],
-            layout: Layout::Each,
+            inputs: &each(1),
         };
         assert!(score(&fine, Counts::Every, &mut |_| Ok(Vec::new())).is_err());
     }

@@ -5,6 +5,7 @@
 
 use crate::Result;
 use crate::check::{check_finite, check_not_empty};
+use crate::data::InputShape;
 use crate::registry::{Direction, Family, Info, Setting};
 
 /// The registry's entry.
@@ -29,6 +30,16 @@ pub const TABLE_BOUND: f64 = 1.0;
 
 /// The bound for images and graphs.
 pub const IMAGE_BOUND: f64 = 0.8;
+
+/// The bound for inputs of this shape.
+#[must_use]
+pub fn bound(shape: &InputShape) -> f64 {
+    match shape {
+        InputShape::Table => TABLE_BOUND,
+        InputShape::Image { .. } | InputShape::Graph { .. } => IMAGE_BOUND,
+        InputShape::Pair { of } => bound(of),
+    }
+}
 
 /// The first step, counted from 1, whose P@k lies below `bound`; `None` when the attack never got there.
 /// `precisions[t]` is P@k after step `t + 1`. Later is more stable.

@@ -1,6 +1,7 @@
 //! Numbers that say how good a model is, and how stable and how faithful its explanations are.
 //!
-//! Every function here takes plain slices of one row, or of one column of rows. What they share:
+//! Every metric takes plain slices of one row, or of one column of rows; [`measure`] makes them of rows of a network. What
+//! they share:
 //!
 //! - NaN and infinity are refused ([`Error::NotFinite`](crate::Error::NotFinite)), and so are lists that do not fit each other.
 //! - An explanation without any order (all features equal, or all zero) is *like itself and like nothing else*: the
@@ -18,6 +19,7 @@ pub mod faithfulness;
 pub mod hessian_norm;
 pub mod kendall;
 pub mod manipulation_epoch;
+pub mod measure;
 pub mod pearson;
 pub mod precision_at_k;
 pub mod ranking;

@@ -227,7 +227,7 @@ impl Loop for Counted<'_> {
 fn count_ties(values: &[f64], own: f64) -> usize {
     let ties = values
         .iter()
-        .filter(|value| **value >= own && **value <= own);
+        .filter(|value| value.partial_cmp(&&own) == Some(Ordering::Equal));
     ties.count()
 }
 

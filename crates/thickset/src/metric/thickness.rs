@@ -10,6 +10,7 @@
 //!   2 is the base of the discounted cumulative gain it cites, and gives neighbouring ranks the weight 1.
 //!
 //! All four are means over points of the paths of one function of the explanation there; [`Gauge`] is that function.
+//! [`measure::thickness`](super::measure::thickness) walks the paths of rows of a network.
 
 use super::ranking::{self, check_k};
 use crate::Result;
@@ -124,7 +125,8 @@ impl Gauge {
 /// Higher is more stable. A constant explanation at x takes the lowest indices as salient, as any ranking here does.
 ///
 /// # Errors
-/// When there is no neighbour or no point, `k` is not in `1..features`, lengths differ, or a value is not finite.
+/// When there is no neighbour or no point, `k` is not in `1..features`, lengths of paths or of explanations differ, or a
+/// value is not finite.
 pub fn score(
     explanations: &[Vec<Vec<f64>>],
     at_x: &[f64],
@@ -133,21 +135,57 @@ pub fn score(
 ) -> Result<Thickness> {
     let gauge = Gauge::new(at_x, k, form)?;
     check_not_empty("the neighbours", explanations)?;
-    let (mut sum, mut least) = (0.0, f64::INFINITY);
+    let points = explanations[0].len();
+    let mut sum = Sum::default();
     for path in explanations {
         check_not_empty("the path", path)?;
-        let mut along = 0.0;
+        check_length("the path", path, points)?;
         for explanation in path {
-            along += gauge.at(explanation)?;
+            sum.add(gauge.at(explanation)?);
         }
-        let mean = along / as_f64(path.len());
-        sum += mean;
-        least = mean.min(least);
+        sum.end_way(points);
     }
-    Ok(Thickness {
-        mean: sum / as_f64(explanations.len()),
-        least,
-    })
+    Ok(sum.thickness(explanations.len() * points))
+}
+
+/// The mean over all points of all ways, and the least over the ways' means.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sum {
+    all: f64,
+    way: f64,
+    least: f64,
+}
+
+impl Default for Sum {
+    fn default() -> Self {
+        Self {
+            all: 0.0,
+            way: 0.0,
+            least: f64::INFINITY,
+        }
+    }
+}
+
+impl Sum {
+    /// Takes in one point of the current way.
+    pub(super) fn add(&mut self, value: f64) {
+        self.all += value;
+        self.way += value;
+    }
+
+    /// Ends a way of so many points.
+    pub(super) fn end_way(&mut self, points: usize) {
+        self.least = self.least.min(self.way / as_f64(points));
+        self.way = 0.0;
+    }
+
+    /// Of so many points in all.
+    pub(super) fn thickness(self, points: usize) -> Thickness {
+        Thickness {
+            mean: self.all / as_f64(points),
+            least: self.least,
+        }
+    }
 }
 
 /// The mean gap is the mean of the salient features less the mean of the rest.

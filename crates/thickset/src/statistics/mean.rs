@@ -116,6 +116,16 @@ mod tests {
     }
 
     #[test]
+    fn an_interval_of_shares_stays_between_0_and_1() {
+        let values = [1.0, 1.0, 0.5];
+        let free = estimate(&values).unwrap().interval.unwrap();
+        let cut = estimate(&values).unwrap().of_share().interval.unwrap();
+        assert!(free.high > 1.0 && cut.high <= 1.0 && (cut.low - free.low).abs() < 1e-15);
+        let low = estimate(&[0.0, 0.0, 0.5]).unwrap().of_share();
+        assert!(low.interval.unwrap().low >= 0.0);
+    }
+
+    #[test]
     fn counting_equal_values_changes_nothing() {
         let listed = estimate(&[0.25, 0.5, 0.25, 1.0, 0.5, 0.25]).unwrap();
         let counted = of_counts(&[(0.0, 0), (0.25, 3), (0.5, 2), (1.0, 1)]).unwrap();

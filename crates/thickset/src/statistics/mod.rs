@@ -32,6 +32,21 @@ pub struct Estimate {
     pub count: usize,
 }
 
+impl Estimate {
+    /// The same of a value that lies in `[0, 1]`, such as P@k: the interval is cut off there.
+    #[must_use]
+    pub fn of_share(self) -> Self {
+        let cut = |interval: Interval| Interval {
+            low: interval.low.max(0.0),
+            high: interval.high.min(1.0),
+        };
+        Self {
+            interval: self.interval.map(cut),
+            ..self
+        }
+    }
+}
+
 /// An interval that covers the true value in 95 of 100 repetitions.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Interval {

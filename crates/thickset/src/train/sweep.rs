@@ -59,6 +59,9 @@ impl Sweep {
 /// # Errors
 /// If the run is no sweep, a combination does not fit its data, the folder holds another run or one that is not to be
 /// resumed, a run fails for another reason than that it diverges, or all of them diverge.
+///
+/// # Panics
+/// Never: a sweep is plain data.
 pub fn sweep(
     run: &CheckedRun,
     folder: &RunFolder,

@@ -1,6 +1,6 @@
 //! How a model does on rows it does not train on.
 
-use thickset_engine::{Network, Tensor};
+use thickset_engine::Network;
 
 use super::probe::Probe;
 use super::selection::Standing;

@@ -1,8 +1,9 @@
 //! Attacks against `PyTorch`'s trajectories, and by what every attack must do.
 
+use thickset::attack::suite::{Effort, SuiteConfig};
 use thickset::attack::threat::{BallConfig, Norm};
 use thickset::attack::{
-    AttackConfig, ConstraintConfig, MethodConfig, ThreatConfig, mse_attack, random,
+    AttackConfig, Attacked, ConstraintConfig, MethodConfig, ThreatConfig, moo, mse_attack, random,
 };
 use thickset::data::{InputShape, Schema};
 use thickset::explain::{
@@ -12,7 +13,7 @@ use thickset::explain::{
 use thickset::metric::{cosine, kendall, precision_at_k};
 use thickset::model::{Activation, Fresh, ModelConfig, cnn, gcn, siamese};
 use thickset::{Error, Seed};
-use thickset_engine::{Output, one_hot};
+use thickset_engine::{Network, Output, one_hot};
 
 use crate::golden::{Golden, both, close, table, values};
 use crate::trained::{FEATURES, binary, rows};
@@ -224,6 +225,113 @@ fn a_budget_of_zero_changes_nothing() {
 }
 
 #[test]
+fn steps_are_counted_on_the_run_from_the_row_itself_alone() {
+    let network = binary(Activation::Relu);
+    let (x, _) = rows(60, 12);
+    let ids: Vec<u64> = (0..60).collect();
+    let (explain, schema) = (ExplainConfig::default(), table(FEATURES));
+    let batch = Rows {
+        values: &x,
+        ids: &ids,
+    };
+    let perturb = |config: &AttackConfig| {
+        let attack = config.check(&explain, &schema).unwrap();
+        attack.perturb(&network, batch, Seed::new(1)).unwrap()
+    };
+    let steps = |rows: &[Attacked]| -> Vec<_> {
+        rows.iter()
+            .map(|row| (row.first_change, row.manipulation_epoch))
+            .collect()
+    };
+    let suite = SuiteConfig {
+        effort: Effort::Quick,
+        k: 4,
+        ..SuiteConfig::default()
+    };
+    let plain = AttackConfig {
+        k: 4,
+        steps: 30,
+        ..AttackConfig::default()
+    };
+    let alone = perturb(&plain);
+    let restarted = perturb(&AttackConfig {
+        restarts: 4,
+        ..plain.clone()
+    });
+    assert_eq!(suite.members(&explain, &schema)[0], plain);
+    let suite = suite.check(&explain, &schema).unwrap();
+    let suite = suite.perturb(&network, batch, Seed::new(1)).unwrap().rows;
+    let mut worse = 0;
+    for found in [&restarted, &suite] {
+        assert_eq!(steps(found), steps(&alone));
+        for (found, alone) in found.iter().zip(&alone) {
+            assert_eq!(found.last, alone.last);
+            worse += usize::from(found.precision < alone.precision);
+        }
+    }
+    assert!(worse > 0, "random starts find something");
+    for row in &alone {
+        // For a table any change counts.
+        assert_eq!(row.first_change, row.manipulation_epoch);
+        assert_eq!(row.first_change.is_some(), row.precision < 1.0);
+    }
+    let random = AttackConfig {
+        method: kind("random"),
+        ..plain
+    };
+    assert!(
+        steps(&perturb(&random))
+            .iter()
+            .all(|steps| *steps == (None, None))
+    );
+}
+
+#[test]
+fn of_an_image_a_few_exchanged_pixels_are_no_manipulation() {
+    let shape = InputShape::Image {
+        channels: 1,
+        height: 8,
+        width: 8,
+    };
+    let model = ModelConfig::Cnn(cnn::Config {
+        channels: [4, 4],
+        hidden: vec![8],
+        activation: Activation::Softplus { beta: 3.0 },
+    });
+    let network = model
+        .network(&shape, 64, 3, &mut Fresh::new(Seed::new(1)))
+        .unwrap();
+    let mut stream = Seed::new(2).stream("x");
+    let x: Vec<f64> = (0..8 * 64).map(|_| stream.uniform()).collect();
+    let batch = Rows {
+        values: &x,
+        ids: &[0, 1, 2, 3, 4, 5, 6, 7],
+    };
+    let config = AttackConfig {
+        method: kind("mse-attack"),
+        k: 10,
+        threat: ball(3.0),
+        steps: 20,
+        ..AttackConfig::default()
+    };
+    let attack = config
+        .check(&ExplainConfig::default(), &Schema::image(1, 8, 8, 255.0))
+        .unwrap();
+    let attacked = attack.perturb(&network, batch, Seed::new(1)).unwrap();
+    let mut later = 0;
+    for row in &attacked {
+        assert_eq!(
+            row.manipulation_epoch.is_some(),
+            row.precision < 0.8,
+            "{row:?}"
+        );
+        assert!(row.first_change.is_some() || row.manipulation_epoch.is_none());
+        later += usize::from(row.manipulation_epoch > row.first_change);
+    }
+    assert!(later > 0, "{attacked:?}");
+}
+
+#[test]
 fn batch_size_and_threads_change_no_bit_of_any_row() {
     let relu = binary(Activation::Relu);
     let (x, _) = rows(300, 3);
@@ -234,7 +342,7 @@ fn batch_size_and_threads_change_no_bit_of_any_row() {
         .collect();
     let smooth = ExplanationConfig::SmoothGrad(smooth_grad::Config {
         draws: 11,
-        variance: 0.01,
+        variance: Some(0.01),
         ..smooth_grad::Config::default()
     });
     let path = ExplanationConfig::IntegratedGradients(integrated_gradients::Config {
@@ -272,6 +380,250 @@ fn batch_size_and_threads_change_no_bit_of_any_row() {
             assert!(run(range.clone()) == together[range], "batch: {config:?}");
         }
     }
+}
+
+/// Runs all rows on one and on four threads, and some of them alone; all must agree to the bit.
+fn no_bit_changes<T: PartialEq + Send>(
+    what: &str,
+    rows: usize,
+    ranges: &[std::ops::Range<usize>],
+    run: impl Fn(std::ops::Range<usize>) -> Vec<T> + Sync,
+) {
+    let with_threads = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .build()
+            .unwrap();
+        pool.install(|| run(0..rows))
+    };
+    let together = with_threads(1);
+    assert!(with_threads(4) == together, "threads: {what}");
+    for range in ranges {
+        assert!(
+            run(range.clone()) == together[range.clone()],
+            "batch: {what}"
+        );
+    }
+}
+
+fn part<'a>(x: &'a [f64], ids: &'a [u64], width: usize, range: std::ops::Range<usize>) -> Rows<'a> {
+    Rows {
+        values: &x[range.start * width..range.end * width],
+        ids: &ids[range],
+    }
+}
+
+#[test]
+fn batch_size_and_threads_change_no_bit_of_an_image_or_a_pair() {
+    let ids: Vec<u64> = (0..300).map(|id| 5 * id + 1).collect();
+    let mut stream = Seed::new(4).stream("x");
+    let image = InputShape::Image {
+        channels: 1,
+        height: 8,
+        width: 8,
+    };
+    let cnn = ModelConfig::Cnn(cnn::Config {
+        channels: [4, 4],
+        hidden: vec![8],
+        activation: Activation::Relu,
+    });
+    let network = cnn
+        .network(&image, 64, 3, &mut Fresh::new(Seed::new(1)))
+        .unwrap();
+    let x: Vec<f64> = (0..300 * 64).map(|_| stream.uniform()).collect();
+    let config = AttackConfig {
+        steps: 3,
+        restarts: 2,
+        threat: ThreatConfig {
+            ball: BallConfig {
+                norm: Norm::Linf,
+                radius: 0.1,
+            },
+            ..ThreatConfig::default()
+        },
+        surrogate: Some(8.0),
+        ..AttackConfig::default()
+    };
+    let schema = Schema::image(1, 8, 8, 255.0);
+    let attack = config.check(&ExplainConfig::default(), &schema).unwrap();
+    no_bit_changes("image", 300, &[0..1, 254..259], |range| {
+        let rows = part(&x, &ids, 64, range);
+        attack.perturb(&network, rows, Seed::new(9)).unwrap()
+    });
+
+    let (network, schema) = graphs();
+    let x: Vec<f64> = (0..270 * 56)
+        .map(|_| stream.uniform_in(-1.0, 1.0))
+        .collect();
+    let config = AttackConfig {
+        method: kind("mse-attack"),
+        k: 10,
+        threat: ball(2.0),
+        steps: 3,
+        constraint: ConstraintConfig::Qp,
+        ..AttackConfig::default()
+    };
+    let attack = config.check(&ExplainConfig::default(), &schema).unwrap();
+    no_bit_changes("pair", 270, &[0..1, 254..259], |range| {
+        let rows = part(&x, &ids, 56, range);
+        attack.perturb(&network, rows, Seed::new(9)).unwrap()
+    });
+}
+
+#[test]
+fn batch_size_and_threads_change_no_bit_of_the_suite_or_moo() {
+    let network = binary(Activation::Relu);
+    let (x, _) = rows(40, 3);
+    let ids: Vec<u64> = (0..40).map(|id| 3 * id).collect();
+    let (explain, schema) = (ExplainConfig::default(), table(FEATURES));
+    let suite = SuiteConfig {
+        effort: Effort::Quick,
+        k: 4,
+        ..SuiteConfig::default()
+    };
+    let suite = suite.check(&explain, &schema).unwrap();
+    no_bit_changes("suite", 40, &[0..1, 20..23], |range| {
+        let rows = part(&x, &ids, FEATURES, range);
+        suite.perturb(&network, rows, Seed::new(9)).unwrap().rows
+    });
+    let explain = explain.check(&schema).unwrap();
+    let settings = moo::Settings {
+        surrogate: Some(8.0),
+        iterations: 10,
+        ..moo::Settings::default()
+    };
+    no_bit_changes("moo", 8, &[0..1, 5..8], |range| {
+        let rows = part(&x, &ids, FEATURES, range);
+        moo::perturb(&network, &explain, rows, 4, &settings, Seed::new(9)).unwrap()
+    });
+}
+
+#[test]
+fn a_divergence_is_weighed_against_the_sum_of_gaps() {
+    let network = binary(Activation::Softplus { beta: 5.0 });
+    let (x, _) = rows(5, 6);
+    let batch = Rows {
+        values: &x,
+        ids: &[0, 1, 2, 3, 4],
+    };
+    let followed = |constraint| {
+        let config = AttackConfig {
+            k: 4,
+            steps: 1,
+            constraint,
+            ..AttackConfig::default()
+        };
+        let attack = config
+            .check(&ExplainConfig::default(), &table(FEATURES))
+            .unwrap();
+        let (_, trace) = attack
+            .perturb_traced(&network, batch, Seed::new(0))
+            .unwrap();
+        trace.gradients[0].clone()
+    };
+    // At the row itself the divergence has no slope: what is left is half of the objective's, k(n-k) times the mean gap's.
+    let (mean, weighed) = (
+        followed(ConstraintConfig::None),
+        followed(ConstraintConfig::NoUpdate),
+    );
+    let expected: Vec<f64> = mean.iter().map(|slope| 16.0 * slope).collect();
+    close("weighed gradient", &weighed, &expected, 1e-4);
+}
+
+#[test]
+fn what_is_reported_of_a_point_is_what_any_explanation_says_there() {
+    let network = binary(Activation::Softplus { beta: 5.0 });
+    let (x, _) = rows(30, 13);
+    let ids: Vec<u64> = (0..30).collect();
+    let mut schema = table(FEATURES);
+    for (index, feature) in schema.features.iter_mut().enumerate() {
+        feature.column = format!("column {}", index / 2);
+    }
+    let explanation = |text: &str| text.parse::<ExplanationConfig>().unwrap();
+    let config = |text: &str, reduce, per| ExplainConfig {
+        explanation: explanation(text),
+        reduce,
+        per,
+    };
+    use ReductionConfig::{Absolute, Signed};
+    for explain in [
+        config("grad-input", Absolute, Per::Feature),
+        config("concept", Absolute, Per::Feature),
+        config("grad", Signed, Per::Feature),
+        config("grad", Absolute, Per::Column),
+    ] {
+        let attack = AttackConfig {
+            method: kind("top-k"),
+            k: 3,
+            steps: 20,
+            restarts: 2,
+            ..AttackConfig::default()
+        };
+        let attack = attack.check(&explain, &schema).unwrap();
+        let batch = |values| Rows { values, ids: &ids };
+        let attacked = attack.perturb(&network, batch(&x), Seed::new(1)).unwrap();
+        let points: Vec<f64> = attacked
+            .iter()
+            .flat_map(|row| row.perturbed.clone())
+            .collect();
+        let explainer = attack.explain();
+        let before = explainer
+            .attribute(&network, batch(&x), Seed::new(1))
+            .unwrap();
+        let classes: Vec<usize> = before.iter().map(|row| row.class).collect();
+        let after = explainer
+            .attribute_classes(&network, batch(&points), &classes, Seed::new(1))
+            .unwrap();
+        let mut changed = 0;
+        for (row, (before, after)) in attacked.iter().zip(before.iter().zip(&after)) {
+            let score = precision_at_k::score(&before.importance, &after.importance, 3).unwrap();
+            assert!((row.precision - score).abs() < 1e-12, "{explain:?}");
+            changed += usize::from(row.precision < 1.0);
+        }
+        assert!(changed > 0, "{explain:?}");
+    }
+}
+
+#[test]
+fn units_of_a_layer_can_be_raised_by_name() {
+    let network = binary(Activation::Softplus { beta: 5.0 });
+    let (x, _) = rows(10, 14);
+    let ids: Vec<u64> = (0..10).collect();
+    let batch = Rows {
+        values: &x,
+        ids: &ids,
+    };
+    let explain = ExplainConfig {
+        explanation: "concept".parse().unwrap(),
+        ..ExplainConfig::default()
+    };
+    let config = |names: &str| AttackConfig {
+        method: format!("{{ kind = \"target\", features = [{names}] }}")
+            .parse()
+            .unwrap(),
+        k: 4,
+        steps: 20,
+        ..AttackConfig::default()
+    };
+    let check = |names: &str| config(names).check(&explain, &table(FEATURES));
+    let attack = check("\"unit[2]\", \"unit[15]\"").unwrap();
+    let (_, trace) = attack
+        .perturb_traced(&network, batch, Seed::new(1))
+        .unwrap();
+    let sum = |values: &[f64]| values.iter().sum::<f64>();
+    assert!(sum(&trace.values[19]) < sum(&trace.values[0]));
+    let beyond = check("\"unit[16]\"").unwrap();
+    assert_eq!(
+        beyond
+            .perturb(&network, batch, Seed::new(1))
+            .unwrap_err()
+            .to_string(),
+        "a unit to raise must be below 16, got 16"
+    );
+    assert_eq!(
+        check("\"x1\"").unwrap_err().to_string(),
+        "the input has no feature `x1`; did you mean `unit[0]`?"
+    );
 }
 
 #[test]
@@ -389,6 +741,7 @@ fn a_constraint_with_a_gradient_keeps_the_prediction_nearer() {
     for constraint in [
         ConstraintConfig::NoUpdate,
         ConstraintConfig::Gda { rate: 1.0 },
+        ConstraintConfig::Hedge { rate: 1.0 },
         ConstraintConfig::Qp,
     ] {
         let held = moved(constraint);
@@ -396,8 +749,8 @@ fn a_constraint_with_a_gradient_keeps_the_prediction_nearer() {
     }
 }
 
-#[test]
-fn all_three_predictions_of_a_pair_are_kept() {
+/// Pairs of graphs of eight nodes.
+fn graphs() -> (Network, Schema) {
     let graph = InputShape::Graph { nodes: 8 };
     let model = ModelConfig::Siamese(siamese::Config {
         embedding: siamese::Embedding::Gcn(gcn::Config {
@@ -413,7 +766,12 @@ fn all_three_predictions_of_a_pair_are_kept() {
     let network = model
         .network(&pair, 56, 2, &mut Fresh::new(Seed::new(3)))
         .unwrap();
-    let schema = Schema::pair(&Schema::graph(8, -1.0, 1.0));
+    (network, Schema::pair(&Schema::graph(8, -1.0, 1.0)))
+}
+
+#[test]
+fn all_three_predictions_of_a_pair_are_kept() {
+    let (network, schema) = graphs();
     let mut stream = Seed::new(4).stream("graphs");
     let x: Vec<f64> = (0..30 * 56).map(|_| stream.uniform_in(-1.0, 1.0)).collect();
     let ids: Vec<u64> = (0..30).collect();
@@ -561,6 +919,20 @@ fn settings_that_cannot_be_are_refused_with_a_sentence() {
     );
     assert_eq!(
         refused(AttackConfig {
+            threat: ball(2e6),
+            ..base()
+        }),
+        "`ball.radius` must be at most 1000000, got 2000000"
+    );
+    assert_eq!(
+        refused(AttackConfig {
+            method: kind("moo"),
+            ..base()
+        }),
+        "attack `moo` takes a ball and settings of its own, got steps, a constraint and a threat set"
+    );
+    assert_eq!(
+        refused(AttackConfig {
             surrogate: Some(f64::NAN),
             ..base()
         }),
@@ -604,7 +976,7 @@ fn settings_that_cannot_be_are_refused_with_a_sentence() {
 fn every_attack_constraint_and_part_of_a_threat_is_reachable_from_a_configuration() {
     use thickset::registry::{Family, family};
     for info in family(Family::Attack) {
-        if !["moo", "suite"].contains(&info.id) {
+        if info.id != "suite" {
             assert_eq!(kind(info.id).kind(), info.id);
         }
     }

@@ -6,9 +6,12 @@ use thickset::explain::{
     Binding, ExplainConfig, ExplanationConfig, Of, Per, Rows, concept, grad, grad_input,
     integrated_gradients, reduce::ReductionConfig, smooth_grad,
 };
-use thickset::metric::{faithfulness, precision_at_k, ranking, thickness};
+use thickset::metric::faithfulness::{Counts, Faithfulness};
+use thickset::metric::measure::thickness::{Neighbours, Survey};
+use thickset::metric::thickness::{Form, Thickness};
+use thickset::metric::{hessian_norm, measure, precision_at_k, ranking};
 use thickset::model::{Activation, Fresh, ModelConfig, cnn, mlp};
-use thickset_engine::{Network, Tensor};
+use thickset_engine::{Network, Output, Tensor, one_hot};
 
 use crate::golden::{Golden, both, close, table, values};
 
@@ -113,71 +116,43 @@ fn thickness_and_faithfulness_of_explanations_agree_with_pytorch() {
     for golden in both() {
         let n = golden.network.features();
         let checked = ExplainConfig::default().check(&golden.schema()).unwrap();
-        let binding = Binding {
-            classes: &golden.indices("pred"),
+        let rows = Rows {
+            values: golden.values("x"),
             ids: &golden.ids(),
+        };
+        let network = &golden.network;
+        let explained = checked.attribute(network, rows, Seed::new(1)).unwrap();
+        let neighbours: Vec<Vec<f64>> = golden
+            .values("thick_x")
+            .chunks(golden.rows * n)
+            .map(<[f64]>::to_vec)
+            .collect();
+        let survey = Survey {
+            k: golden.k,
+            neighbours: Neighbours::Given(&neighbours),
+            points: 10,
             seed: Seed::new(1),
+            stream: "none are drawn",
         };
-        let explainer = checked.bind(&golden.network, binding).unwrap();
-        let explain =
-            |x: &[f64]| values(explainer.importance(&golden.network, golden.network.batch(x)));
-        let x = golden.values("x");
-        let at_x = explain(x);
-        let mut paths = vec![Vec::new(); golden.rows];
-        for neighbour in golden.values("thick_x").chunks(x.len()) {
-            for paths in &mut paths {
-                paths.push(Vec::new());
-            }
-            for j in 0..10 {
-                let t = (f64::from(j) + 0.5) / 10.0;
-                let mixed = x.iter().zip(neighbour).map(|(a, b)| (1.0 - t) * a + t * b);
-                let importance = explain(&mixed.collect::<Vec<_>>());
-                for (paths, importance) in paths.iter_mut().zip(importance.chunks(n)) {
-                    paths.last_mut().unwrap().push(importance.to_vec());
-                }
-            }
-        }
-        let score = |form| -> Vec<thickness::Thickness> {
-            let rows = paths.iter().zip(at_x.chunks(n));
-            rows.map(|(paths, at_x)| thickness::score(paths, at_x, golden.k, form).unwrap())
-                .collect()
+        let forms = [Form::Gap, Form::Probability];
+        let found = survey
+            .measure(network, &checked, rows, &explained, &forms)
+            .unwrap();
+        let of = |get: fn(&[Thickness]) -> f64| -> Vec<f64> {
+            found.iter().map(|forms| get(forms)).collect()
         };
-        let gap = score(thickness::Form::Gap);
-        let mean: Vec<f64> = gap.iter().map(|one| one.mean).collect();
-        let least: Vec<f64> = gap.iter().map(|one| one.least).collect();
-        golden.close("thickness_gap", &mean, 1e-9);
-        golden.close("thickness_gap_min", &least, 1e-9);
-        let kept = score(thickness::Form::Probability);
-        let kept: Vec<f64> = kept.iter().map(|one| one.mean).collect();
-        golden.close("thickness_pr", &kept, 1e-9);
+        golden.close("thickness_gap", &of(|forms| forms[0].mean), 1e-9);
+        golden.close("thickness_gap_min", &of(|forms| forms[0].least), 1e-9);
+        golden.close("thickness_pr", &of(|forms| forms[1].mean), 1e-9);
 
-        let mut found = [Vec::new(), Vec::new(), Vec::new()];
-        for (x, importance) in x.chunks(n).zip(at_x.chunks(n)) {
-            // Removal works on single-precision rows; the goldens are exact to that precision here.
-            let x: Vec<f32> = x.iter().map(|value| *value as f32).collect();
-            let removal = faithfulness::Removal {
-                x: &x,
-                baseline: &vec![0.0; n],
-                order: &ranking::descending(importance).unwrap(),
-                layout: faithfulness::Layout::Each,
-            };
-            let mut predict = |rows: &[Vec<f32>]| {
-                let flat: Vec<f64> = rows.iter().flatten().map(|v| f64::from(*v)).collect();
-                let answer = values(golden.network.probabilities(golden.network.batch(&flat)));
-                Ok(answer
-                    .chunks(golden.network.classes())
-                    .map(<[f64]>::to_vec)
-                    .collect())
-            };
-            let score =
-                faithfulness::score(&removal, faithfulness::Counts::Every, &mut predict).unwrap();
-            found[0].push(score.dffot);
-            found[1].push(score.comprehensiveness);
-            found[2].push(score.sufficiency);
-        }
-        golden.close("dffot", &found[0], 1e-9);
-        golden.close("comp", &found[1], 1e-6);
-        golden.close("suff", &found[2], 1e-6);
+        let found =
+            measure::faithfulness::measure(network, &checked, rows, &explained, Counts::Every)
+                .unwrap();
+        let of = |get: fn(&Faithfulness) -> f64| -> Vec<f64> { found.iter().map(get).collect() };
+        golden.close("dffot", &of(|row| row.dffot), 1e-9);
+        // Removal works on single-precision rows.
+        golden.close("comp", &of(|row| row.comprehensiveness), 1e-6);
+        golden.close("suff", &of(|row| row.sufficiency), 1e-6);
     }
 }
 
@@ -191,7 +166,7 @@ fn every() -> Vec<ExplanationConfig> {
         ExplanationConfig::SmoothGrad(smooth_grad::Config {
             base: Box::new(base),
             draws: 12,
-            variance: 0.04,
+            variance: Some(0.04),
         })
     };
     let mut all = vec![
@@ -397,7 +372,7 @@ fn smooth_grad_without_noise_is_its_base() {
             let smooth = ExplanationConfig::SmoothGrad(smooth_grad::Config {
                 base: Box::new(base.clone()),
                 draws: 7,
-                variance: 0.0,
+                variance: Some(0.0),
             });
             let got = attributed(&golden, &signed(smooth), "pred", "x");
             let expected = attributed(&golden, &signed(base), "pred", "x");
@@ -492,4 +467,73 @@ fn precision_at_k_of_an_explanation_with_itself_is_one() {
     let importance = attributed(&golden, &ExplainConfig::default(), "pred", "x");
     let row = &importance[..golden.network.features()];
     assert!((precision_at_k::score(row, row, golden.k).unwrap() - 1.0).abs() < 1e-15);
+}
+
+#[test]
+fn the_noise_of_smooth_grad_fits_the_kind_of_input() {
+    let variance = |schema: &Schema| {
+        let explain = ExplainConfig {
+            explanation: "smooth-grad".parse().unwrap(),
+            ..ExplainConfig::default()
+        };
+        let checked = explain.check(schema).unwrap();
+        match &checked.config().explanation {
+            ExplanationConfig::SmoothGrad(config) => config.variance,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(variance(&table(4)), Some(0.5));
+    assert_eq!(variance(&Schema::image(1, 8, 8, 255.0)), Some(0.01));
+    let graph = Schema::graph(5, -1.0, 1.0);
+    assert_eq!(variance(&graph), Some(0.01));
+    assert_eq!(variance(&Schema::pair(&graph)), Some(0.01));
+}
+
+#[test]
+fn one_smooth_grad_around_another_draws_noise_of_its_own() {
+    let [_, golden] = both();
+    let explained = |text: &str| {
+        let explain = ExplainConfig {
+            explanation: text.parse().unwrap(),
+            reduce: ReductionConfig::Signed,
+            ..ExplainConfig::default()
+        };
+        let rows = Rows {
+            values: golden.values("x"),
+            ids: &golden.ids(),
+        };
+        let checked = explain.check(&golden.schema()).unwrap();
+        let explained = checked.attribute(&golden.network, rows, Seed::new(1));
+        explained.unwrap()[0].importance.clone()
+    };
+    // With the same draw twice, its noise e would come to 2e, as if the variance were four times as large.
+    let nested = explained(
+        "{ kind = \"smooth-grad\", draws = 1, variance = 0.04, base = { kind = \"smooth-grad\", draws = 1, variance = 0.04 } }",
+    );
+    let doubled = explained("{ kind = \"smooth-grad\", draws = 1, variance = 0.16 }");
+    let difference = nested.iter().zip(&doubled).map(|(a, b)| (a - b).abs());
+    assert!(difference.fold(0.0, f64::max) > 1e-6);
+}
+
+#[test]
+fn hessian_norms_are_pytorchs() {
+    for golden in both() {
+        let (network, n) = (&golden.network, golden.network.features());
+        let pass = network.pass(golden.batch("x"));
+        let classes = one_hot(
+            &golden.indices("pred"),
+            network.classes(),
+            network.dtype(),
+            &pass.logits().device(),
+        );
+        let gradient = pass.input_gradient(Output::Probability, classes);
+        let norms = |rows: Vec<f64>, width: usize| -> Vec<f64> {
+            let rows = rows.chunks(width);
+            rows.map(|row| hessian_norm::score(row).unwrap()).collect()
+        };
+        let hessian = values(gradient.hessian().reshape([golden.rows, n * n]));
+        golden.close("hessian_fro", &norms(hessian, n * n), 1e-9);
+        let product = gradient.hessian_product(golden.batch("est_h_direction"));
+        golden.close("est_h_exact", &norms(values(product), n), 1e-9);
+    }
 }

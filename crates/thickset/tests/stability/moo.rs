@@ -2,11 +2,13 @@
 
 use thickset::Seed;
 use thickset::attack::moo::{self, Ending, Settings};
-use thickset::explain::{ExplainConfig, Rows};
+use thickset::data::{InputShape, Schema};
+use thickset::explain::{ExplainConfig, ExplanationConfig, Of, Rows, grad};
 use thickset::metric::ranking::TopK;
-use thickset::model::Activation;
+use thickset::model::{Activation, Fresh, ModelConfig, gcn, linear, mlp, siamese};
+use thickset_engine::{DType, Device, Init, Parameter, ParameterSource, Role, Tensor, TensorData};
 
-use crate::golden::{both, table};
+use crate::golden::{both, table, values};
 use crate::trained::{FEATURES, binary, rows};
 
 #[test]
@@ -77,4 +79,173 @@ fn on_a_smooth_model_it_flips_every_row_that_er_attack_flips_in_the_same_ball() 
         let flipped = matches!(outcome.ending, Ending::Flipped { .. });
         assert!(flipped || *er > 20.0, "{outcome:?}, ERAttack: step {er}");
     }
+}
+
+/// `z_0 = softplus(x_0) + 0.9 softplus(x_1)`, `z_1 = 0`: the logit's gradient is `(s(x_0), 0.9 s(x_1))`, s being the sigmoid.
+struct ByHand;
+
+impl ParameterSource for ByHand {
+    fn values(
+        &mut self,
+        name: &str,
+        shape: &[usize],
+        _: Init,
+        _: Role,
+    ) -> thickset_engine::Result<Tensor<2>> {
+        let values = match name {
+            "layers.0.weight" => vec![1.0, 0.0, 0.0, 1.0],
+            "layers.2.weight" => vec![1.0, 0.9, 0.0, 0.0],
+            _ => vec![0.0; 2],
+        };
+        let data = TensorData::new(values, Parameter::matrix_size(shape));
+        Ok(Tensor::from_data(data, (&Device::flex(), DType::F64)))
+    }
+
+    fn dtype(&self) -> DType {
+        DType::F64
+    }
+}
+
+#[test]
+fn on_a_network_made_by_hand_the_first_flip_is_where_it_must_be() {
+    let model = ModelConfig::Mlp(mlp::Config {
+        hidden: vec![2],
+        activation: Activation::Softplus { beta: 1.0 },
+    });
+    let network = model
+        .network(&InputShape::Table, 2, 2, &mut ByHand)
+        .unwrap();
+    let explain = ExplainConfig {
+        explanation: ExplanationConfig::Grad(grad::Config { of: Of::Logit }),
+        ..ExplainConfig::default()
+    };
+    let explain = explain.check(&table(2)).unwrap();
+    let settings = Settings {
+        input_budget: 10.0,
+        prediction_budget: 100.0,
+        radius: 0.05,
+        ..Settings::default()
+    };
+    let batch = Rows {
+        values: &[0.0, 0.0],
+        ids: &[0],
+    };
+    let outcome = moo::perturb(&network, &explain, batch, 1, &settings, Seed::new(1)).unwrap();
+    // At 0 the importances are 1/2 and 0.45, and their gap falls by sqrt(0.25^2 + 0.225^2) = 0.336 a unit of length: the
+    // nearest flip lies 0.149 away, so the third step of 0.05 passes it.
+    let outcome = &outcome[0];
+    assert_eq!(
+        outcome.ending,
+        Ending::Flipped {
+            ahead: 0,
+            behind: 1
+        }
+    );
+    assert_eq!((outcome.iterations, outcome.taken), (3, 3));
+    let sigmoid = |x: f64| 1.0 / (1.0 + (-x).exp());
+    assert!(sigmoid(outcome.x[0]) < 0.9 * sigmoid(outcome.x[1]));
+    let direction = outcome.x[0] / outcome.x[1];
+    assert!((direction + 1.0 / 0.9).abs() < 0.02, "{:?}", outcome.x);
+}
+
+#[test]
+fn on_a_relu_network_a_twin_finds_what_the_networks_own_derivatives_hide() {
+    let network = binary(Activation::Relu);
+    let (x, _) = rows(12, 31);
+    let ids: Vec<u64> = (0..12).collect();
+    let explain = ExplainConfig::default().check(&table(FEATURES)).unwrap();
+    let batch = Rows {
+        values: &x,
+        ids: &ids,
+    };
+    let flips = |surrogate: Option<f64>| {
+        let settings = Settings {
+            surrogate,
+            iterations: 40,
+            ..Settings::default()
+        };
+        let found = moo::perturb(&network, &explain, batch, 4, &settings, Seed::new(1)).unwrap();
+        let flipped = found
+            .iter()
+            .filter(|one| matches!(one.ending, Ending::Flipped { .. }));
+        flipped.count()
+    };
+    let (own, twin) = (flips(None), flips(Some(10.0)));
+    assert!(twin > own, "{own} of its own, {twin} with a twin");
+}
+
+#[test]
+fn rows_of_too_many_features_are_refused_before_they_fill_the_memory() {
+    let model = ModelConfig::Linear(linear::Config::default());
+    let network = model
+        .network(&InputShape::Table, 3000, 2, &mut Fresh::new(Seed::new(1)))
+        .unwrap();
+    let explain = ExplainConfig::default().check(&table(3000)).unwrap();
+    let batch = Rows {
+        values: &[0.5; 3000],
+        ids: &[0],
+    };
+    let settings = Settings::default();
+    let refused = moo::perturb(&network, &explain, batch, 8, &settings, Seed::new(1));
+    assert_eq!(
+        refused.unwrap_err().to_string(),
+        "attack `moo` takes at most 4194304 second derivatives and 1048576 gaps a row, got 3000 inputs times 3000 importances, 23936 gaps"
+    );
+}
+
+#[test]
+fn all_three_predictions_of_a_pair_are_kept() {
+    let model = ModelConfig::Siamese(siamese::Config {
+        embedding: siamese::Embedding::Gcn(gcn::Config {
+            hidden: 6,
+            embedding: 4,
+            ..gcn::Config::default()
+        }),
+        size: 1,
+    });
+    let shape = InputShape::Pair {
+        of: Box::new(InputShape::Graph { nodes: 5 }),
+    };
+    let network = model
+        .network(&shape, 20, 2, &mut Fresh::new(Seed::new(3)))
+        .unwrap();
+    let schema = Schema::pair(&Schema::graph(5, -1.0, 1.0));
+    let explain = ExplainConfig::default().check(&schema).unwrap();
+    let mut stream = Seed::new(4).stream("graphs");
+    let x: Vec<f64> = (0..6 * 20).map(|_| stream.uniform_in(-1.0, 1.0)).collect();
+    let batch = Rows {
+        values: &x,
+        ids: &[0, 1, 2, 3, 4, 5],
+    };
+    let settings = Settings {
+        input_budget: 1.0,
+        prediction_budget: 0.05,
+        surrogate: Some(10.0),
+        iterations: 40,
+        ..Settings::default()
+    };
+    let outcomes = moo::perturb(&network, &explain, batch, 4, &settings, Seed::new(1)).unwrap();
+    let mut flips = 0;
+    for (outcome, x) in outcomes.iter().zip(x.chunks(20)) {
+        if !matches!(outcome.ending, Ending::Flipped { .. }) {
+            continue;
+        }
+        flips += 1;
+        let probabilities = |row: &[f64]| values(network.probabilities(network.batch(row)));
+        let before = probabilities(x);
+        let (left, right) = outcome.x.split_at(10);
+        let mut squares = 0.0;
+        for view in [
+            outcome.x.clone(),
+            [left, &x[10..]].concat(),
+            [&x[..10], right].concat(),
+        ] {
+            let after = probabilities(&view);
+            assert_eq!(before[0] > before[1], after[0] > after[1]);
+            let moves = before.iter().zip(&after).map(|(a, b)| (a - b).powi(2));
+            squares += moves.sum::<f64>();
+        }
+        assert!(squares.sqrt() <= 0.05 + 1e-5, "{}", squares.sqrt());
+    }
+    assert!(flips > 0, "{outcomes:?}");
 }

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use thickset::Seed;
+use thickset::attack::suite::{Effort, SuiteConfig};
 use thickset::attack::threat::{BallConfig, Norm, OneHot};
-use thickset::attack::{AttackConfig, ThreatConfig};
+use thickset::attack::{AttackConfig, ConstraintConfig, ThreatConfig};
 use thickset::data::{Feature, FeatureKind, InputShape, Schema};
 use thickset::explain::{ExplainConfig, Rows};
 use thickset::model::{Fresh, ModelConfig, mlp};
@@ -156,7 +157,14 @@ proptest! {
         let rows: Vec<Vec<f64>> = rows.iter().map(|(numbers, age, flag, job)| row(numbers, *age, *flag, *job)).collect();
         let x = rows.concat();
         let ids: Vec<u64> = (0..rows.len() as u64).collect();
-        for method in ["er-attack", "mse-attack", "random"] {
+        for (method, constraint) in [
+            ("er-attack", ConstraintConfig::EarlyStop),
+            ("er-attack", ConstraintConfig::Qp),
+            ("mse-attack", ConstraintConfig::Gda { rate: 1.0 }),
+            ("top-k", ConstraintConfig::EarlyStop),
+            ("target", ConstraintConfig::None),
+            ("random", ConstraintConfig::EarlyStop),
+        ] {
             for surrogate in [None, Some(3.0)] {
                 let config = AttackConfig {
                     method: serde_json::from_str(&format!(r#"{{"kind": "{method}"}}"#)).unwrap(),
@@ -166,6 +174,7 @@ proptest! {
                     step_size: Some(0.4),
                     restarts: 2,
                     surrogate,
+                    constraint,
                     ..AttackConfig::default()
                 };
                 let attack = config.check(&ExplainConfig::default(), &schema).unwrap();
@@ -178,6 +187,102 @@ proptest! {
                 }
             }
         }
+    }
+}
+
+/// The suite and images cost more, so they have fewer cases.
+#[test]
+fn neither_the_suite_nor_an_attack_on_an_image_leaves_its_threat_set() {
+    let schema = schema();
+    let network = ModelConfig::Mlp(mlp::Config {
+        hidden: vec![8],
+        ..mlp::Config::default()
+    })
+    .network(&InputShape::Table, 10, 2, &mut Fresh::new(Seed::new(5)))
+    .unwrap();
+    let rows = [
+        row(&[0.3, 0.4, 0.5, 0.6, 0.7], 40, true, 1),
+        // One that breaks the box, the simplex and the whole numbers already.
+        vec![1.5, 0.333, -0.25, 0.0, 0.5, 0.25, 0.0, 0.0, 1.25, 0.5],
+    ];
+    let explain = ExplainConfig::default();
+    for one_hot in [OneHot::Free, OneHot::Simplex, OneHot::Whole] {
+        for (norm, radius) in [(Norm::L2, 1.6), (Norm::Linf, 0.3)] {
+            let threat = ThreatConfig {
+                ball: BallConfig { norm, radius },
+                r#box: true,
+                immutable: true,
+                integer: true,
+                one_hot,
+                ..ThreatConfig::default()
+            };
+            let suite = SuiteConfig {
+                effort: Effort::Quick,
+                k: 3,
+                threat: threat.clone(),
+            };
+            let batch = Rows {
+                values: &rows.concat(),
+                ids: &[0, 1],
+            };
+            let suite = suite.check(&explain, &schema).unwrap();
+            let found = suite.perturb(&network, batch, Seed::new(1)).unwrap().rows;
+            check(&threat, &rows[0], &found[0].perturbed, "suite");
+            check(&threat, &rows[0], &found[0].last.point, "suite");
+            for point in [&found[1].perturbed, &found[1].last.point] {
+                let ball = ThreatConfig {
+                    ball: threat.ball,
+                    immutable: true,
+                    ..ThreatConfig::default()
+                };
+                check(&ball, &rows[1], point, "broken row");
+                // A bound that the row breaks is widened to the row.
+                for (x, z) in rows[1].iter().zip(point) {
+                    let (low, high) = (x.min(0.0) - TOLERANCE, x.max(1.0) + TOLERANCE);
+                    assert!((low..=high).contains(z), "{x} became {z}");
+                }
+            }
+        }
+    }
+
+    let image = InputShape::Image {
+        channels: 1,
+        height: 8,
+        width: 8,
+    };
+    let network = ModelConfig::Mlp(mlp::Config::default())
+        .network(&image, 64, 3, &mut Fresh::new(Seed::new(5)))
+        .unwrap();
+    let mut stream = Seed::new(6).stream("pixels");
+    let x: Vec<f64> = (0..64)
+        .map(|_| f64::from(stream.uniform() as f32))
+        .collect();
+    for method in ["mass-center", "top-k"] {
+        let threat = ThreatConfig {
+            ball: BallConfig {
+                norm: Norm::Linf,
+                radius: 0.4,
+            },
+            r#box: true,
+            ..ThreatConfig::default()
+        };
+        let config = AttackConfig {
+            method: serde_json::from_str(&format!(r#"{{"kind": "{method}"}}"#)).unwrap(),
+            threat: threat.clone(),
+            steps: 5,
+            restarts: 2,
+            ..AttackConfig::default()
+        };
+        let attack = config
+            .check(&explain, &Schema::image(1, 8, 8, 255.0))
+            .unwrap();
+        let batch = Rows {
+            values: &x,
+            ids: &[0],
+        };
+        let found = attack.perturb(&network, batch, Seed::new(1)).unwrap();
+        check(&threat, &x, &found[0].perturbed, method);
+        check(&threat, &x, &found[0].last.point, method);
     }
 }
 

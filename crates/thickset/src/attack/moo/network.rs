@@ -3,26 +3,45 @@
 use rayon::prelude::*;
 use thickset_engine::{Network, Output, Tensor};
 
-use super::{Derivatives, Gaps, Outcome, Settings, Values, attack};
-use crate::explain::{Binding, CheckedExplain, Explainer, Rows, predicted};
+use super::{Derivatives, Gaps, INFO, Outcome, Settings, Values, attack};
+use crate::attack::scene::View;
+use crate::explain::{Binding, CheckedExplain, Explainer, Rows, chunk_rows, predicted};
 use crate::host::read;
-use crate::{Result, Seed};
+use crate::{Error, Result, Seed};
+
+/// The most second derivatives of a row, inputs times importances. The cone program's matrices hold them several times, so
+/// that this many take some hundred megabytes a thread.
+const MOST_DERIVATIVES: usize = 1 << 22;
+
+/// The most gaps: two sparse rows of the cone program each.
+const MOST_GAPS: usize = 1 << 20;
 
 /// One row of a network: its probabilities are kept, the explanation of its class is attacked.
 struct RowGaps<'a> {
     network: &'a Network,
+    /// The smooth twin whose gaps are followed, if any.
+    twin: Option<&'a Network>,
+    /// The predictions to keep.
+    views: &'static [View],
+    origin: Vec<f64>,
     /// For the row itself.
     single: Explainer,
-    /// For as many copies of it as there are importances.
+    /// For as many copies of it as run at once.
     copies: Explainer,
+    /// For what the last group of copies has.
+    rest: Explainer,
+    /// Copies that run at once.
+    at_once: usize,
     importances: usize,
 }
 
 impl<'a> RowGaps<'a> {
     fn new(
         network: &'a Network,
+        twin: Option<&'a Network>,
         explain: &CheckedExplain,
         row: Rows<'_>,
+        k: usize,
         seed: Seed,
     ) -> Result<Self> {
         let x = network.batch(row.values);
@@ -40,12 +59,40 @@ impl<'a> RowGaps<'a> {
         };
         let single = bind(1)?;
         let importances = single.importance(network, x).dims()[1];
+        let (inputs, gaps) = (network.features(), k * importances.saturating_sub(k));
+        if inputs * importances > MOST_DERIVATIVES || gaps > MOST_GAPS {
+            return Err(Error::AttackInput {
+                attack: INFO.id,
+                expected: "at most 4194304 second derivatives and 1048576 gaps a row",
+                got: format!("{inputs} inputs times {importances} importances, {gaps} gaps"),
+            });
+        }
+        let at_once = chunk_rows(inputs).min(importances);
         Ok(Self {
             network,
+            twin,
+            views: View::of(explain.is_pair()),
+            origin: row.values.to_vec(),
             single,
-            copies: bind(importances)?,
+            copies: bind(at_once)?,
+            rest: bind((importances % at_once).max(1))?,
+            at_once,
             importances,
         })
+    }
+
+    /// The row as one of the predictions to keep sees it.
+    fn viewed(&self, view: View, x: &[f64]) -> Vec<f64> {
+        let moved = self.origin.iter().zip(x).enumerate();
+        moved
+            .map(|(feature, (origin, x))| {
+                if view.moves(feature, self.origin.len()) {
+                    *x
+                } else {
+                    *origin
+                }
+            })
+            .collect()
     }
 }
 
@@ -56,36 +103,63 @@ fn rows_of(tensor: Tensor<2>) -> Vec<Vec<f64>> {
 
 impl Gaps for RowGaps<'_> {
     fn values(&mut self, x: &[f64]) -> Result<Values> {
-        let x = self.network.batch(x);
+        let network = self.network;
+        let kept = self.views.iter().map(|view| {
+            let x = network.batch(&self.viewed(*view, x));
+            read(network.probabilities(x))
+        });
         Ok(Values {
-            outputs: read(self.network.probabilities(x.clone())),
-            importance: read(self.single.importance(self.network, x)),
+            outputs: kept.collect(),
+            importance: read(self.single.importance(network, network.batch(x))),
+            followed: self
+                .twin
+                .map(|twin| read(self.single.importance(twin, twin.batch(x)))),
         })
     }
 
     fn derivatives(&mut self, x: &[f64]) -> Result<Derivatives> {
         let network = self.network;
-        // Row i of a batch of copies is asked for the derivative of output or importance i.
-        let identity = |size: usize| {
-            let mut values = vec![0.0; size * size];
-            values
-                .iter_mut()
-                .step_by(size + 1)
-                .for_each(|value| *value = 1.0);
-            network.tensor(values, [size, size])
+        // Row i of a batch of copies is asked for the derivative of output or importance `first + i`.
+        let pick = |first: usize, count: usize, of: usize| {
+            let mut values = vec![0.0; count * of];
+            for row in 0..count {
+                values[row * of + first + row] = 1.0;
+            }
+            network.tensor(values, [count, of])
         };
         let classes = network.classes();
-        let pass = network.pass(network.batch(&x.repeat(classes)));
-        let outputs = pass
-            .input_gradient(Output::Probability, identity(classes))
-            .value();
-        let many = network.batch(&x.repeat(self.importances));
-        let importance = self
-            .copies
-            .pull_back(network, many, &mut |_| identity(self.importances));
+        let mut outputs = Vec::with_capacity(self.views.len() * classes);
+        for view in self.views {
+            let viewed = self.viewed(*view, x).repeat(classes);
+            let pass = network.pass(network.batch(&viewed));
+            let gradient = pass.input_gradient(Output::Probability, pick(0, classes, classes));
+            for mut row in rows_of(gradient.value()) {
+                let features = row.len();
+                for (feature, value) in row.iter_mut().enumerate() {
+                    if !view.moves(feature, features) {
+                        *value = 0.0;
+                    }
+                }
+                outputs.push(row);
+            }
+        }
+        let mut importance = Vec::with_capacity(self.importances);
+        for first in (0..self.importances).step_by(self.at_once) {
+            let count = self.at_once.min(self.importances - first);
+            let explainer = if count == self.at_once {
+                &self.copies
+            } else {
+                &self.rest
+            };
+            let many = network.batch(&x.repeat(count));
+            let rows = explainer.pull_back(self.twin.unwrap_or(network), many, &mut |_| {
+                pick(first, count, self.importances)
+            });
+            importance.extend(rows_of(rows));
+        }
         Ok(Derivatives {
-            outputs: rows_of(outputs),
-            importance: rows_of(importance),
+            outputs,
+            importance,
         })
     }
 }
@@ -93,7 +167,7 @@ impl Gaps for RowGaps<'_> {
 /// Attacks the top-k set of every row's explanation. A row's result does not depend on the others.
 ///
 /// # Errors
-/// As for [`attack`], and when rows do not fit the network.
+/// As for [`attack`], when rows do not fit the network, and when they have more features than the cone program can hold.
 pub fn perturb(
     network: &Network,
     explain: &CheckedExplain,
@@ -102,12 +176,14 @@ pub fn perturb(
     settings: &Settings,
     seed: Seed,
 ) -> Result<Vec<Outcome>> {
+    settings.check()?;
     rows.check(network)?;
+    let twin = settings.surrogate.map(|beta| network.smooth_twin(beta));
     let single: Vec<Rows<'_>> = rows.parts(network.features(), 1).collect();
     single
         .into_par_iter()
         .map(|row| {
-            let mut gaps = RowGaps::new(network, explain, row, seed)?;
+            let mut gaps = RowGaps::new(network, twin.as_ref(), explain, row, k, seed)?;
             attack(&mut gaps, row.values, k, settings)
         })
         .collect()

@@ -9,6 +9,10 @@ use crate::{Error, Result};
 /// Trust radius, as a share of the first one, from which on the model is taken to be wrong at every scale.
 const SMALLEST_RADIUS: f64 = 1e-6;
 
+/// The least unit of gaps, as a share of the largest importance: what single precision tells apart. A smaller one would
+/// blow derivatives up beyond what the solver can answer.
+const LEAST_UNIT: f64 = 1e-7;
+
 /// One point of the search.
 struct Point {
     x: Vec<f64>,
@@ -24,6 +28,8 @@ pub(super) struct Search<'a> {
     gaps: &'a mut dyn Gaps,
     settings: &'a Settings,
     origin: (Vec<f64>, Values),
+    /// Of the predictions at the origin.
+    classes: Vec<usize>,
     /// Gaps are divided by this.
     unit: f64,
     /// All pairs (salient, other).
@@ -47,7 +53,8 @@ impl<'a> Search<'a> {
         settings: &'a Settings,
     ) -> Result<Self> {
         let values = gaps.values(x)?;
-        check_finite("the outputs", &values.outputs)?;
+        check_finite("the outputs", &values.outputs.concat())?;
+        let classes = classes(&values.outputs)?;
         let order = ranking::descending(&values.importance)?;
         if !(1..order.len()).contains(&k) {
             return Err(Error::TopKOutOfRange {
@@ -61,15 +68,21 @@ impl<'a> Search<'a> {
             .collect();
         let smallest = pairs
             .iter()
-            .map(|&(i, j)| values.importance[i] - values.importance[j])
+            .map(|&(i, j)| values.followed()[i] - values.followed()[j])
             .filter(|gap| *gap > 0.0)
             .fold(f64::INFINITY, f64::min);
-        let residual = vec![0.0; values.outputs.len() + x.len()];
+        let largest = values
+            .followed()
+            .iter()
+            .fold(0.0_f64, |most, one| most.max(one.abs()));
+        let unit = smallest.max(LEAST_UNIT * largest);
+        let residual = vec![0.0; count(&values.outputs) + x.len()];
         Ok(Self {
             gaps,
             settings,
             origin: (x.to_vec(), values.clone()),
-            unit: if smallest.is_finite() { smallest } else { 1.0 },
+            classes,
+            unit: if unit.is_finite() { unit } else { 1.0 },
             active: (0..pairs.len()).collect(),
             pairs,
             here: Point {
@@ -88,8 +101,12 @@ impl<'a> Search<'a> {
     /// Steps until a pair flips, all pairs are dropped, or the steps run out.
     pub(super) fn run(mut self) -> Result<Outcome> {
         loop {
-            let Some(step) = self.descend()? else {
-                return Ok(self.end(Ending::Failed));
+            let step = match self.descend() {
+                Ok(Some(step)) => step,
+                Ok(None) => return Ok(self.end(Ending::Failed)),
+                // Other rows have nothing to do with it.
+                Err(Error::Solver { .. }) => return Ok(self.end(Ending::Unfinished)),
+                Err(error) => return Err(error),
             };
             if self.iterations == self.settings.iterations {
                 return Ok(self.end(Ending::Unfinished));
@@ -115,25 +132,28 @@ impl<'a> Search<'a> {
     fn point(&mut self, x: Vec<f64>) -> Result<Point> {
         let values = self.gaps.values(&x)?;
         let (origin, original) = &self.origin;
-        check_length("the outputs", &values.outputs, original.outputs.len())?;
+        let (now, then) = (values.outputs.concat(), original.outputs.concat());
+        check_length("the outputs", &now, then.len())?;
         check_length(
             "the explanation",
             &values.importance,
             original.importance.len(),
         )?;
-        check_finite("the outputs", &values.outputs)?;
+        check_finite("the outputs", &now)?;
         check_finite("the explanation", &values.importance)?;
+        check_length(
+            "the explanation that is followed",
+            values.followed(),
+            original.importance.len(),
+        )?;
+        check_finite("the explanation that is followed", values.followed())?;
         let moved = |now: &[f64], then: &[f64], budget: f64| -> Vec<f64> {
             now.iter()
                 .zip(then)
                 .map(|(now, then)| (now - then) / budget)
                 .collect()
         };
-        let mut residual = moved(
-            &values.outputs,
-            &original.outputs,
-            self.settings.prediction_budget,
-        );
+        let mut residual = moved(&now, &then, self.settings.prediction_budget);
         residual.extend(moved(&x, origin, self.settings.input_budget));
         let residual_norm = length(&residual);
         Ok(Point {
@@ -144,9 +164,9 @@ impl<'a> Search<'a> {
         })
     }
 
-    fn gap(&self, values: &Values, pair: usize) -> f64 {
+    fn gap(&self, importance: &[f64], pair: usize) -> f64 {
         let (i, j) = self.pairs[pair];
-        (values.importance[i] - values.importance[j]) / self.unit
+        (importance[i] - importance[j]) / self.unit
     }
 
     /// The derivatives of F and of the importances at the current point.
@@ -156,7 +176,7 @@ impl<'a> Search<'a> {
         check_length(
             "the outputs' derivatives",
             &raw.outputs,
-            self.here.values.outputs.len(),
+            count(&self.here.values.outputs),
         )?;
         check_length(
             "the importances' derivatives",
@@ -275,11 +295,12 @@ impl<'a> Search<'a> {
             .map(|(value, change)| value + change)
             .collect();
         let there = self.point(x)?;
-        let outputs = there.values.outputs.len();
-        let within =
-            length(&there.residual[..outputs]) <= 1.0 && length(&there.residual[outputs..]) <= 1.0;
+        let outputs = count(&there.values.outputs);
+        let within = length(&there.residual[..outputs]) <= 1.0
+            && length(&there.residual[outputs..]) <= 1.0
+            && classes(&there.values.outputs)? == self.classes;
         let flipped = (0..self.pairs.len())
-            .map(|pair| (self.gap(&there.values, pair), pair))
+            .map(|pair| (self.gap(&there.values.importance, pair), pair))
             .filter(|(gap, _)| *gap < 0.0)
             .min_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         if let (true, Some((_, pair))) = (within, flipped) {
@@ -314,8 +335,9 @@ impl<'a> Search<'a> {
         let model = self.model(slopes, &objectives);
         let still = vec![0.0; step.direction.len()];
         for (objective, &pair) in objectives.iter().zip(&self.active) {
-            let target = self.gap(&self.here.values, pair) - objective.excess;
-            let merit = there.residual_norm + (self.gap(&there.values, pair) - target).abs();
+            let target = self.gap(self.here.values.followed(), pair) - objective.excess;
+            let gap = self.gap(there.values.followed(), pair);
+            let merit = there.residual_norm + (gap - target).abs();
             let now = model.merit(objective, &still);
             let ratio = (now - merit) / (now - model.merit(objective, &step.direction));
             if ratio < worst.0 {
@@ -324,6 +346,19 @@ impl<'a> Search<'a> {
         }
         worst
     }
+}
+
+/// Outputs of all predictions.
+fn count(predictions: &[Vec<f64>]) -> usize {
+    predictions.iter().map(Vec::len).sum()
+}
+
+/// The class of each prediction.
+fn classes(predictions: &[Vec<f64>]) -> Result<Vec<usize>> {
+    predictions
+        .iter()
+        .map(|outputs| ranking::largest(outputs))
+        .collect()
 }
 
 fn length(values: &[f64]) -> f64 {

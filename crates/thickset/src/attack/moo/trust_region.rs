@@ -261,8 +261,10 @@ impl Model<'_> {
             .iter()
             .map(|value| value * radius)
             .collect();
-        check_finite("the solver's step", &direction)?;
-        Ok(direction)
+        if direction.iter().all(|value| value.is_finite()) {
+            return Ok(direction);
+        }
+        Err(failed("a step that is not finite".to_owned()))
     }
 }
 

@@ -66,6 +66,9 @@ impl Default for BallConfig {
     }
 }
 
+/// Larger moves would lose the row in rounding, or overflow.
+const MOST_RADIUS: f64 = 1e6;
+
 /// Where random points are drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -79,12 +82,16 @@ pub enum Surface {
 
 impl BallConfig {
     pub(super) fn check(self) -> Result<()> {
-        if self.radius >= 0.0 && self.radius.is_finite() {
+        let expected = if !(self.radius >= 0.0 && self.radius.is_finite()) {
+            "finite and not negative"
+        } else if self.radius > MOST_RADIUS {
+            "at most 1000000"
+        } else {
             return Ok(());
-        }
+        };
         Err(Error::OutOfRange {
             what: "`ball.radius`",
-            expected: "finite and not negative",
+            expected,
             got: self.radius,
         })
     }
@@ -133,7 +140,7 @@ impl BallConfig {
     }
 
     /// A random point in which only free features differ from `x`.
-    pub(super) fn draw(
+    pub(crate) fn draw(
         self,
         x: &[f64],
         free: &[bool],

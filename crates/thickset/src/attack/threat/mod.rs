@@ -134,14 +134,15 @@ impl Threat {
     }
 
     fn project_row(&self, x: &[f64], z: &mut [f64]) {
+        // Groups first: cutting one off at its bounds before it is shifted would not give the nearest point.
+        for group in &self.groups {
+            self.project_group(group, x, z);
+        }
         if self.is_bounded {
             for (feature, (z, &x)) in z.iter_mut().zip(x).enumerate() {
                 let (low, high) = self.bounds(feature, x);
                 *z = z.clamp(low, high);
             }
-        }
-        for group in &self.groups {
-            self.project_group(group, x, z);
         }
     }
 
@@ -157,11 +158,11 @@ impl Threat {
             .zip(z.chunks(features))
             .zip(point.chunks_mut(features));
         for ((x, z), point) in rows {
-            for whole in &self.whole {
-                point[whole.feature] = whole.settle(x[whole.feature], z[whole.feature]);
-            }
             if self.one_hot == OneHot::Whole {
                 self.settle_categories(x, z, point);
+            }
+            for whole in &self.whole {
+                point[whole.feature] = whole.settle(x[whole.feature], point[whole.feature]);
             }
         }
     }

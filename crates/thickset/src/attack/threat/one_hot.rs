@@ -105,7 +105,8 @@ impl Threat {
         }
     }
 
-    /// Makes categories and flags whole: the one that leads in `z`, the surest changes first, as far as the ball allows.
+    /// Makes categories and flags whole: the one that leads in `z`, the surest changes first, as many as the ball holds. Other
+    /// features give way to them: they keep what is left of an l2 ball.
     pub(super) fn settle_categories(&self, x: &[f64], z: &[f64], point: &mut [f64]) {
         for &feature in self.groups.iter().flatten().chain(&self.flags) {
             point[feature] = x[feature];
@@ -139,20 +140,119 @@ impl Threat {
             }
         }
         changes.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1[0].0.cmp(&b.1[0].0)));
+        // The square of an l2 move: a flag costs 1, a category 2.
+        let (radius, mut spent) = (self.ball.radius, 0.0);
         for (_, sets) in changes {
-            let before: Vec<f64> = sets.iter().map(|&(feature, _)| point[feature]).collect();
-            for &(feature, value) in &sets {
-                point[feature] = value;
-            }
+            let cost: f64 = sets
+                .iter()
+                .map(|&(feature, value)| (value - x[feature]).powi(2))
+                .sum();
             let within = match self.ball.norm {
-                Norm::L2 => self.ball.size(x, point) <= self.ball.radius,
-                Norm::Linf => self.ball.radius >= 1.0,
+                Norm::L2 => spent + cost <= radius * radius,
+                Norm::Linf => radius >= 1.0,
             };
-            if !within {
-                for (&(feature, _), before) in sets.iter().zip(before) {
-                    point[feature] = before;
+            if within {
+                spent += cost;
+                for (feature, value) in sets {
+                    point[feature] = value;
                 }
             }
         }
+        if self.ball.norm == Norm::Linf || spent == 0.0 {
+            return;
+        }
+        let mut is_category = vec![false; x.len()];
+        for &feature in self.groups.iter().flatten().chain(&self.flags) {
+            is_category[feature] = true;
+        }
+        let others = || (0..x.len()).filter(|feature| !is_category[*feature]);
+        let size: f64 = others().map(|one| (point[one] - x[one]).powi(2)).sum();
+        let left = (radius * radius - spent).max(0.0);
+        if size > left {
+            let factor = (left / size).sqrt();
+            for feature in others() {
+                point[feature] = x[feature] + factor * (point[feature] - x[feature]);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{BallConfig, Norm, OneHot, ThreatConfig};
+    use crate::data::{Feature, FeatureKind, InputShape, Schema};
+
+    /// A number and a category of three.
+    fn schema() -> Schema {
+        let feature = |name: &str, group: Option<usize>| Feature {
+            name: name.to_owned(),
+            column: name.to_owned(),
+            unit: None,
+            kind: match group {
+                Some(_) => FeatureKind::Level { values: vec![] },
+                None => FeatureKind::Number,
+            },
+            offset: 0.0,
+            factor: 1.0,
+            low: -9.0,
+            high: 9.0,
+            integer: false,
+            group,
+            immutable: false,
+        };
+        Schema {
+            shape: InputShape::Table,
+            features: vec![
+                feature("size", None),
+                feature("a", Some(0)),
+                feature("b", Some(0)),
+                feature("c", Some(0)),
+            ],
+        }
+    }
+
+    fn threat(one_hot: OneHot, radius: f64) -> super::Threat {
+        let config = ThreatConfig {
+            ball: BallConfig {
+                norm: Norm::L2,
+                radius,
+            },
+            one_hot,
+            ..ThreatConfig::default()
+        };
+        config.check(&schema()).unwrap()
+    }
+
+    #[test]
+    fn the_nearest_mixture_is_found() {
+        let threat = threat(OneHot::Simplex, 9.0);
+        let mut z = [0.5, 1.5, 0.4, -0.3];
+        threat.project(&[0.0, 1.0, 0.0, 0.0], &mut z);
+        // Shifted by 1/2 and cut off at 0; (0.8, 0.2, 0) is further from it.
+        for (got, expected) in z.iter().zip([0.5, 1.0, 0.0, 0.0]) {
+            assert!((got - expected).abs() < 1e-12, "{z:?}");
+        }
+    }
+
+    #[test]
+    fn a_number_gives_way_to_a_category_that_leads() {
+        let threat = threat(OneHot::Whole, 1.5);
+        let x = [0.0, 1.0, 0.0, 0.0];
+        let mut z = [1.2, 0.2, 0.8, 0.0];
+        threat.project(&x, &mut z);
+        let mut point = [0.0; 4];
+        threat.settle(&x, &z, &mut point);
+        assert_eq!(point[1..], [0.0, 1.0, 0.0]);
+        // 1.5^2 - 2 = 1/4 is left for the number.
+        assert!((point[0] - 0.5).abs() < 1e-12, "{point:?}");
+    }
+
+    #[test]
+    fn a_ball_too_small_for_another_category_keeps_it_and_the_number() {
+        let threat = threat(OneHot::Whole, 1.3);
+        let x = [0.0, 1.0, 0.0, 0.0];
+        let mut point = [0.0; 4];
+        threat.settle(&x, &[0.9, 0.4, 0.6, 0.0], &mut point);
+        assert_eq!(point, [0.9, 1.0, 0.0, 0.0]);
     }
 }

@@ -11,7 +11,8 @@ import numpy
 import scipy
 import sklearn
 from scipy import stats
-from sklearn.metrics import roc_auc_score
+from scipy.spatial.distance import hamming, pdist, squareform
+from sklearn.metrics import accuracy_score, roc_auc_score
 from sklearn.metrics.pairwise import cosine_similarity
 
 SEED = 20240517
@@ -179,6 +180,45 @@ def paired_with_ties(rng):
     return cases
 
 
+def shares(rng):
+    """Shares of classes that agree, by scikit-learn and scipy."""
+    cases = []
+    for n, classes in [(1, 2), (7, 2), (250, 10)]:
+        first = rng.integers(0, classes, n)
+        second = numpy.where(rng.random(n) < 0.7, first, rng.integers(0, classes, n))
+        cases.append(
+            {
+                "first": first.tolist(),
+                "second": second.tolist(),
+                "accuracy": float(accuracy_score(first, second)),
+                "sensitivity": float(hamming(first, second)),
+            }
+        )
+    return cases
+
+
+def top_k_sets(rng):
+    """Sets of the k largest, ties to the lower index. For sets of one size Dice's distance is one less the overlap."""
+    cases = []
+    for rows, n, k, levels in [(2, 5, 1, None), (6, 28, 8, None), (9, 28, 8, 3), (12, 100, 20, 10)]:
+        values = rng.normal(size=(rows, n))
+        if levels:
+            values = numpy.round(values * levels / 4) / levels
+        is_top = numpy.zeros((rows, n), dtype=bool)
+        for row, order in enumerate(numpy.argsort(-values, axis=1, kind="stable")):
+            is_top[row, order[:k]] = True
+        distances = pdist(is_top, metric="dice")
+        cases.append(
+            {
+                "values": values.tolist(),
+                "k": k,
+                "precision": (1 - squareform(distances)[0]).tolist(),
+                "distinctness": float(distances.mean()),
+            }
+        )
+    return cases
+
+
 def main():
     rng = numpy.random.default_rng(SEED)
     expected = {
@@ -195,6 +235,8 @@ def main():
         "medians": medians(rng),
         "paired": paired(rng),
         "paired_with_ties": paired_with_ties(rng),
+        "shares": shares(rng),
+        "top_k_sets": top_k_sets(rng),
     }
     path = pathlib.Path(__file__).with_name("expected.json")
     path.write_text(json.dumps(expected, indent=None, separators=(",", ":"), default=float) + "\n")

@@ -1,0 +1,289 @@
+//! Thickness of rows of a network, towards neighbours that are drawn or given.
+//!
+//! The ways lead from each row to its neighbours `x' ~ D` (R2ET Def. 4.1): gaussian, uniform in a ball, or given, such as
+//! adversarial points. On every way the class explained is the one predicted at the row itself.
+
+use rayon::prelude::*;
+use thickset_engine::Network;
+
+use crate::attack::threat::BallConfig;
+use crate::attack::threat::ball::Surface;
+use crate::check::{as_f64, check_length, check_not_empty};
+use crate::explain::{Binding, CheckedExplain, Explained, Rows, chunk_rows};
+use crate::host::read;
+use crate::metric::thickness::{Form, Gauge, Sum, Thickness};
+use crate::{Error, Result, Seed, Stream};
+
+/// D: where the neighbours of a row lie.
+#[derive(Clone, Copy, Debug)]
+pub enum Neighbours<'a> {
+    /// Normal in every feature.
+    Gaussian {
+        /// How many.
+        count: usize,
+        /// The standard deviation of a feature.
+        deviation: f64,
+    },
+    /// Uniform in the ball around the row.
+    Uniform {
+        /// How many.
+        count: usize,
+        /// The ball.
+        ball: BallConfig,
+    },
+    /// These: every entry has one point for each of the rows, row-major.
+    Given(&'a [Vec<f64>]),
+}
+
+impl Neighbours<'_> {
+    fn count(&self) -> usize {
+        match self {
+            Self::Gaussian { count, .. } | Self::Uniform { count, .. } => *count,
+            Self::Given(points) => points.len(),
+        }
+    }
+
+    /// Draws the way from a row of so many features to a neighbour; nothing where neighbours are given.
+    fn draw(&self, features: usize, stream: &mut Stream, way: &mut Vec<f64>) {
+        match self {
+            Self::Gaussian { deviation, .. } => {
+                way.extend((0..features).map(|_| deviation * stream.normal()));
+            }
+            Self::Uniform { ball, .. } => {
+                let (still, free) = (vec![0.0; features], vec![true; features]);
+                way.extend(ball.draw(&still, &free, Surface::Ball, stream));
+            }
+            Self::Given(_) => {}
+        }
+    }
+}
+
+/// How thickness is measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Survey<'a> {
+    /// Salient features.
+    pub k: usize,
+    /// Where the ways lead.
+    pub neighbours: Neighbours<'a>,
+    /// Points of each way, `t = (j + 1/2) / points`.
+    pub points: usize,
+    /// Decides the draws.
+    pub seed: Seed,
+    /// The name of the rows' streams.
+    pub stream: &'a str,
+}
+
+impl Survey<'_> {
+    /// The thickness of every row, whose explanations are given, in each of the forms: `[row][form]`. Higher is more stable.
+    ///
+    /// # Errors
+    /// When rows, explanations, neighbours and network do not fit each other, there is no neighbour or no point, `k` is not in
+    /// `1..importances`, or something is not finite.
+    pub fn measure(
+        &self,
+        network: &Network,
+        explain: &CheckedExplain,
+        rows: Rows<'_>,
+        explained: &[Explained],
+        forms: &[Form],
+    ) -> Result<Vec<Vec<Thickness>>> {
+        rows.check(network)?;
+        check_length("the explanations", explained, rows.ids.len())?;
+        for (what, got) in [
+            ("the neighbours of a row", self.neighbours.count()),
+            ("the points of a way", self.points),
+        ] {
+            if got == 0 {
+                return Err(Error::Empty { what });
+            }
+        }
+        if let Neighbours::Given(points) = self.neighbours {
+            for points in points {
+                check_length("the neighbours of the rows", points, rows.values.len())?;
+            }
+        }
+        check_not_empty("the forms of thickness", forms)?;
+        let (features, count) = (network.features(), chunk_rows(network.features()));
+        let parts: Vec<_> = rows
+            .parts(features, count)
+            .zip(explained.chunks(count))
+            .enumerate()
+            .collect();
+        let found = parts.into_par_iter().map(|(place, (rows, explained))| {
+            let first = place * count * features;
+            self.of_part(network, explain, rows, explained, forms, first)
+        });
+        let found = found.collect::<Result<Vec<_>>>()?;
+        Ok(found.into_iter().flatten().collect())
+    }
+
+    /// The rows of one part, which start at this place of the neighbours' lists.
+    fn of_part(
+        &self,
+        network: &Network,
+        explain: &CheckedExplain,
+        rows: Rows<'_>,
+        explained: &[Explained],
+        forms: &[Form],
+        first: usize,
+    ) -> Result<Vec<Vec<Thickness>>> {
+        let classes: Vec<usize> = explained.iter().map(|row| row.class).collect();
+        let binding = Binding {
+            classes: &classes,
+            ids: rows.ids,
+            seed: self.seed,
+        };
+        let explainer = explain.bind(network, binding)?;
+        let gauges = explained
+            .iter()
+            .map(|row| {
+                let gauge = |form: &Form| Gauge::new(&row.importance, self.k, *form);
+                forms.iter().map(gauge).collect::<Result<Vec<_>>>()
+            })
+            .collect::<Result<Vec<_>>>()?;
+        let mut sums = vec![vec![Sum::default(); forms.len()]; explained.len()];
+        let ids = rows.ids.iter();
+        let mut streams: Vec<_> = ids
+            .map(|id| self.seed.stream_at(self.stream, *id))
+            .collect();
+        let features = network.features();
+        for neighbour in 0..self.neighbours.count() {
+            let mut way = Vec::with_capacity(rows.values.len());
+            if let Neighbours::Given(points) = self.neighbours {
+                let ends = &points[neighbour][first..first + rows.values.len()];
+                way.extend(ends.iter().zip(rows.values).map(|(end, x)| end - x));
+            }
+            for stream in &mut streams {
+                self.neighbours.draw(features, stream, &mut way);
+            }
+            for point in 0..self.points {
+                let t = (as_f64(point) + 0.5) / as_f64(self.points);
+                let on_way = rows.values.iter().zip(&way);
+                let points: Vec<f64> = on_way.map(|(x, way)| x + t * way).collect();
+                let importance = explainer.importance(network, network.batch(&points));
+                let width = importance.dims()[1];
+                let importance = read(importance);
+                let all = sums.iter_mut().zip(&gauges);
+                for ((sums, gauges), importance) in all.zip(importance.chunks(width)) {
+                    for (sum, gauge) in sums.iter_mut().zip(gauges) {
+                        sum.add(gauge.at(importance)?);
+                    }
+                }
+            }
+            for sum in sums.iter_mut().flatten() {
+                sum.end_way(self.points);
+            }
+        }
+        let all = self.neighbours.count() * self.points;
+        let of_row = |sums: Vec<Sum>| sums.into_iter().map(|sum| sum.thickness(all)).collect();
+        Ok(sums.into_iter().map(of_row).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::attack::threat::Norm;
+    use crate::data::{InputShape, Schema};
+    use crate::explain::ExplainConfig;
+    use crate::model::{Fresh, ModelConfig, linear, mlp};
+
+    const FORMS: [Form; 4] = [
+        Form::Gap,
+        Form::Probability,
+        Form::AveragePrecision,
+        Form::Discounted,
+    ];
+
+    /// An 8x8 image is the shortest schema to state; the models take it as a table.
+    fn measured(
+        model: &ModelConfig,
+        range: std::ops::Range<usize>,
+        of: Neighbours<'_>,
+    ) -> Vec<Vec<Thickness>> {
+        let network = model
+            .network(&InputShape::Table, 64, 2, &mut Fresh::new(Seed::new(3)))
+            .unwrap();
+        let explain = ExplainConfig::default()
+            .check(&Schema::image(1, 8, 8, 255.0))
+            .unwrap();
+        let mut stream = Seed::new(4).stream("x");
+        let x: Vec<f64> = (0..300 * 64)
+            .map(|_| f64::from(stream.uniform() as f32))
+            .collect();
+        let ids: Vec<u64> = (0..300).collect();
+        let rows = Rows {
+            values: &x[range.start * 64..range.end * 64],
+            ids: &ids[range],
+        };
+        let explained = explain.attribute(&network, rows, Seed::new(1)).unwrap();
+        let survey = Survey {
+            k: 8,
+            neighbours: of,
+            points: 3,
+            seed: Seed::new(1),
+            stream: "test",
+        };
+        survey
+            .measure(&network, &explain, rows, &explained, &FORMS)
+            .unwrap()
+    }
+
+    fn uniform(norm: Norm) -> Neighbours<'static> {
+        Neighbours::Uniform {
+            count: 2,
+            ball: BallConfig { norm, radius: 0.7 },
+        }
+    }
+
+    const GAUSSIAN: Neighbours<'static> = Neighbours::Gaussian {
+        count: 2,
+        deviation: 0.5,
+    };
+
+    #[test]
+    fn no_neighbour_changes_the_ranking_of_a_linear_model() {
+        let model = ModelConfig::Linear(linear::Config::default());
+        let given = [vec![0.5; 20 * 64]];
+        for of in [
+            GAUSSIAN,
+            uniform(Norm::L2),
+            uniform(Norm::Linf),
+            Neighbours::Given(&given),
+        ] {
+            for forms in measured(&model, 0..20, of) {
+                let kept = forms[1];
+                assert!((kept.mean, kept.least) == (1.0, 1.0), "{kept:?}");
+                assert!(forms[0].least <= forms[0].mean && forms[0].least > 0.0);
+            }
+        }
+    }
+
+    #[test]
+    fn the_batch_changes_no_bit() {
+        let model = ModelConfig::Mlp(mlp::Config::default());
+        for of in [GAUSSIAN, uniform(Norm::L2)] {
+            let together = measured(&model, 0..300, of);
+            for range in [0..1, 254..259] {
+                assert!(measured(&model, range.clone(), of) == together[range]);
+            }
+        }
+    }
+
+    #[test]
+    fn uniform_neighbours_fill_the_ball_and_stay_in_it() {
+        for norm in [Norm::L2, Norm::Linf] {
+            let ball = BallConfig { norm, radius: 0.7 };
+            let mut stream = Seed::new(5).stream("draws");
+            let mut far = 0.0_f64;
+            for _ in 0..200 {
+                let mut way = Vec::new();
+                uniform(norm).draw(3, &mut stream, &mut way);
+                let size = ball.size(&[0.0; 3], &way);
+                assert!(size <= 0.7 + 1e-12, "{size}");
+                far = far.max(size);
+            }
+            assert!(far > 0.65, "{far}");
+        }
+    }
+}
