@@ -14,7 +14,19 @@ const EXIT_GATE: u8 = 1;
 const EXIT_FAILURE: u8 = 2;
 
 #[derive(Parser)]
-#[command(name = "thickset", version, about, propagate_version = true)]
+#[command(
+    name = "thickset",
+    version,
+    about,
+    propagate_version = true,
+    after_help = "Examples:
+  thickset demo
+  thickset init --data loans.csv --target default && thickset train run.toml
+  thickset explain --model runs/loans/model.safetensors --data loans.csv
+  thickset audit --model runs/loans/model.safetensors --data loans.csv --require 'p_at_k>=0.9'
+
+Exit codes: 0 fine, 1 a requirement failed, 2 bad input or a failure."
+)]
 struct Arguments {
     #[command(subcommand)]
     command: command::Command,

@@ -24,6 +24,7 @@ use thickset::audit::Audit;
 use thickset::bench::result::Bench;
 
 pub use error::Error;
+pub use section::reproduce::quoted;
 
 /// The page of one audit, or of several: models on the same rows are put side by side before each is told in full.
 ///

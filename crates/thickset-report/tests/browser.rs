@@ -4,10 +4,17 @@
 
 mod samples;
 
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use samples::{Table, bench, credit, digits};
+use thickset::Seed;
+use thickset::attack::suite::{Effort, SuiteConfig};
+use thickset::audit::result::Split;
+use thickset::audit::{self, AuditConfig, Case, Event, Outcome, RowSource, Subject, run};
+use thickset::data::{OpenOptions, Part, open};
+use thickset::model::{Model, ModelConfig, mlp};
 
 /// Widths of a phone and of a desk.
 const WIDTHS: [u64; 3] = [360, 390, 1280];
@@ -169,7 +176,6 @@ fn faults(look: &Look) -> Vec<String> {
     ] {
         expect(answer[list].as_array().is_some_and(Vec::is_empty), what);
     }
-    expect(answer["plots"].as_u64() > Some(0), "no plot");
     expect(answer["plots"] == answer["drawn"], "a plot is not drawn");
     expect(answer["broken"] == 0, "an image is broken");
     faults
@@ -211,6 +217,84 @@ fn pages() -> Vec<(&'static str, String)> {
     ]
 }
 
+/// The page of a real audit of a fresh network on bundled data, a few rows of it.
+fn audited(data: &str, model: ModelConfig) -> String {
+    let dataset = open(data, &OpenOptions::default()).unwrap();
+    let model = Model::fresh(
+        model,
+        dataset.shape().clone(),
+        dataset.features(),
+        dataset.classes.clone(),
+        dataset.encoding.clone(),
+        Seed::new(1),
+    )
+    .unwrap();
+    let config = AuditConfig {
+        suite: SuiteConfig {
+            effort: Effort::Quick,
+            ..SuiteConfig::default()
+        },
+        noise_draws: 2,
+        worst: 3,
+        ..AuditConfig::default()
+    };
+    let case = Case {
+        subject: Subject {
+            model: &model,
+            name: "fresh".to_owned(),
+            file: "fresh.safetensors".to_owned(),
+            sha256: "0".repeat(64),
+            objective: None,
+            training: Vec::new(),
+        },
+        data: data.to_owned(),
+        rows: RowSource::Dataset {
+            dataset: &dataset,
+            rows: &dataset.part(Part::Test)[..12],
+            part: Some(Part::Test),
+            split: &Split::default(),
+        },
+    };
+    let plan = config.check(&dataset.schema).unwrap();
+    let mut silent = |_: &Event<'_>| ControlFlow::Continue(());
+    let outcome = run(&plan, &case, &audit::Options::default(), &mut silent).unwrap();
+    let Outcome::Done(audit) = outcome else {
+        panic!("nobody stopped it")
+    };
+    thickset_report::audit(&[*audit]).unwrap()
+}
+
+/// The page of a real bench of one method on bundled data.
+fn benched(id: &str) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let options = thickset::bench::Options {
+        datasets: vec!["breast-cancer".to_owned(), "adhd".to_owned()],
+        methods: vec!["linear".to_owned(), "vanilla".to_owned()],
+        seeds: Some(2),
+        rows: Some(6),
+        train_rows: Some(40),
+        epochs: Some(1),
+        ..thickset::bench::Options::new(folder.path())
+    };
+    let (bench, _) = thickset::bench::run(id, &options, &|_| {}).unwrap();
+    thickset_report::bench(&bench).unwrap()
+}
+
+/// Pages of what really comes out, small.
+fn real_pages() -> Vec<(&'static str, String)> {
+    let network = || ModelConfig::Mlp(mlp::Config::default());
+    vec![
+        (
+            "a real audit of a table",
+            audited("breast-cancer", network()),
+        ),
+        ("a real audit of images", audited("digits", network())),
+        ("a real table", benched("table6")),
+        ("a real figure", benched("fig7")),
+        ("a real simulation", benched("fig7-igr")),
+    ]
+}
+
 /// Runs a test with a browser and a folder of its own, or says why not.
 fn with_browser(test: impl FnOnce(&Path, &Path)) {
     let Some(browser) = browser() else {
@@ -224,7 +308,7 @@ fn with_browser(test: impl FnOnce(&Path, &Path)) {
 #[test]
 fn pages_are_drawn_at_every_width_and_load_nothing() {
     with_browser(|browser, folder| {
-        for (name, page) in pages() {
+        for (name, page) in pages().into_iter().chain(real_pages()) {
             assert!(page.contains(POLICY), "{name}");
             let (dom, log) = load(browser, folder, &page);
             assert!(dom.contains("</main>"), "{name}: {log}");
@@ -235,6 +319,9 @@ fn pages_are_drawn_at_every_width_and_load_nothing() {
                 WIDTHS,
                 "{name}"
             );
+            // A bench may be a table alone.
+            let is_plotted = page.contains("<svg");
+            assert!(is_plotted || name == "a real table", "{name}: no plot");
             let faults: Vec<String> = looks.iter().flat_map(faults).collect();
             assert!(faults.is_empty(), "{name}: {faults:#?}");
         }

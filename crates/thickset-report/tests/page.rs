@@ -92,6 +92,7 @@ fn headings_never_skip_a_level() {
 fn names_from_a_file_are_never_markup() {
     let mut audit = credit(&Table::default());
     audit.model.name = HOSTILE.to_owned();
+    audit.model.file = HOSTILE.to_owned();
     audit.data.name = HOSTILE.to_owned();
     audit.version = HOSTILE.to_owned();
     audit.model.classes = vec![HOSTILE.to_owned(); 2];
@@ -119,11 +120,73 @@ fn names_from_a_file_are_never_markup() {
     bench.findings[0] = HOSTILE.to_owned();
     bench.tables[0].columns[0] = HOSTILE.to_owned();
     bench.tables[0].rows[0].label = HOSTILE.to_owned();
-    bench.tables[0].rows[0].cells[0] = Cell::Dash(HOSTILE.to_owned());
+    bench.tables[0].rows[0].cells[0] = Cell::dash(HOSTILE);
     bench.figures[0].caption = HOSTILE.to_owned();
     bench.figures[0].x_label = HOSTILE.to_owned();
     bench.figures[0].series[0].name = HOSTILE.to_owned();
     assert_whole(&thickset_report::bench(&bench).unwrap());
+}
+
+#[test]
+fn a_table_keeps_the_papers_digits_and_marks_as_the_paper_does() {
+    let mut bench = bench::table1();
+    for (row, (ours, paper)) in [(0.99891, 0.9989), (0.9999, 0.9999), (0.5, 0.996)]
+        .into_iter()
+        .enumerate()
+    {
+        bench.tables[0].rows[row].cells[0] = Cell::Number {
+            ours: Estimate {
+                value: ours,
+                interval: None,
+                count: 3,
+            },
+            paper: Some(paper),
+            mark: Default::default(),
+        };
+    }
+    let page = thickset_report::bench(&bench).unwrap();
+    for digits in [
+        "0.9989",
+        "0.9999",
+        "paper 0.9989",
+        "paper 0.9999",
+        "paper 0.9960",
+    ] {
+        assert!(page.contains(digits), "{digits}");
+    }
+    let page = thickset_report::bench(&bench::table1()).unwrap();
+    for text in [
+        "<span class=\"ours best\">97.5<sup>†</sup></span>",
+        "<span class=\"ours second\">87.6</span>",
+        "paper 81.9",
+        "the best of the other side",
+    ] {
+        assert!(page.contains(text), "{text}");
+    }
+}
+
+#[test]
+fn models_that_were_asked_differently_do_not_stand_side_by_side() {
+    let first = credit(&Table::default());
+    let mut second = credit(&Table {
+        name: "r2et",
+        ..Table::default()
+    });
+    second.settings.worst += 1;
+    let told = "asked about the same rows";
+    let both = |audits: &[Audit]| thickset_report::audit(audits).unwrap();
+    assert!(both(&[first.clone(), second.clone()]).contains(told));
+    second.settings.suite.threat.ball.radius *= 2.0;
+    assert!(!both(&[first, second]).contains(told));
+}
+
+#[test]
+fn a_figure_that_fails_a_requirement_does_not_look_as_if_it_held() {
+    let mut audit = credit(&Table::default());
+    audit.gate[1].text = "auc>=0.85".to_owned();
+    audit.gate[1].value = Some(0.849_96);
+    audit.gate[1].holds = false;
+    assert!(page(&audit).contains("<td>0.84996</td>"));
 }
 
 #[test]

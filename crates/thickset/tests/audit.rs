@@ -6,8 +6,10 @@ use std::path::Path;
 
 use thickset::attack::suite::{Effort, SuiteConfig};
 use thickset::audit::compare::{self, Verdict};
+use thickset::audit::result::Split;
 use thickset::audit::{
-    Audit, AuditConfig, Case, CheckedAudit, Event, Options, Outcome, RowSource, Subject, run,
+    Audit, AuditConfig, AuditFolder, Case, CheckedAudit, Event, Options, Origin, Outcome,
+    RowSource, Subject, run,
 };
 use thickset::data::{Dataset, OpenOptions, Part, open};
 use thickset::explain::{ExplainConfig, ExplanationConfig};
@@ -15,6 +17,13 @@ use thickset::model::{Model, ModelConfig, cnn, linear, mlp};
 use thickset::{Error, Seed};
 
 const K: usize = 8;
+
+const SPLIT: Split = Split {
+    seed: 0,
+    random_test: false,
+    image_size: None,
+    recipe: None,
+};
 
 fn dataset(name: &str) -> Dataset {
     open(name, &OpenOptions::default()).unwrap()
@@ -36,6 +45,7 @@ fn subject(model: &Model) -> Subject<'_> {
     Subject {
         model,
         name: "a model".to_owned(),
+        file: "model.safetensors".to_owned(),
         sha256: "0".repeat(64),
         objective: None,
         training: Vec::new(),
@@ -50,7 +60,7 @@ fn case<'a>(model: &'a Model, dataset: &'a Dataset, count: usize) -> Case<'a> {
             dataset,
             rows: &dataset.part(Part::Test)[..count],
             part: Some(Part::Test),
-            split_seed: 0,
+            split: &SPLIT,
         },
     }
 }
@@ -204,6 +214,95 @@ fn a_line_cut_short_is_dropped_and_a_file_of_another_audit_starts_anew() {
     assert!(!fourth.gate[0].holds);
 }
 
+/// A line of the file of rows done, changed by hand.
+fn damaged(line: &str, change: impl Fn(&mut serde_json::Value)) -> String {
+    let mut chunk: serde_json::Value = serde_json::from_str(line).unwrap();
+    change(&mut chunk);
+    chunk.to_string()
+}
+
+#[test]
+fn damaged_rows_are_done_again() {
+    let dataset = dataset("breast-cancer");
+    let model = fresh(&dataset, ModelConfig::Mlp(mlp::Config::default()), 1);
+    let (plan, case) = (plan(&dataset), case(&model, &dataset, 8));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("partial");
+    let (whole, _) = begun(&plan, &case, &path);
+    let text = std::fs::read_to_string(&path).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    let changes: [(&str, serde_json::Value); 8] = [
+        ("/rows/0/top/0", 999.into()),
+        ("/rows/0/attacked_top/2", 30.into()),
+        ("/rows/0/top", serde_json::json!([0, 1])),
+        ("/rows/0/top/1", serde_json::json!(null)),
+        ("/rows/1/probabilities", serde_json::json!([1.0])),
+        ("/rows/1/class", 2.into()),
+        ("/rows/1/attack", "no-such-attack".into()),
+        ("/tally/members/0/kept/0", 77.into()),
+    ];
+    for (place, value) in changes {
+        let broken = damaged(lines[2], |chunk| {
+            *chunk.pointer_mut(place).unwrap() = value.clone();
+        });
+        std::fs::write(&path, format!("{}\n{}\n{broken}\n", lines[0], lines[1])).unwrap();
+        let (again, events) = begun(&plan, &case, &path);
+        assert_eq!(events, ["dropped", "begin after 4"], "{place}");
+        assert_eq!(again.to_bytes(), whole.to_bytes(), "{place}");
+    }
+    let repeated = damaged(lines[2], |chunk| {
+        chunk["rows"][0]["top"][1] = chunk["rows"][0]["top"][0].clone();
+    });
+    std::fs::write(&path, format!("{}\n{}\n{repeated}\n", lines[0], lines[1])).unwrap();
+    assert_eq!(begun(&plan, &case, &path).1, ["dropped", "begin after 4"]);
+}
+
+#[test]
+fn only_a_folder_that_training_left_is_a_run() {
+    let dataset = dataset("breast-cancer");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("model.safetensors");
+    let linear = ModelConfig::Linear(linear::Config::default());
+    fresh(&dataset, linear, 1).save(&file).unwrap();
+    // Someone's own configuration, perhaps of another program.
+    std::fs::write(folder.path().join("run.toml"), "steps = [").unwrap();
+    let origin = Origin::of(&file).unwrap();
+    assert!(origin.run.is_none());
+    assert_eq!(
+        (origin.name.as_str(), origin.file.as_str()),
+        ("model", "model.safetensors")
+    );
+    std::fs::write(folder.path().join("metrics.jsonl"), "").unwrap();
+    assert!(Origin::of(&file).is_err());
+}
+
+#[test]
+fn a_result_is_written_as_its_bytes_and_says_whose_it_is() {
+    let dataset = dataset("breast-cancer");
+    let model = fresh(&dataset, ModelConfig::Linear(linear::Config::default()), 1);
+    let audit = in_chunks(&plan(&dataset), &case(&model, &dataset, 3), 3);
+    let folder = tempfile::tempdir().unwrap();
+    let folder = AuditFolder::create(folder.path()).unwrap();
+    assert_eq!(folder.model_file(), None);
+    folder.write(&audit).unwrap();
+    assert_eq!(std::fs::read(folder.audit()).unwrap(), audit.to_bytes());
+    assert_eq!(folder.model_file().as_deref(), Some("model.safetensors"));
+    folder.finish().unwrap();
+}
+
+#[test]
+fn cases_that_cannot_be_compared_are_refused_before_anything_is_attacked() {
+    let dataset = dataset("breast-cancer");
+    let model = fresh(&dataset, ModelConfig::Linear(linear::Config::default()), 1);
+    let mut other = fresh(&dataset, ModelConfig::Linear(linear::Config::default()), 1);
+    other.description.classes.reverse();
+    let refused = |a: &Case<'_>, b: &Case<'_>| compare::check_cases(a, b).unwrap_err().to_string();
+    let five = case(&model, &dataset, 5);
+    assert!(refused(&five, &case(&model, &dataset, 4)).contains("rows"));
+    assert!(refused(&five, &case(&other, &dataset, 5)).contains("classes"));
+    compare::check_cases(&five, &five).unwrap();
+}
+
 #[test]
 fn the_figures_follow_from_the_rows() {
     let dataset = dataset("breast-cancer");
@@ -293,19 +392,10 @@ fn images_are_audited_too() {
     assert!(audit.linear.unwrap().accuracy.unwrap() > 0.5);
 }
 
-/// Objects that are described elsewhere, or have a form of their own.
-const CLOSED: [&str; 5] = [
-    "model.architecture",
-    "data.shape",
-    "settings.explain",
-    "settings.suite",
-    "training",
-];
-
-/// The keys of a JSON value as `a.b[].c`.
-fn keys(value: &serde_json::Value, path: &str, found: &mut BTreeSet<String>) {
+/// The keys of a JSON value as `a.b[].c`; what is `closed` is described elsewhere or has a form of its own.
+fn keys(value: &serde_json::Value, path: &str, closed: &[&str], found: &mut BTreeSet<String>) {
     let is_estimate = value.get("interval").is_some() && value.get("count").is_some();
-    if CLOSED.contains(&path) || is_estimate {
+    if closed.contains(&path) || is_estimate {
         return;
     }
     match value {
@@ -316,13 +406,13 @@ fn keys(value: &serde_json::Value, path: &str, found: &mut BTreeSet<String>) {
                 } else {
                     format!("{path}.{key}")
                 };
-                keys(value, &path, found);
+                keys(value, &path, closed, found);
                 found.insert(path);
             }
         }
         serde_json::Value::Array(items) => {
             for item in items {
-                keys(item, &format!("{path}[]"), found);
+                keys(item, &format!("{path}[]"), closed, found);
             }
         }
         _ => {}
@@ -330,7 +420,7 @@ fn keys(value: &serde_json::Value, path: &str, found: &mut BTreeSet<String>) {
 }
 
 #[test]
-fn the_documented_keys_are_those_of_the_file() {
+fn the_documented_keys_are_those_of_the_files() {
     let dataset = dataset("breast-cancer");
     let model = fresh(&dataset, ModelConfig::Mlp(mlp::Config::default()), 1);
     let plan = AuditConfig {
@@ -341,6 +431,11 @@ fn the_documented_keys_are_those_of_the_file() {
     let mut audit = in_chunks(&plan, &case(&model, &dataset, 12), 12);
     // What is optional, so that every key is there.
     audit.model.objective = Some("vanilla".to_owned());
+    audit.data.split = Some(Split {
+        image_size: Some((8, 8)),
+        recipe: Some("recipe.toml".to_owned()),
+        ..SPLIT
+    });
     audit.worst[0].changes[0].unit = Some("cm".to_owned());
     audit.training = vec![thickset::train::EpochRecord {
         epoch: 1,
@@ -352,16 +447,55 @@ fn the_documented_keys_are_those_of_the_file() {
         precision_at_k: None,
         agreement: None,
     }];
+    let closed = [
+        "model.architecture",
+        "data.shape",
+        "settings.explain",
+        "settings.suite",
+        "training",
+    ];
     let mut found = BTreeSet::new();
-    keys(&serde_json::to_value(&audit).unwrap(), "", &mut found);
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/audit-json.md");
+    keys(
+        &serde_json::to_value(&audit).unwrap(),
+        "",
+        &closed,
+        &mut found,
+    );
+    assert_eq!(found, documented("audit-json.md"));
+
+    let flat = fresh(&dataset, ModelConfig::Linear(linear::Config::default()), 1);
+    let other = in_chunks(&plan, &case(&flat, &dataset, 12), 12);
+    let rules = compare::rules(&["agreement>=0".to_owned()]).unwrap();
+    let compared = compare::compare(&audit, &other, &rules).unwrap();
+    let closed = [
+        "a.model",
+        "a.summary",
+        "b.model",
+        "b.summary",
+        "data",
+        "settings",
+        "precision_at_k",
+        "thickness",
+        "auc",
+    ];
+    let mut found = BTreeSet::new();
+    keys(
+        &serde_json::to_value(&compared).unwrap(),
+        "",
+        &closed,
+        &mut found,
+    );
+    assert_eq!(found, documented("compare-json.md"));
+}
+
+/// The keys that a page of the documentation lists.
+fn documented(page: &str) -> BTreeSet<String> {
+    let page = format!("{}/../../docs/{page}", env!("CARGO_MANIFEST_DIR"));
     let page = std::fs::read_to_string(page).unwrap();
-    let documented: BTreeSet<String> = page
-        .lines()
+    page.lines()
         .filter_map(|line| line.strip_prefix("| `"))
         .filter_map(|line| Some(line.split_once('`')?.0.to_owned()))
-        .collect();
-    assert_eq!(found, documented);
+        .collect()
 }
 
 #[test]

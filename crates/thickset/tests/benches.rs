@@ -98,7 +98,7 @@ fn table_1_says_which_claims_hold_and_a_linear_model_is_perfectly_steady() {
     assert!(all.contains("over vanilla under the suite"), "{all}");
     let dashes = bench.tables.last().unwrap();
     assert!(
-        matches!(&dashes.rows[0].cells[0], Cell::Dash(reason) if reason.contains("not public"))
+        matches!(&dashes.rows[0].cells[0], Cell::Dash { reason, .. } if reason.contains("not public"))
     );
 }
 
@@ -130,12 +130,66 @@ fn a_lost_cell_is_made_again_and_the_result_has_the_same_bytes() {
     assert_eq!(made("table1", &options).1, first);
 }
 
+/// A table of five numbers and a class, of this many rows.
+fn five_columns(shift: f64) -> String {
+    let mut stream = thickset::Seed::new(4).stream("five columns");
+    let mut csv = "a,b,c,d,e,class\n".to_owned();
+    for _ in 0..80 {
+        let values: Vec<f64> = (0..5).map(|_| stream.uniform()).collect();
+        let class = if values[0] + shift * values[1] > 0.5 {
+            "yes"
+        } else {
+            "no"
+        };
+        let values: Vec<String> = values.iter().map(|value| format!("{value:.4}")).collect();
+        csv += &format!("{},{class}\n", values.join(","));
+    }
+    csv
+}
+
+#[test]
+fn a_file_of_the_same_name_with_other_rows_is_another_cell() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("five.csv");
+    let run = |out: &str, shift: f64| {
+        fs::write(&file, five_columns(shift)).unwrap();
+        let out = folder.path().join(out);
+        made("table9", &small(&out, file.to_str().unwrap(), "vanilla")).1
+    };
+    let (first, second) = (run("shared", 0.0), run("shared", 2.0));
+    assert_ne!(first, second);
+    assert_eq!(second, run("own", 2.0));
+}
+
+#[test]
+fn a_k_that_leaves_no_other_feature_is_a_dash() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("five.csv");
+    fs::write(&file, five_columns(1.0)).unwrap();
+    let options = small(folder.path(), file.to_str().unwrap(), "vanilla");
+    let (bench, _) = made("table7", &options);
+    let cells = &bench.tables[0].rows[0].cells;
+    assert!(matches!(cells[0], Cell::Number { .. }));
+    for cell in &cells[1..] {
+        assert!(
+            matches!(cell, Cell::Dash { reason, .. } if reason.contains("no other of the 5 features")),
+            "{cell:?}"
+        );
+    }
+}
+
 #[test]
 fn igr_compares_bases_with_and_without_it_on_images() {
     let folder = tempfile::tempdir().unwrap();
     let options = small(folder.path(), "digits", "pgd-at,pgd-at-igr,art");
     let (bench, _) = made("igr", &options);
     assert_eq!(bench.tables[0].rows.len(), 4, "with vanilla");
+    let setting = |name: &str| {
+        let found = bench.settings.iter().find(|(known, _)| known == name);
+        found.unwrap().1.clone()
+    };
+    assert!(setting("digits").contains("k = 16, l-infinity radius"));
+    assert!(setting("attack").contains("l-infinity"));
     assert!(
         bench.findings[0].contains("does IGR help AT?"),
         "{:?}",

@@ -3,30 +3,20 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::Args;
 use serde_json::json;
 use thickset::audit::AuditFolder;
+use thickset::audit::gate::FIGURES;
 use thickset::audit::result::{Audit, LinearBaseline, Summary};
 use thickset::statistics::Estimate;
 
 use super::Ending;
-use super::audited::{AuditOptions, Loaded, gate};
+use super::audited::{AuditOptions, Loaded, figures, gate};
 use super::output::{print, print_json};
 
 #[derive(Args)]
-#[command(after_help = "Examples:
-  thickset audit --model runs/loans/model.safetensors --data loans.csv
-  thickset audit --model model.safetensors --data new.csv --out audits/june --effort thorough
-  thickset audit --model runs/loans/model.safetensors --data loans.csv \\
-    --require 'p_at_k>=0.9' --require 'auc.low>=0.85'
-  thickset audit --model model.safetensors --data adult --box --immutable --integer --max-rows 500
-
-Rows: data that the model's own run names is split as in training, and its test rows are audited (see --part). Another table's file is taken whole; if it has the target column, AUC and accuracy are measured.
-
-An audit that was killed goes on where it stood when the same command is given again, and ends with the same bytes.
-
-Requirements: a figure, one of >= > <= <, and a number. Figures: p_at_k, noise, unchanged, thickness, distinctness, auc, accuracy, dffot, comprehensiveness, sufficiency. Of those with a 95% interval, p_at_k.low and p_at_k.high are its ends. More of them may stand in the run's run.toml: [audit] require = [\"p_at_k>=0.9\"]. If one fails, the exit code is 1.")]
+#[command(after_help = help())]
 pub struct Arguments {
     /// The model file
     #[arg(long, value_name = "FILE")]
@@ -44,18 +34,34 @@ pub struct Arguments {
     json: bool,
 }
 
+const HELP: &str = "Examples:
+  thickset audit --model runs/loans/model.safetensors --data loans.csv
+  thickset audit --model model.safetensors --data new.csv --out audits/june --effort thorough
+  thickset audit --model runs/loans/model.safetensors --data loans.csv \\
+    --require 'p_at_k>=0.9' --require 'auc.low>=0.85'
+  thickset audit --model model.safetensors --data adult --box --immutable --integer --max-rows 500
+
+Rows: data that the model's own run names is split as in training, and its test rows are audited (see --part). Another table's file is taken whole; if it has the target column, AUC and accuracy are measured.
+
+An audit that was killed goes on where it stood when the same command is given again, and ends with the same bytes.
+
+Requirements: a figure, one of >= > <= <, and a number. More of them may stand in the run's run.toml: [audit] require = [\"p_at_k>=0.9\"]. If one fails, the exit code is 1.";
+
+fn help() -> String {
+    format!("{HELP}\n\n{}", figures(&FIGURES))
+}
+
 pub fn run(arguments: &Arguments) -> Result<Ending> {
     let loaded = Loaded::read(&arguments.model)?;
-    let mut require = loaded.defaults().require;
-    require.extend(arguments.require.iter().cloned());
-    let beside = arguments.model.parent().unwrap_or(Path::new(""));
-    let folder = AuditFolder::create(arguments.out.as_deref().unwrap_or(beside))?;
+    let require = loaded.require(&arguments.require);
+    let folder = folder(arguments, &loaded)?;
     let options = &arguments.options;
     let rows = options.rows(&loaded)?;
     let config = options.config(&loaded, &rows, require)?;
     let audit = options.audit(&loaded, &rows, &config, Some(folder.partial()))?;
-    folder.finish(&audit)?;
+    folder.write(&audit)?;
     folder.write_report(&thickset_report::audit(std::slice::from_ref(&audit))?)?;
+    folder.finish()?;
     if arguments.json {
         print_json(&json!({
             "model": audit.model.name,
@@ -80,6 +86,23 @@ pub fn run(arguments: &Arguments) -> Result<Ending> {
     } else {
         Ending::GateFailed
     })
+}
+
+/// The folder to write to. Beside a model there may be others, whose audit must not be lost.
+fn folder(arguments: &Arguments, loaded: &Loaded) -> Result<AuditFolder> {
+    if let Some(out) = &arguments.out {
+        return Ok(AuditFolder::create(out)?);
+    }
+    let beside = arguments.model.parent().unwrap_or(Path::new(""));
+    let folder = AuditFolder::create(beside)?;
+    match folder.model_file() {
+        Some(other) if other != loaded.origin.file => bail!(
+            "`{}` is the audit of `{other}`; choose a folder for that of `{}` with --out",
+            folder.audit().display(),
+            loaded.origin.file
+        ),
+        _ => Ok(folder),
+    }
 }
 
 /// One line a figure, the linear baseline beside it.
@@ -156,13 +179,13 @@ fn table(audit: &Audit) -> String {
             "COMP",
             Some(*comprehensiveness),
             None,
-            "change of the probability without the top reasons; higher",
+            "mean change of the probability without the most important features; higher",
         ),
         (
             "SUFF",
             Some(*sufficiency),
             None,
-            "change of the probability with only the top reasons; lower",
+            "mean change of the probability with only those; lower",
         ),
     ];
     let mut text = format!(

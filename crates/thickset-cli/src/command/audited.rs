@@ -1,17 +1,20 @@
 //! What `audit` and `compare` share: options, and from a model file to its audit.
 
+use std::fmt::Write as _;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use clap::Args;
+use thickset::audit::gate::Known;
 use thickset::audit::result::{Audit, Requirement, ThicknessSettings};
 use thickset::audit::{AuditConfig, Case, Event, Options, Origin, Outcome, run};
 use thickset::config::AuditDefaults;
 use thickset::model::Model;
+use thickset::train::usual_k;
 
-use super::explain::{DEFAULT_K, How};
-use super::rows::{DataSource, Opened};
+use super::explain::How;
+use super::rows::{DataSource, Opened, file_name};
 use super::threat::SuiteOptions;
 use crate::progress::{Progress, ProgressOption};
 
@@ -61,6 +64,17 @@ impl Loaded {
         let run = self.origin.run.as_ref();
         run.map(|run| run.audit.clone()).unwrap_or_default()
     }
+
+    /// What its run requires, and then what is given beside that.
+    pub fn require(&self, given: &[String]) -> Vec<String> {
+        let mut require = self.defaults().require;
+        for text in given {
+            if !require.contains(text) {
+                require.push(text.clone());
+            }
+        }
+        require
+    }
 }
 
 /// The rows that are audited.
@@ -85,6 +99,15 @@ impl AuditOptions {
         Ok(ChosenRows { opened, all })
     }
 
+    /// A model and the rows it is asked about.
+    pub fn case<'a>(&self, loaded: &'a Loaded, rows: &'a ChosenRows) -> Case<'a> {
+        Case {
+            subject: loaded.origin.subject(&loaded.model),
+            data: file_name(Path::new(self.data.name())),
+            rows: rows.opened.source(),
+        }
+    }
+
     /// Audits a model. With a file for the rows done, goes on where an earlier session was killed.
     pub fn audit(
         &self,
@@ -94,11 +117,7 @@ impl AuditOptions {
         partial: Option<PathBuf>,
     ) -> Result<Audit> {
         let audit = config.check(rows.opened.schema())?;
-        let case = Case {
-            subject: loaded.origin.subject(&loaded.model),
-            data: base_name(self.data.name()),
-            rows: rows.opened.source(),
-        };
+        let case = self.case(loaded, rows);
         let mut progress = self.progress.start();
         progress.say(&begun(&case, rows, config));
         let mut observer = |event: &Event<'_>| {
@@ -131,11 +150,8 @@ impl AuditOptions {
             .check(opened.schema())
             .map_or(opened.schema().len(), |explain| explain.names(0).len());
         let of_run = loaded.origin.run.as_ref().and_then(|run| run.k);
-        let k = defaults
-            .k
-            .or(of_run)
-            .or(of_data.map(|attack| attack.k))
-            .unwrap_or_else(|| DEFAULT_K.min((width / 2).max(1)));
+        let own = defaults.k.or(of_run).or(of_data.map(|attack| attack.k));
+        let k = usual_k(own, width);
         let radius = defaults.radius.or(of_data.map(|attack| attack.epsilon));
         Ok(AuditConfig {
             seed: self.data.seed(),
@@ -150,14 +166,6 @@ impl AuditOptions {
             require,
         })
     }
-}
-
-/// The last part of a path, or the name of a dataset.
-fn base_name(data: &str) -> String {
-    Path::new(data).file_name().map_or_else(
-        || data.to_owned(),
-        |name| name.to_string_lossy().into_owned(),
-    )
 }
 
 /// `auditing vanilla on 152 test rows of loans.csv`.
@@ -211,13 +219,33 @@ fn show(progress: &mut Progress, event: &Event<'_>) {
     }
 }
 
+/// The figures that can be required, for a help text.
+pub fn figures(known: &[Known]) -> String {
+    let name = |figure: &Known| {
+        let ends = if figure.has_interval {
+            "[.low|.high]"
+        } else {
+            ""
+        };
+        format!("{}{ends}", figure.name)
+    };
+    let width = known.iter().map(|figure| name(figure).len()).max();
+    let width = width.unwrap_or(0);
+    let mut text = "Figures, and the ends of their 95% intervals:".to_owned();
+    for figure in known {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "\n  {:<width$}  {}", name(figure), figure.meaning);
+    }
+    text
+}
+
 /// Says which requirements fail; whether all hold.
 pub fn gate(requirements: &[Requirement]) -> bool {
     let failed: Vec<&Requirement> = requirements.iter().filter(|one| !one.holds).collect();
     for requirement in &failed {
-        let value = requirement.value.map_or_else(
+        let value = requirement.measured().map_or_else(
             || "these rows have none".to_owned(),
-            |value| format!("it is {value:.4}"),
+            |value| format!("it is {value}"),
         );
         eprintln!("gate: {} fails, {value}", requirement.text);
     }

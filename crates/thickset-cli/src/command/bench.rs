@@ -12,6 +12,12 @@ use super::bench_paper::{self, Chosen};
 use super::output::{print, print_json};
 
 #[derive(Args)]
+#[command(after_help = "Examples:
+  thickset bench speed
+  thickset bench table1 --datasets adult,bank,compas --effort quick
+  thickset bench fig2 --seeds 1 --rows 100 --out results
+
+A table or figure is printed, and written to FOLDER/NAME as report.html, bench.json and bench.md. A bench that was stopped goes on where it stood when the same command is given again.")]
 pub struct Arguments {
     #[command(subcommand)]
     what: What,

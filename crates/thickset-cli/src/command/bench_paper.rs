@@ -77,7 +77,11 @@ impl Subcommand for Chosen {
                 "Examples:\n  thickset bench {id}\n  thickset bench {id} --datasets compas --seeds 1 --rows 100 --out results",
                 id = info.id
             );
-            Arguments::augment_args(clap::Command::new(info.id).about(info.summary)).after_help(example)
+            // Last, or the words on a group of options would stand for the bench.
+            Arguments::augment_args(clap::Command::new(info.id))
+                .about(info.summary)
+                .long_about(None)
+                .after_help(example)
         });
         command.subcommands(benches)
     }
@@ -119,9 +123,11 @@ pub fn run(chosen: Chosen) -> Result<()> {
     } else {
         print(&bench::terminal(&found))?;
     }
+    let page = folder.join("report.html");
+    super::report::write(&page, &thickset_report::bench(&found)?)?;
     eprintln!(
-        "wrote {} and bench.md beside it",
-        folder.join("bench.json").display()
+        "wrote {}, and bench.json and bench.md beside it",
+        page.display()
     );
     Ok(())
 }

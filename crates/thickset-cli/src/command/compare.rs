@@ -1,6 +1,8 @@
 //! `thickset compare`: two models on the same rows, row by row.
 
 use std::fmt::Write as _;
+use std::fs::File;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
@@ -11,19 +13,11 @@ use thickset::statistics::Estimate;
 use thickset::statistics::paired::Comparison;
 
 use super::Ending;
-use super::audited::{AuditOptions, Loaded, gate};
+use super::audited::{AuditOptions, Loaded, figures, gate};
 use super::output::{p_value, print, print_json};
 
 #[derive(Args)]
-#[command(after_help = "Examples:
-  thickset compare runs/old/model.safetensors runs/new/model.safetensors --data loans.csv
-  thickset compare old.safetensors new.safetensors --data adult --effort quick --max-rows 500
-  thickset compare old.safetensors new.safetensors --data loans.csv --out comparison \\
-    --require 'p_at_k_difference>=-0.02' --require 'agreement>=0.8'
-
-Both models are audited on the same rows with the same settings, and compared row by row. Differences are B less A.
-
-Requirements: as for `thickset audit`, on p_at_k_difference, thickness_difference, auc_difference, accuracy_difference, agreement and same_class, and on every figure of an audit, which is then B's. If one fails, the exit code is 1.")]
+#[command(after_help = help())]
 pub struct Arguments {
     /// The first model file
     #[arg(value_name = "A")]
@@ -44,17 +38,31 @@ pub struct Arguments {
     json: bool,
 }
 
+const HELP: &str = "Examples:
+  thickset compare runs/old/model.safetensors runs/new/model.safetensors --data loans.csv
+  thickset compare old.safetensors new.safetensors --data adult --effort quick --max-rows 500
+  thickset compare old.safetensors new.safetensors --data loans.csv --out comparison \\
+    --require 'p_at_k_difference>=-0.02' --require 'agreement>=0.8'
+
+Both models are audited on the same rows with the same settings, and compared row by row. Differences are B less A.
+
+Requirements: as for `thickset audit`, on the figures below and on every figure of an audit, which is then B's; those in the run.toml of B's run hold too. If one fails, the exit code is 1.";
+
+fn help() -> String {
+    format!("{HELP}\n\n{}", figures(&compare::FIGURES))
+}
+
 pub fn run(arguments: &Arguments) -> Result<Ending> {
-    let rules = compare::rules(&arguments.require)?;
     let (a, b) = (Loaded::read(&arguments.a)?, Loaded::read(&arguments.b)?);
+    let rules = compare::rules(&b.require(&arguments.require))?;
     let out = arguments.out.as_deref().map(Out::create).transpose()?;
     let partial = |side: &str| out.as_ref().map(|out| out.partial(side));
     let options = &arguments.options;
-    let rows_of_a = options.rows(&a)?;
+    let (rows_of_a, rows_of_b) = (options.rows(&a)?, options.rows(&b)?);
+    compare::check_cases(&options.case(&a, &rows_of_a), &options.case(&b, &rows_of_b))?;
     let config = options.config(&a, &rows_of_a, Vec::new())?;
     let of_a = options.audit(&a, &rows_of_a, &config, partial("a"))?;
-    drop(rows_of_a);
-    let of_b = options.audit(&b, &options.rows(&b)?, &config, partial("b"))?;
+    let of_b = options.audit(&b, &rows_of_b, &config, partial("b"))?;
     let compared = compare::compare(&of_a, &of_b, &rules)?;
     if arguments.json {
         print_json(&json!({
@@ -112,7 +120,9 @@ impl Out {
     fn finish(&self, compared: &Compared) -> Result<()> {
         let write = || {
             let beside = self.0.join("compare.json.part");
-            std::fs::write(&beside, compared.to_bytes())?;
+            let mut file = File::create(&beside)?;
+            file.write_all(&compared.to_bytes())?;
+            file.sync_all()?;
             std::fs::rename(beside, self.file())?;
             std::fs::remove_file(self.partial("a"))?;
             std::fs::remove_file(self.partial("b"))

@@ -9,6 +9,7 @@ use thickset::Seed;
 use thickset::audit::compare::Verdict;
 use thickset::demo::{self, Line, Options, Report, Section};
 use thickset::statistics::Estimate;
+use thickset_report::quoted;
 
 use super::output::{p_value, print, print_json};
 
@@ -197,14 +198,4 @@ fn next(report: &Report) -> Vec<String> {
         "thickset init --data YOUR.csv --target COLUMN && thickset train run.toml".to_owned(),
     );
     commands
-}
-
-/// The text as one word of a POSIX shell.
-fn quoted(text: &str) -> String {
-    let plain = |character: char| character.is_ascii_alphanumeric() || "-_./".contains(character);
-    if text.chars().all(plain) {
-        text.to_owned()
-    } else {
-        format!("'{}'", text.replace('\'', "'\\''"))
-    }
 }

@@ -10,6 +10,10 @@ use super::output::{print, print_json};
 
 /// Lists the methods, or describes one.
 #[derive(Args)]
+#[command(after_help = "Examples:
+  thickset methods
+  thickset methods r2et
+  thickset methods --family attack --json")]
 pub struct Methods {
     /// The method to describe; all of them when left out
     id: Option<String>,

@@ -45,6 +45,10 @@ pub enum Command {
     /// Print a script that completes commands and options in a shell
     Completions(completions::Arguments),
     /// List, look at and export datasets
+    #[command(after_help = "Examples:
+  thickset data list
+  thickset data show loans.csv --target default
+  thickset data export adult --out adult.csv")]
     Data(data::Arguments),
     /// Show it all on bundled data: six models, audited, in one table and one page
     ///
@@ -92,4 +96,32 @@ pub fn run(command: Command) -> Result<Ending> {
         Command::Train(arguments) => train::run(&arguments),
     }?;
     Ok(Ending::Fine)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    /// The full names of commands whose help has no examples.
+    fn without_examples(command: &clap::Command, name: &str) -> Vec<String> {
+        let help = command.get_after_help().map(ToString::to_string);
+        let mut found = Vec::new();
+        if !help.is_some_and(|help| help.contains("Examples:\n  thickset")) {
+            found.push(name.to_owned());
+        }
+        for inner in command.get_subcommands() {
+            found.extend(without_examples(
+                inner,
+                &format!("{name} {}", inner.get_name()),
+            ));
+        }
+        found
+    }
+
+    #[test]
+    fn the_help_of_every_command_has_examples() {
+        let command = crate::Arguments::command();
+        command.clone().debug_assert();
+        assert_eq!(without_examples(&command, "thickset"), [""; 0]);
+    }
 }

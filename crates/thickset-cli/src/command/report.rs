@@ -1,5 +1,7 @@
 //! `thickset report`: the page of audits or of a bench, from their JSON alone.
 
+use std::fs::File;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
@@ -56,9 +58,13 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 pub fn write(path: &Path, page: &str) -> Result<()> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(".part");
-    std::fs::write(&beside, page)
-        .and_then(|()| std::fs::rename(&beside, path))
-        .with_context(|| format!("cannot write `{}`", path.display()))
+    let write = || {
+        let mut file = File::create(&beside)?;
+        file.write_all(page.as_bytes())?;
+        file.sync_all()?;
+        std::fs::rename(&beside, path)
+    };
+    write().with_context(|| format!("cannot write `{}`", path.display()))
 }
 
 enum Content {

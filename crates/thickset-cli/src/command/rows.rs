@@ -6,6 +6,7 @@ use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use thickset::Seed;
 use thickset::audit::RowSource;
+use thickset::audit::result::Split;
 use thickset::config::RunConfig;
 use thickset::data::{
     self, AttackDefaults, Dataset, Encoded, Encoding, Known, OpenOptions, Part, Schema,
@@ -25,10 +26,10 @@ pub struct DataSource {
     /// Scale the images of a folder to this height and width
     #[arg(long, value_name = "HEIGHTxWIDTH", value_parser = super::data::parse_size)]
     image_size: Option<(usize, usize)>,
-    /// The part of a dataset to take rows from; a table's file is taken whole
-    #[arg(long, value_enum, default_value = "test")]
-    part: PartName,
-    /// Decides the split of a dataset, as in training [default: 0]
+    /// The part of a dataset to take rows from; a table's file is taken whole [default: test]
+    #[arg(long, value_enum)]
+    part: Option<PartName>,
+    /// Decides the split of a dataset, as in training [default: the run's, else 0]
     #[arg(long, value_name = "SEED")]
     split_seed: Option<u64>,
     /// Split all rows at random, even where there is an official test set, as in training
@@ -39,7 +40,7 @@ pub struct DataSource {
     seed: u64,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum PartName {
     Train,
     Validation,
@@ -54,7 +55,7 @@ pub enum Opened {
         dataset: Box<Dataset>,
         rows: Vec<usize>,
         part: Option<Part>,
-        split_seed: u64,
+        split: Split,
     },
     /// A file's rows, encoded as the model wants them.
     File {
@@ -104,12 +105,12 @@ impl Opened {
                 dataset,
                 rows,
                 part,
-                split_seed,
+                split,
             } => RowSource::Dataset {
                 dataset,
                 rows,
                 part: *part,
-                split_seed: *split_seed,
+                split,
             },
             Self::File {
                 schema,
@@ -148,6 +149,7 @@ impl DataSource {
         let encoding = model.description.encoding.as_ref();
         let opened = match encoding {
             Some(encoding) if self.is_file() => {
+                self.refuse_choice()?;
                 let (encoded, labels) = read(Path::new(&self.data), encoding)?;
                 for (column, count) in &encoded.unseen {
                     eprintln!("{count} rows have a `{column}` that the model has never seen");
@@ -159,37 +161,60 @@ impl DataSource {
                 }
             }
             _ => {
-                let split_seed = self.split_seed.unwrap_or(0);
-                let options = OpenOptions {
-                    data_dir: self.data_dir.clone(),
-                    seed: Seed::new(split_seed),
+                let split = Split {
+                    seed: self.split_seed.unwrap_or(0),
                     random_test: self.random_test,
                     image_size: self.image_size,
+                    recipe: None,
+                };
+                let options = OpenOptions {
+                    data_dir: self.data_dir.clone(),
+                    seed: Seed::new(split.seed),
+                    random_test: split.random_test,
+                    image_size: split.image_size,
                     ..OpenOptions::default()
                 };
                 let dataset = data::open(&self.data, &options)?;
-                self.part_of(dataset, encoding, split_seed)?
+                self.part_of(dataset, encoding, split)?
             }
         };
         self.fitting(opened, model)
     }
 
-    /// The same with labels where the file has the target. And data that the model's own run was trained on is split as it
-    /// was there, unless the split is given, and the part asked for is taken.
+    /// The same with labels where the file has the target. And data that the model's own run was trained on is read and split
+    /// as it was there, where nothing else is given, and the part asked for is taken.
     pub fn open_labelled(&self, run: Option<&RunConfig>, model: &Model) -> Result<Opened> {
-        let is_given = self.split_seed.is_some() || self.random_test;
-        let own = run.filter(|run| !is_given && same(&run.data.source, &self.data));
-        let Some(run) = own else {
+        let Some(run) = run.filter(|run| same(&run.data.source, &self.data)) else {
             return self.open_with(model, data::read_labelled);
         };
         let mut config = run.data.clone();
         if let Some(folder) = &self.data_dir {
             config.folder = Some(folder.clone());
         }
-        let dataset = config.open(run.seed)?;
+        config.random_test |= self.random_test;
+        config.image_size = self.image_size.or(config.image_size);
+        let split = Split {
+            seed: self.split_seed.unwrap_or(run.seed.number()),
+            random_test: config.random_test,
+            image_size: config.image_size,
+            recipe: config.recipe.as_deref().map(file_name),
+        };
+        let dataset = config.open(Seed::new(split.seed))?;
         let encoding = model.description.encoding.as_ref();
-        let opened = self.part_of(dataset, encoding, run.seed.number())?;
+        let opened = self.part_of(dataset, encoding, split)?;
         self.fitting(opened, model)
+    }
+
+    /// Refuses options that would do nothing: a table's file is taken whole.
+    fn refuse_choice(&self) -> Result<()> {
+        let is_part = self.part.is_some_and(|part| part != PartName::All);
+        if is_part || self.split_seed.is_some() || self.random_test {
+            bail!(
+                "`{}` is a table's file and is taken whole; --part, --split-seed and --random-test choose rows of a dataset",
+                self.data
+            );
+        }
+        Ok(())
     }
 
     fn is_file(&self) -> bool {
@@ -200,7 +225,7 @@ impl DataSource {
         &self,
         dataset: Dataset,
         encoding: Option<&Encoding>,
-        split_seed: u64,
+        split: Split,
     ) -> Result<Opened> {
         if encoding.is_some() && dataset.encoding.as_ref() != encoding {
             bail!(
@@ -208,7 +233,7 @@ impl DataSource {
                 self.data
             );
         }
-        let part = match self.part {
+        let part = match self.part.unwrap_or(PartName::Test) {
             PartName::Train => Some(Part::Train),
             PartName::Validation => Some(Part::Validation),
             PartName::Test => Some(Part::Test),
@@ -222,7 +247,7 @@ impl DataSource {
             dataset: Box::new(dataset),
             rows,
             part,
-            split_seed,
+            split,
         })
     }
 
@@ -245,6 +270,12 @@ type ReadFile = fn(&Path, &Encoding) -> thickset::Result<(Encoded, Vec<Option<us
 fn same(first: &str, second: &str) -> bool {
     let place = |path: &str| std::fs::canonicalize(path).ok();
     first == second || place(first).is_some_and(|first| Some(first) == place(second))
+}
+
+/// The last part of a path.
+pub fn file_name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or(path.as_os_str());
+    name.to_string_lossy().into_owned()
 }
 
 /// A model and some of the rows.

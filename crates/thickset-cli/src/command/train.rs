@@ -20,7 +20,7 @@ use crate::progress::{Progress, ProgressOption};
   thickset init --data loans.csv --target default && thickset train run.toml
   thickset train run.toml --resume
   thickset train run.toml --set name=vanilla --set objective.kind=vanilla --set train.epochs=50
-  thickset train run.toml --set 'sweep={ \"objective.gap_weight\" = [0.03, 0.1, 0.3] }'
+  thickset train run.toml --set 'sweep={ \"objective.gap_weight\" = [0.1, 0.2, 0.4] }'
   thickset train run.toml --set name=again --from runs/vanilla/model.safetensors")]
 pub struct Arguments {
     /// The run's configuration

@@ -94,6 +94,8 @@ fn bad_input_is_refused_with_what_was_expected() {
         "audit --model model.safetensors --data loans.csv --require accuracy.low>=0.9",
         "audit --model model.safetensors --data loans.csv --column-budget height=2",
         "audit --model model.safetensors --data loans.csv --out loans.csv",
+        "audit --model model.safetensors --data loans.csv --part test",
+        "audit --model model.safetensors --data loans.csv --split-seed 3",
     ];
     let all: Vec<String> = refused.iter().map(|line| case.shown(line)).collect();
     for (line, shown) in refused.iter().zip(&all) {
@@ -102,22 +104,10 @@ fn bad_input_is_refused_with_what_was_expected() {
     insta::assert_snapshot!("audit-refused", all.join("\n"));
 }
 
-/// Trains a small run in the folder.
-fn trained(case: &Case) {
-    case.write(
-        "run.toml",
-        "name = \"loans\"\nseed = 5\nk = 3\n[data]\nsource = \"loans.csv\"\ntarget = \"paid\"\n\
-         [objective]\nkind = \"vanilla\"\n[train]\nepochs = 2\n\
-         [audit]\neffort = \"quick\"\nradius = 0.25\nrequire = [\"p_at_k>=0\"]\n",
-    );
-    let output = case.run("train run.toml --progress off");
-    assert_eq!(output.status.code(), Some(0), "{output:?}");
-}
-
 #[test]
 fn a_run_says_how_its_model_is_audited() {
     let case = Case::new();
-    trained(&case);
+    case.train();
     let line = "audit --model runs/loans/model.safetensors --data loans.csv";
     insta::assert_snapshot!("audit-of-a-run", case.shown(line));
     let audit: Value = serde_json::from_str(&case.read("runs/loans/audit.json")).unwrap();
@@ -125,7 +115,7 @@ fn a_run_says_how_its_model_is_audited() {
     assert_eq!(audit["model"]["objective"], "vanilla");
     assert_eq!(audit["training"].as_array().unwrap().len(), 2);
     assert_eq!(audit["data"]["part"], "test");
-    assert_eq!(audit["data"]["split_seed"], 5);
+    assert_eq!(audit["data"]["split"]["seed"], 5);
     assert_eq!(audit["settings"]["k"], 3);
     assert_eq!(audit["settings"]["suite"]["effort"], "quick");
     assert_eq!(audit["settings"]["suite"]["threat"]["ball"]["radius"], 0.25);
@@ -136,12 +126,76 @@ fn a_run_says_how_its_model_is_audited() {
     let all: Value = serde_json::from_str(&case.read("all/audit.json")).unwrap();
     assert_eq!(all["data"]["rows"], 60);
     assert!(all["data"].get("part").is_none());
+    // The split that training made can be named too.
+    let named = case.run(&format!("{line} --part test --split-seed 5 --out named"));
+    assert_eq!(named.status.code(), Some(0));
+    assert_eq!(
+        case.read("named/audit.json"),
+        case.read("runs/loans/audit.json")
+    );
+}
+
+#[test]
+fn what_the_run_requires_decides_the_exit_code() {
+    let case = Case::new();
+    case.train();
+    let path = "runs/loans/run.toml";
+    let strict = case.read(path).replace("p_at_k>=0", "p_at_k>=2");
+    case.write(path, &strict);
+    let line = "audit --model runs/loans/model.safetensors --data loans.csv";
+    insta::assert_snapshot!("audit-gate-of-a-run-fails", case.shown(line));
+    let compare = "compare flat.safetensors runs/loans/model.safetensors --data unlabelled.csv --effort quick";
+    let output = case.run(compare);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert!(message.contains("gate: p_at_k>=2 fails"), "{message}");
+}
+
+#[test]
+fn a_default_k_leaves_another_column() {
+    let case = Case::new();
+    let line = "audit --model model.safetensors --data loans.csv --per column --effort quick --max-rows 3 --json";
+    for (more, k) in [("", 3), (" --k 5", 5)] {
+        let output = case.run(&format!("{line}{more}"));
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        let figures: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(figures["k"], k);
+    }
+    // Six columns, and the dataset or the run would have eight reasons.
+    case.train();
+    let path = "runs/loans/run.toml";
+    case.write(path, &case.read(path).replace("k = 3", "k = 8"));
+    let line = "audit --model runs/loans/model.safetensors --data loans.csv --per column --json";
+    let output = case.run(line);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let figures: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(figures["k"], 5);
+}
+
+#[test]
+fn the_audit_of_another_model_in_the_folder_is_not_lost() {
+    let case = Case::new();
+    let line = |model: &str| {
+        format!("audit --model {model}.safetensors --data loans.csv --effort quick --max-rows 3")
+    };
+    assert_eq!(case.run(&line("model")).status.code(), Some(0));
+    let first = case.read("audit.json");
+    insta::assert_snapshot!("audit-beside-another", case.shown(&line("flat")));
+    assert_eq!(case.read("audit.json"), first);
+    // The same file may be audited again, also when it was trained anew.
+    std::fs::copy(
+        case.path("flat.safetensors"),
+        case.path("model.safetensors"),
+    )
+    .unwrap();
+    assert_eq!(case.run(&line("model")).status.code(), Some(0));
+    assert_ne!(case.read("audit.json"), first);
 }
 
 #[test]
 fn progress_is_json_for_machines() {
     let case = Case::new();
-    trained(&case);
+    case.train();
     let output =
         case.run("audit --model runs/loans/model.safetensors --data loans.csv --progress jsonl");
     let text = String::from_utf8(output.stderr).unwrap();

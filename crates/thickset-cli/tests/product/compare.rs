@@ -15,6 +15,8 @@ fn two_models_are_compared_row_by_row() {
         !case.path("compare.json").exists(),
         "nothing is written unless asked for"
     );
+    let holding = format!("{line} --require agreement>=0 --require p_at_k_difference<=1");
+    insta::assert_snapshot!("compare-gate-holds", case.shown(&holding));
     let gated = format!("{line} --require p_at_k_difference>=0.5 --require p_at_k>=0 --out out");
     insta::assert_snapshot!("compare-gate-fails", case.shown(&gated));
     let written: Value = serde_json::from_str(&case.read("out/compare.json")).unwrap();
@@ -31,11 +33,17 @@ fn two_models_are_compared_row_by_row() {
 #[test]
 fn what_cannot_be_compared_is_refused() {
     let case = Case::new();
+    case.write(
+        "others.csv",
+        &case.read("loans.csv").replace("yes", "maybe"),
+    );
+    case.save_for("others.csv", "others.safetensors");
     let all: Vec<String> = [
         "compare model.safetensors none.safetensors --data loans.csv",
         "compare model.safetensors flat.safetensors --data none.csv",
         "compare model.safetensors flat.safetensors --data loans.csv --require difference>=0",
         "compare model.safetensors --data loans.csv",
+        "compare model.safetensors others.safetensors --data unlabelled.csv --effort thorough",
     ]
     .iter()
     .map(|line| case.shown(line))

@@ -5,10 +5,26 @@ use crate::{Case, shown, thickset};
 #[test]
 fn help_says_what_a_command_is_for_with_examples() {
     let folder = tempfile::tempdir().unwrap();
-    for command in ["audit", "compare", "report", "completions", "demo"] {
+    for command in [
+        "",
+        "audit",
+        "bench",
+        "compare",
+        "completions",
+        "data",
+        "demo",
+        "methods",
+        "report",
+    ] {
         let line = format!("{command} --help");
-        let output = thickset(folder.path(), &[command, "--help"]);
-        insta::assert_snapshot!(format!("help-{command}"), shown(&line, &output));
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let output = thickset(folder.path(), &words);
+        let name = if command.is_empty() {
+            "help".to_owned()
+        } else {
+            format!("help-{command}")
+        };
+        insta::assert_snapshot!(name, shown(line.trim_start(), &output));
     }
 }
 

@@ -1,10 +1,14 @@
-//! `thickset explain`, `attack`, `audit`, `compare`, `report` and `completions` as a user runs them: exit code, stdout and stderr as snapshots.
+//! Every command as a user runs it: exit code, stdout and stderr as snapshots.
 
 mod attack;
 mod audit;
+mod commands;
 mod compare;
+mod documents;
 mod help;
+mod killed;
 mod report;
+mod reproduce;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -40,6 +44,24 @@ impl Case {
         self.folder.path().join(name)
     }
 
+    /// Runs a command line in a folder inside.
+    pub fn run_in(&self, folder: &str, line: &str) -> Output {
+        let words: Vec<&str> = line.split(' ').collect();
+        thickset(&self.path(folder), &words)
+    }
+
+    /// Trains a small run called `loans`, which says how it is audited.
+    pub fn train(&self) {
+        self.write(
+            "run.toml",
+            "name = \"loans\"\nseed = 5\nk = 3\n[data]\nsource = \"loans.csv\"\ntarget = \"paid\"\n\
+             [objective]\nkind = \"vanilla\"\n[train]\nepochs = 2\n\
+             [audit]\neffort = \"quick\"\nradius = 0.25\nrequire = [\"p_at_k>=0\"]\n",
+        );
+        let output = self.run("train run.toml --progress off");
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+    }
+
     pub fn write(&self, name: &str, text: &str) {
         std::fs::write(self.path(name), text).unwrap();
     }
@@ -49,11 +71,20 @@ impl Case {
     }
 
     pub fn save(&self, name: &str, model: ModelConfig) {
+        self.save_of("loans.csv", name, model);
+    }
+
+    /// A fresh network for another file.
+    pub fn save_for(&self, data: &str, name: &str) {
+        self.save_of(data, name, ModelConfig::Mlp(mlp::Config::default()));
+    }
+
+    fn save_of(&self, data: &str, name: &str, model: ModelConfig) {
         let options = OpenOptions {
             target: Some("paid".to_owned()),
             ..OpenOptions::default()
         };
-        let data = self.path("loans.csv");
+        let data = self.path(data);
         let dataset = open(data.to_str().unwrap(), &options).unwrap();
         Model::fresh(
             model,
@@ -128,17 +159,17 @@ pub fn shown(line: &str, output: &Output) -> String {
     )
 }
 
-/// Every digit of a number of four decimals becomes `#`, so that columns stay columns.
+/// Every digit of a number of three or more decimals becomes `#`, so that columns stay columns.
 fn without_decimals(text: &str) -> String {
     let is_number = |word: &str| {
         let digits = word.trim_start_matches(['+', '-']);
         digits.split_once('.').is_some_and(|(whole, places)| {
             let all_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-            !whole.is_empty() && places.len() == 4 && all_digits(whole) && all_digits(places)
+            !whole.is_empty() && places.len() > 2 && all_digits(whole) && all_digits(places)
         })
     };
     let masked = |piece: &str| {
-        let word = piece.trim_end_matches([',', ')', ':']);
+        let word = piece.trim_end_matches([',', ')', ':', ';', '.']);
         if is_number(word.trim_start_matches('(')) {
             piece
                 .chars()

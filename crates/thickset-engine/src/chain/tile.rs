@@ -17,7 +17,7 @@ use crate::layer::Part;
 /// The maps of a chain, the first one first.
 #[derive(Debug)]
 pub(super) struct Maps<T> {
-    maps: Vec<Map<T>>,
+    list: Vec<Map<T>>,
     features: usize,
     classes: usize,
     /// Two classes and a piecewise linear network: the output is a function of the margin, whose gradient does not bend.
@@ -61,7 +61,7 @@ impl<T: Real> Maps<T> {
         let ends_linear = maps.last()?.activation == Activation::None;
         Some(Self {
             margin_tells: classes == 2 && ends_linear && !maps.iter().any(is_smooth),
-            maps,
+            list: maps,
             features,
             classes,
         })
@@ -108,7 +108,7 @@ pub(super) struct Run<'m, T> {
 impl<'m, T: Real> Run<'m, T> {
     pub(super) fn new(of: &'m Maps<T>) -> Self {
         let edge = edge_numbers::<T>(of.features).max(edge_numbers::<T>(of.classes));
-        let last = of.maps.len() - 1;
+        let last = of.list.len() - 1;
         let place = |(place, map): (usize, &Map<T>)| {
             let numbers = if place == last {
                 edge_numbers::<T>(of.classes)
@@ -122,7 +122,7 @@ impl<'m, T: Real> Run<'m, T> {
             }
         };
         Self {
-            places: of.maps.iter().enumerate().map(place).collect(),
+            places: of.list.iter().enumerate().map(place).collect(),
             input: Scratch::new(edge),
             room: Scratch::new(edge),
             of,
@@ -143,7 +143,7 @@ impl<'m, T: Real> Run<'m, T> {
     fn forward(&mut self) {
         let rows = self.rows();
         let mut before = self.input.numbers();
-        for (map, place) in self.of.maps.iter().zip(&mut self.places) {
+        for (map, place) in self.of.list.iter().zip(&mut self.places) {
             let out = place.bend.value.numbers();
             multiply(&map.up, Some(&map.bias), before, rows, out);
             place.bend.apply();
@@ -161,7 +161,7 @@ impl<'m, T: Real> Run<'m, T> {
     fn push(&mut self) {
         let rows = self.rows();
         let mut before = self.input.numbers();
-        for (map, place) in self.of.maps.iter().zip(&mut self.places) {
+        for (map, place) in self.of.list.iter().zip(&mut self.places) {
             let out = place.tangent.numbers();
             multiply(&map.up, None, before, rows, out);
             place.bend.push(out);
@@ -187,7 +187,7 @@ impl<'m, T: Real> Run<'m, T> {
             self.room.numbers(),
             last.adjoint.numbers(),
         );
-        for (place, map) in self.of.maps.iter().enumerate().rev() {
+        for (place, map) in self.of.list.iter().enumerate().rev() {
             let (below, here) = self.places.split_at_mut(place);
             let adjoint = here[0].adjoint.numbers();
             step(&mut here[0].bend, adjoint);

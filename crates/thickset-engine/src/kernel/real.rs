@@ -89,7 +89,7 @@ macro_rules! real {
 
 real!(
     f32, exp_terms: 8, log_terms: 8, most: 87.0, shift: 12_582_912.0, mantissa: 23,
-    ln_2: [0.693_359_375, -2.121_944_4e-4], from: single
+    ln_2: [0.693_359_4, -2.121_944_4e-4], from: single
 );
 real!(
     f64, exp_terms: 15, log_terms: 17, most: 708.0, shift: 6_755_399_441_055_744.0, mantissa: 52,

@@ -61,6 +61,7 @@ struct Model {
     budget: Vec<String>,
     facts: Vec<(&'static str, String)>,
     command: String,
+    needs: String,
 }
 
 /// A line of the gate.
@@ -159,6 +160,7 @@ fn model(audit: &Audit, index: usize, is_single: bool) -> Model {
         budget: budget::of(audit),
         facts: reproduce::facts(audit),
         command: reproduce::command(audit),
+        needs: reproduce::needs(audit),
         id,
     }
 }
@@ -166,7 +168,9 @@ fn model(audit: &Audit, index: usize, is_single: bool) -> Model {
 fn line(requirement: &Requirement) -> Line {
     Line {
         text: requirement.text.clone(),
-        value: requirement.value.map_or("not measured".to_owned(), plain),
+        value: requirement
+            .measured()
+            .unwrap_or_else(|| "not measured".to_owned()),
         holds: requirement.holds,
     }
 }

@@ -1,11 +1,10 @@
 //! The page of a bench.
 
 use askama::Template;
-use thickset::bench::result::{Bench, Cell, Mark, Style, Table};
+use thickset::bench::result::{Bench, Cell, Mark, SIGNIFICANCE, Style, Table};
 
 use crate::figure::{Figure, Key, Values};
-use crate::number::{NONE, Style as Written};
-use crate::number::{interval, plain};
+use crate::number::{NONE, plain};
 use crate::plot::curves::{self, Join, Look, Series};
 use crate::plot::scale::Kind;
 
@@ -32,8 +31,8 @@ struct Shown {
     rows: Vec<(String, Vec<ShownCell>)>,
     /// Why there are dashes, numbered from 1.
     notes: Vec<String>,
-    has_best: bool,
-    has_significant: bool,
+    /// What the marks in it mean.
+    marks: Option<String>,
 }
 
 /// A cell as the page shows it.
@@ -43,6 +42,7 @@ enum ShownCell {
         interval: Option<String>,
         paper: Option<String>,
         is_best: bool,
+        is_second: bool,
         is_significant: bool,
     },
     Text(String),
@@ -50,13 +50,13 @@ enum ShownCell {
         /// The number of its note.
         note: usize,
         reason: String,
+        paper: Option<String>,
     },
 }
 
 impl Page {
     /// The page of a bench.
     pub fn new(bench: &Bench) -> Self {
-        let is_paper = |cell: &Cell| matches!(cell, Cell::Number { paper: Some(_), .. });
         let mut cells = bench
             .tables
             .iter()
@@ -68,7 +68,7 @@ impl Page {
             version: bench.version.clone(),
             findings: bench.findings.clone(),
             settings: bench.settings.clone(),
-            has_paper: cells.any(is_paper),
+            has_paper: cells.any(|cell| cell.paper().is_some()),
             tables: bench
                 .tables
                 .iter()
@@ -82,27 +82,6 @@ impl Page {
                 .map(|(number, one)| figure(one, number))
                 .collect(),
         }
-    }
-}
-
-/// How the numbers of a column are written: with as many decimals as the largest of them is worth.
-fn written(table: &Table, column: usize) -> Written {
-    let numbers = table
-        .rows
-        .iter()
-        .filter_map(|row| match row.cells.get(column)? {
-            Cell::Number { ours, .. } => Some(ours.value.abs()),
-            _ => None,
-        });
-    let most = numbers
-        .filter(|value| value.is_finite())
-        .fold(0.0, f64::max);
-    match most {
-        10_000.0.. => plain,
-        10.0.. => |value| fixed(value, 1),
-        1.5.. => |value| fixed(value, 2),
-        0.01.. => |value| fixed(value, 3),
-        _ => plain,
     }
 }
 
@@ -126,19 +105,24 @@ fn shown(table: &Table, number: usize) -> Shown {
                 .iter()
                 .enumerate()
                 .map(|(column, cell)| match cell {
-                    Cell::Number { ours, paper, mark } => {
+                    Cell::Number { ours, mark, .. } => {
                         marks.push(*mark);
-                        let style = written(table, column);
+                        let decimals = table.decimals(column);
+                        let range = ours.interval.filter(|range| range.low < range.high);
                         ShownCell::Number {
-                            ours: style(ours.value),
-                            interval: interval(ours.interval, style),
-                            paper: paper.map(style),
-                            is_best: *mark != Mark::None,
+                            ours: fixed(ours.value, decimals),
+                            interval: range.map(|range| {
+                                let ends = [range.low, range.high];
+                                ends.map(|end| fixed(end, decimals)).join(" to ")
+                            }),
+                            paper: printed(table, column, cell),
+                            is_best: matches!(mark, Mark::Best | Mark::Significant),
+                            is_second: *mark == Mark::RunnerUp,
                             is_significant: *mark == Mark::Significant,
                         }
                     }
                     Cell::Text(text) => ShownCell::Text(text.clone()),
-                    Cell::Dash(reason) => {
+                    Cell::Dash { reason, .. } => {
                         let known = notes.iter().position(|note| note == reason);
                         let note = known.unwrap_or_else(|| {
                             notes.push(reason.clone());
@@ -147,6 +131,7 @@ fn shown(table: &Table, number: usize) -> Shown {
                         ShownCell::Dash {
                             note: note + 1,
                             reason: reason.clone(),
+                            paper: printed(table, column, cell),
                         }
                     }
                 });
@@ -160,9 +145,32 @@ fn shown(table: &Table, number: usize) -> Shown {
         columns: table.columns.clone(),
         rows,
         notes,
-        has_best: marks.iter().any(|mark| *mark != Mark::None),
-        has_significant: marks.contains(&Mark::Significant),
+        marks: meaning(&marks),
     }
+}
+
+/// The paper's number with its own digits.
+fn printed(table: &Table, column: usize, cell: &Cell) -> Option<String> {
+    let decimals = table.paper_decimals(column);
+    cell.paper().map(|paper| fixed(paper, decimals))
+}
+
+/// What these marks mean; nothing where there are none.
+fn meaning(marks: &[Mark]) -> Option<String> {
+    let meanings = [
+        (Mark::Best, "bold: the best of its column".to_owned()),
+        (Mark::RunnerUp, "underlined: the second best".to_owned()),
+        (Mark::Significant, format!("†: {SIGNIFICANCE}")),
+    ];
+    let is_there = |mark: &Mark| match mark {
+        Mark::Best => marks.contains(&Mark::Best) || marks.contains(&Mark::Significant),
+        mark => marks.contains(mark),
+    };
+    let found: Vec<String> = meanings
+        .into_iter()
+        .filter_map(|(mark, meaning)| is_there(&mark).then_some(meaning))
+        .collect();
+    (!found.is_empty()).then(|| format!("Marks: {}.", found.join("; ")))
 }
 
 fn figure(figure: &thickset::bench::result::Figure, number: usize) -> Figure {

@@ -2,12 +2,13 @@
 //! Fig. 7).
 
 use thickset::audit::Audit;
+use thickset::audit::result::Settings;
+use thickset::bench::front;
 
 use crate::cell::Cell;
 use crate::figure::{Figure, Key};
 use crate::number::{listed, percent, score};
 use crate::plot::curves::{self, Join, Look, Series};
-use crate::plot::front;
 use crate::plot::scale::Kind;
 use crate::prose::verdict;
 use crate::prose::verdict::Level;
@@ -36,19 +37,31 @@ pub struct Line {
     pub cells: Vec<Cell>,
 }
 
-/// One comparison for each set of rows that several models were asked about, in the order of the audits.
+/// One comparison for each set of rows that several models were asked about alike, in the order of the audits.
 pub fn of(audits: &[Audit]) -> Vec<SideBySide> {
-    let mut sets: Vec<(&str, Vec<(usize, &Audit)>)> = Vec::new();
+    let mut sets: Vec<Vec<(usize, &Audit)>> = Vec::new();
     for (index, audit) in audits.iter().enumerate() {
-        match sets.iter_mut().find(|(hash, _)| *hash == audit.data.sha256) {
-            Some((_, members)) => members.push((index, audit)),
-            None => sets.push((&audit.data.sha256, vec![(index, audit)])),
+        let known = sets
+            .iter_mut()
+            .find(|members| is_alike(members[0].1, audit));
+        match known {
+            Some(members) => members.push((index, audit)),
+            None => sets.push(vec![(index, audit)]),
         }
     }
-    sets.retain(|(_, members)| members.len() > 1);
+    sets.retain(|members| members.len() > 1);
     let sets = sets.iter().enumerate();
-    sets.filter_map(|(number, (_, members))| compared(members, number))
+    sets.filter_map(|(number, members)| compared(members, number))
         .collect()
+}
+
+/// Whether both models were asked about the same rows with the same settings; how many worst rows are told does not matter.
+fn is_alike(one: &Audit, other: &Audit) -> bool {
+    let settings = |audit: &Audit| Settings {
+        worst: 0,
+        ..audit.settings.clone()
+    };
+    one.data.sha256 == other.data.sha256 && settings(one) == settings(other)
 }
 
 fn compared(members: &[(usize, &Audit)], number: usize) -> Option<SideBySide> {

@@ -1,7 +1,9 @@
 //! Series of points: lines by epoch or rank, the trade-off of several models, the figures of a bench.
 
+use thickset::bench::front;
+
 use super::scale::{Kind, range, with_room};
-use super::{Drawing, Frame, Mark, Marker, Px, front, marker};
+use super::{Drawing, Frame, Mark, Marker, Px, marker};
 
 /// Points above which a series has no markers of its own and is thinned for drawing.
 const MANY: usize = 240;

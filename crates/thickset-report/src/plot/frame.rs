@@ -42,11 +42,6 @@ impl Frame {
         self
     }
 
-    /// The places of the left and the right edge.
-    pub fn sides() -> (f64, f64) {
-        (LEFT, RIGHT)
-    }
-
     /// The places of the lower and the upper edge.
     pub fn ends(&self) -> (f64, f64) {
         (self.height - BELOW, TOP)

@@ -9,7 +9,6 @@ pub mod bars;
 pub mod bins;
 pub mod curves;
 pub mod frame;
-pub mod front;
 pub mod histogram;
 pub mod marker;
 pub mod scale;

@@ -95,12 +95,8 @@ fn label(id: &str) -> String {
 /// Which attacks found the worst points, most often first.
 fn finders(audit: &Audit, nouns: Nouns) -> String {
     let mut found: BTreeMap<&str, usize> = BTreeMap::new();
-    for row in audit
-        .rows
-        .iter()
-        .filter(|row| row.precision < 1.0 && !row.attack.is_empty())
-    {
-        *found.entry(&row.attack).or_default() += 1;
+    for row in audit.rows.iter().filter(|row| row.precision < 1.0) {
+        *found.entry(row.attack.name()).or_default() += 1;
     }
     let mut found: Vec<(&str, usize)> = found.into_iter().collect();
     found.sort_by_key(|(id, count)| (std::cmp::Reverse(*count), *id));

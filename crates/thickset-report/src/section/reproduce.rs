@@ -12,9 +12,13 @@ use crate::prose::budget;
 pub fn facts(audit: &Audit) -> Vec<(&'static str, String)> {
     let model = &audit.model;
     let data = &audit.data;
-    let part = data.part.map_or("the whole file", |part| part.name());
+    let part = match (data.part, &data.split) {
+        (Some(part), _) => part.name(),
+        (None, Some(_)) => "all parts",
+        (None, None) => "the whole file",
+    };
     let objective = model.objective.as_deref().unwrap_or("not recorded");
-    vec![
+    let mut facts = vec![
         ("thickset", audit.version.clone()),
         ("model", model.name.clone()),
         ("model’s sha256", model.sha256.clone()),
@@ -37,9 +41,24 @@ pub fn facts(audit: &Audit) -> Vec<(&'static str, String)> {
             ),
         ),
         ("rows’ sha256", data.sha256.clone()),
-        ("split seed", data.split_seed.to_string()),
         ("seed", audit.settings.seed.number().to_string()),
-    ]
+    ];
+    if let Some(split) = &data.split {
+        facts.push(("split seed", split.seed.to_string()));
+        if let Some(recipe) = &split.recipe {
+            facts.push(("recipe", recipe.clone()));
+        }
+    }
+    facts
+}
+
+/// What the command needs beside it.
+pub fn needs(audit: &Audit) -> String {
+    let mut needs = "Files are named without their folders. The same files and this command give the same audit, to the byte".to_owned();
+    if audit.model.objective.is_some() {
+        needs.push_str(", where run.toml and metrics.jsonl of the model's run lie beside it; without them there is nothing of its training");
+    }
+    needs + "."
 }
 
 /// The command that makes it again, every setting written out.
@@ -48,11 +67,14 @@ pub fn command(audit: &Audit) -> String {
     let threat = &settings.suite.threat;
     let mut words: Vec<String> = vec!["thickset audit".to_owned()];
     let mut add = |flag: &str, value: &str| words.push(format!("--{flag} {}", quoted(value)));
-    add("model", &audit.model.name);
+    add("model", &audit.model.file);
     add("data", &audit.data.name);
-    if let Some(part) = audit.data.part {
-        add("part", part.name());
-        add("split-seed", &audit.data.split_seed.to_string());
+    if let Some(split) = &audit.data.split {
+        add("part", audit.data.part.map_or("all", |part| part.name()));
+        add("split-seed", &split.seed.to_string());
+        if let Some((height, width)) = split.image_size {
+            add("image-size", &format!("{height}x{width}"));
+        }
     }
     add("max-rows", &audit.data.rows.to_string());
     add("seed", &settings.seed.number().to_string());
@@ -80,10 +102,16 @@ pub fn command(audit: &Audit) -> String {
     add("noise-draws", &settings.noise_draws.to_string());
     add("neighbours", &settings.thickness.neighbours.to_string());
     add("points", &settings.thickness.points.to_string());
+    add("worst", &settings.worst.to_string());
     for requirement in &audit.gate {
         add("require", &requirement.text);
     }
+    let split = audit.data.split.as_ref();
     let flags = [
+        (
+            "--random-test",
+            split.is_some_and(|split| split.random_test),
+        ),
         ("--box", threat.r#box),
         ("--immutable", threat.immutable),
         ("--integer", threat.integer),
@@ -130,8 +158,9 @@ fn inline(value: &Value) -> String {
     }
 }
 
-/// As a shell reads it.
-fn quoted(word: &str) -> String {
+/// The text as one word of a POSIX shell.
+#[must_use]
+pub fn quoted(word: &str) -> String {
     let is_plain =
         |one: char| one.is_ascii_alphanumeric() || matches!(one, '.' | '_' | '-' | '/' | '=' | ',');
     if !word.is_empty() && word.chars().all(is_plain) {

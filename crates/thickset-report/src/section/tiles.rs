@@ -109,8 +109,8 @@ pub fn of(audit: &Audit) -> Vec<Tile> {
             &summary.comprehensiveness,
             score,
             format!(
-                "fall of the probability without the {}; higher is more faithful",
-                nouns.reasons
+                "mean change of the probability when the most important {} are removed; higher is more faithful",
+                nouns.features
             ),
         )),
         Some(Tile::of(
@@ -118,8 +118,8 @@ pub fn of(audit: &Audit) -> Vec<Tile> {
             &summary.sufficiency,
             score,
             format!(
-                "fall of the probability with only the {}; lower is more faithful",
-                nouns.reasons
+                "mean change of the probability when only the most important {} are kept; lower is more faithful",
+                nouns.features
             ),
         )),
     ];

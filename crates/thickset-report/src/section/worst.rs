@@ -172,7 +172,7 @@ fn facts(audit: &Audit, row: &WorstRow) -> String {
         .rows
         .iter()
         .find(|one| one.row == row.row)
-        .map(|one| one.attack.as_str());
+        .map(|one| one.attack.name());
     let found = attack
         .filter(|id| !id.is_empty())
         .and_then(|id| thickset::registry::find(id).ok())

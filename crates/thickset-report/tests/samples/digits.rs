@@ -4,7 +4,7 @@ use thickset::Seed;
 use thickset::attack::suite::SuiteConfig;
 use thickset::attack::{Change, Value};
 use thickset::audit::result::{
-    Audit, Row, Rows, SCHEMA, Settings, Subject, ThicknessSettings, WorstRow,
+    Audit, Row, Rows, SCHEMA, Settings, Split, Subject, ThicknessSettings, WorstRow,
 };
 use thickset::data::{InputShape, Part};
 use thickset::model::{ModelConfig, cnn};
@@ -79,7 +79,7 @@ pub fn digits() -> Audit {
             top: before,
             attacked_top: after,
             precision,
-            attack: "mse-attack".to_owned(),
+            attack: "mse-attack".into(),
             first_change: (kept < K).then(|| 1 + stream.below(30)),
             noise: 0.9,
             thickness: stream.uniform_in(0.8, 0.95),
@@ -122,6 +122,7 @@ pub fn digits() -> Audit {
         version: "0.1.0".to_owned(),
         model: Subject {
             name: "digits-cnn".to_owned(),
+            file: "digits-cnn.safetensors".to_owned(),
             sha256: "9f".repeat(32),
             architecture: ModelConfig::Cnn(cnn::Config::default()),
             parameters: 54_410,
@@ -131,8 +132,8 @@ pub fn digits() -> Audit {
         data: Rows {
             name: "digits".to_owned(),
             sha256: "1e".repeat(32),
+            split: Some(Split::default()),
             part: Some(Part::Test),
-            split_seed: 0,
             rows: rows.len(),
             shape: InputShape::Image {
                 channels: 1,
@@ -154,6 +155,7 @@ pub fn digits() -> Audit {
                 points: 10,
             },
             noise_draws: 20,
+            worst: 3,
         },
         linear: None,
         attacks: attacks(

@@ -4,8 +4,8 @@ use thickset::Seed;
 use thickset::attack::suite::SuiteConfig;
 use thickset::attack::{Change, Value};
 use thickset::audit::result::{
-    Audit, LinearBaseline, Requirement, Row, Rows, SCHEMA, Settings, Subject, ThicknessSettings,
-    WorstRow,
+    Audit, LinearBaseline, Requirement, Row, Rows, SCHEMA, Settings, Split, Subject,
+    ThicknessSettings, WorstRow,
 };
 use thickset::data::{InputShape, Part};
 use thickset::model::{ModelConfig, mlp};
@@ -126,7 +126,7 @@ fn case(number: usize, want: &Table) -> Case {
             top: before,
             attacked_top: after,
             precision,
-            attack: finder.to_owned(),
+            attack: finder.into(),
             first_change,
             noise: (1.0 - 0.25 * (1.0 - precision) * stream.uniform()).clamp(0.0, 1.0),
             thickness: (1.0 - 0.35 * shake - 0.02 * stream.uniform()).clamp(0.0, 1.0),
@@ -189,6 +189,7 @@ pub fn credit(want: &Table) -> Audit {
         version: "0.1.0".to_owned(),
         model: Subject {
             name: want.name.to_owned(),
+            file: format!("{}.safetensors", want.name),
             sha256: "5f2c8e9b1d7a40c36e8b0f9d2a4c6e8f1b3d5f7a9c0e2b4d6f8a1c3e5b7d9f0a".to_owned(),
             architecture: ModelConfig::Mlp(mlp::Config::default()),
             parameters: 2978,
@@ -205,8 +206,8 @@ pub fn credit(want: &Table) -> Audit {
         data: Rows {
             name: "loans.csv".to_owned(),
             sha256: "0a9f8e7d6c5b4a39281706f5e4d3c2b1a0f9e8d7c6b5a493827160f5e4d3c2b1".to_owned(),
+            split: Some(Split::default()),
             part: Some(Part::Test),
-            split_seed: 0,
             rows: want.rows,
             shape: InputShape::Table,
             features: FEATURES
@@ -228,6 +229,7 @@ pub fn credit(want: &Table) -> Audit {
                 points: 10,
             },
             noise_draws: 20,
+            worst: 12,
         },
         linear: Some(LinearBaseline {
             auc: Some(estimate(0.802, 0.024, want.rows)),

@@ -111,7 +111,15 @@ impl<'a> Descent<'a> {
     }
 
     pub(super) fn run(mut self, mut trace: Option<&mut Trace>) -> Result<Vec<Attacked>> {
-        let mut streams = self.scene.streams("attack start");
+        // Other attacks start elsewhere, so that together they see more.
+        let attack = self.scene.attack;
+        let twin = attack
+            .surrogate
+            .map_or_else(String::new, |beta| format!(" {beta}"));
+        let shares = if attack.shares { " shares" } else { "" };
+        let mut streams = self
+            .scene
+            .streams(&format!("attack start {}{shares}{twin}", attack.kind));
         for run in 0..self.scene.attack.restarts {
             let mut start = self.scene.origin().to_vec();
             if run > 0 {

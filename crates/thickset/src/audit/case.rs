@@ -2,7 +2,7 @@
 
 use sha2::{Digest as _, Sha256};
 
-use super::result;
+use super::result::{self, Split};
 use crate::data::{Dataset, Part, Schema, hexadecimal};
 use crate::model::Model;
 use crate::train::EpochRecord;
@@ -12,8 +12,10 @@ use crate::train::EpochRecord;
 pub struct Subject<'a> {
     /// The model.
     pub model: &'a Model,
-    /// The name of its run, or of its file without folders.
+    /// The name of its run, or of its file without folders and ending.
     pub name: String,
+    /// The name of its file, without folders.
+    pub file: String,
     /// The hash of its file, in hexadecimal.
     pub sha256: String,
     /// The objective's id, if it is known.
@@ -33,8 +35,8 @@ pub enum RowSource<'a> {
         rows: &'a [usize],
         /// The part they are from, if it is one.
         part: Option<Part>,
-        /// What decided the split.
-        split_seed: u64,
+        /// How it was split.
+        split: &'a Split,
     },
     /// The rows of a file from the first on, encoded as the model wants them.
     File {
@@ -137,6 +139,7 @@ impl Case<'_> {
         let weights = model.network.parameters().into_iter();
         result::Subject {
             name: self.subject.name.clone(),
+            file: self.subject.file.clone(),
             sha256: self.subject.sha256.clone(),
             architecture: model.description.model.clone(),
             parameters: weights
@@ -149,17 +152,15 @@ impl Case<'_> {
     }
 
     pub(super) fn described_rows(&self, features: &[String]) -> result::Rows {
-        let (part, split_seed) = match self.rows {
-            RowSource::Dataset {
-                part, split_seed, ..
-            } => (part, split_seed),
-            RowSource::File { .. } => (None, 0),
+        let (part, split) = match self.rows {
+            RowSource::Dataset { part, split, .. } => (part, Some(split.clone())),
+            RowSource::File { .. } => (None, None),
         };
         result::Rows {
             name: self.data.clone(),
             sha256: self.hash(),
+            split,
             part,
-            split_seed,
             rows: self.rows.len(),
             shape: self.rows.schema().shape.clone(),
             features: features.to_vec(),

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::case::Case;
 use super::gate::{self, Figure, Known, Rule};
 use super::result::{self, Audit, Requirement, Row, Summary};
 use crate::check::as_f64;
@@ -228,6 +229,23 @@ impl Compared {
         bytes.push(b'\n');
         bytes
     }
+}
+
+/// Refuses cases whose audits could not be compared, before anything is attacked.
+///
+/// # Errors
+/// When rows or classes differ.
+pub fn check_cases(a: &Case<'_>, b: &Case<'_>) -> Result<()> {
+    let classes = |case: &Case<'_>| case.subject.model.description.classes.clone();
+    if classes(a) != classes(b) {
+        return Err(Error::NotComparable { what: "classes" });
+    }
+    let is_same =
+        |place| a.rows.id(place) == b.rows.id(place) && a.rows.label(place) == b.rows.label(place);
+    if a.rows.len() != b.rows.len() || !(0..a.rows.len()).all(is_same) {
+        return Err(Error::NotComparable { what: "rows" });
+    }
+    Ok(())
 }
 
 /// Refuses audits that cannot be paired.

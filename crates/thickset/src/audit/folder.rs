@@ -1,7 +1,7 @@
 //! Where an audit's files are: `audit.json`, `report.html`, and while it runs `audit.json.partial`.
 
-use std::fs;
-use std::io::ErrorKind;
+use std::fs::{self, File};
+use std::io::{BufReader, BufWriter, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use super::result::{Audit, SCHEMA};
@@ -41,12 +41,43 @@ impl AuditFolder {
         self.0.join("audit.json.partial")
     }
 
-    /// Writes the result; what let the audit continue is needed no more and goes.
+    /// The name of the model's file that the folder's result is of, if there is a result that says so.
+    #[must_use]
+    pub fn model_file(&self) -> Option<String> {
+        #[derive(serde::Deserialize)]
+        struct Found {
+            model: Named,
+        }
+        #[derive(serde::Deserialize)]
+        struct Named {
+            file: String,
+        }
+        let file = File::open(self.audit()).ok()?;
+        let found: Found = serde_json::from_reader(BufReader::new(file)).ok()?;
+        Some(found.model.file)
+    }
+
+    /// Writes the result as it goes, so that its text is never whole in memory: beside first, then renamed.
     ///
     /// # Errors
-    /// If a file cannot be written or removed.
-    pub fn finish(&self, audit: &Audit) -> Result<()> {
-        write_whole(&self.audit(), &audit.to_bytes())?;
+    /// If it cannot be written.
+    pub fn write(&self, audit: &Audit) -> Result<()> {
+        let beside = self.0.join("audit.json.part");
+        let write = || {
+            let mut file = BufWriter::new(File::create(&beside)?);
+            serde_json::to_writer(&mut file, audit)?;
+            file.write_all(b"\n")?;
+            file.into_inner()?.sync_all()?;
+            fs::rename(&beside, self.audit())
+        };
+        write().map_err(|source| failed("write", &self.audit(), source))
+    }
+
+    /// Removes what let the audit continue: for when all is written.
+    ///
+    /// # Errors
+    /// If the file is there and cannot be removed.
+    pub fn finish(&self) -> Result<()> {
         match fs::remove_file(self.partial()) {
             Err(source) if source.kind() != ErrorKind::NotFound => {
                 Err(failed("remove", &self.partial(), source))

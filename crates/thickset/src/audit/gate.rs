@@ -51,12 +51,12 @@ pub const FIGURES: [Known; 10] = [
     known(
         "comprehensiveness",
         true,
-        "fall of the probability without the top features",
+        "mean absolute change of the probability without top features",
     ),
     known(
         "sufficiency",
         true,
-        "fall of the probability with only the top features",
+        "mean absolute change of the probability with top features only",
     ),
 ];
 
@@ -130,6 +130,44 @@ const COMPARISONS: [(&str, Comparison); 4] = [
     ("<", Comparison::Below),
 ];
 
+impl Comparison {
+    fn holds(self, value: f64, bound: f64) -> bool {
+        match self {
+            Self::AtLeast => value >= bound,
+            Self::Above => value > bound,
+            Self::AtMost => value <= bound,
+            Self::Below => value < bound,
+        }
+    }
+}
+
+/// What stands before the sign, the sign, and what stands after it.
+fn split(text: &str) -> Option<(&str, Comparison, &str)> {
+    COMPARISONS.iter().find_map(|(sign, comparison)| {
+        let (left, right) = text.split_once(sign)?;
+        Some((left.trim(), *comparison, right.trim()))
+    })
+}
+
+/// Decimals of a figure, and the most that it may have so that it stands on the right side of a bound.
+const DECIMALS: std::ops::RangeInclusive<usize> = 4..=17;
+
+impl Requirement {
+    /// The measured figure with four decimals, or as many as show on which side of the bound it lies; none if there is none.
+    #[must_use]
+    pub fn measured(&self) -> Option<String> {
+        let value = self.value.filter(|value| value.is_finite())?;
+        let judged = |shown: &String| {
+            let (_, comparison, bound) = split(&self.text)?;
+            Some(comparison.holds(shown.parse().ok()?, bound.parse().ok()?))
+        };
+        let mut shown = DECIMALS.map(|decimals| format!("{value:.decimals$}"));
+        let usual = format!("{value:.4}");
+        let found = shown.find(|shown| judged(shown).is_none_or(|holds| holds == self.holds));
+        Some(found.unwrap_or(usual))
+    }
+}
+
 /// A requirement that has been read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rule {
@@ -150,11 +188,7 @@ impl Rule {
             given: text.to_owned(),
             problem,
         };
-        let split = COMPARISONS.iter().find_map(|(sign, comparison)| {
-            let (left, right) = text.split_once(sign)?;
-            Some((left.trim(), *comparison, right.trim()))
-        });
-        let Some((left, comparison, right)) = split else {
+        let Some((left, comparison, right)) = split(text) else {
             return Err(refuse(
                 "expected a figure, one of >= > <= <, and a number".to_owned(),
             ));
@@ -199,12 +233,7 @@ impl Rule {
             End::Low => figure.interval.map(|[low, _]| low),
             End::High => figure.interval.map(|[_, high]| high),
         });
-        let holds = value.is_some_and(|value| match self.comparison {
-            Comparison::AtLeast => value >= self.bound,
-            Comparison::Above => value > self.bound,
-            Comparison::AtMost => value <= self.bound,
-            Comparison::Below => value < self.bound,
-        });
+        let holds = value.is_some_and(|value| self.comparison.holds(value, self.bound));
         Requirement {
             text: self.text.clone(),
             value,
@@ -262,6 +291,18 @@ mod tests {
         assert_eq!(judged("p_at_k.high>=0.85", figure), (Some(1.0), true));
         let single = Some(Figure::from(0.9));
         assert_eq!(judged("p_at_k.low>=0.1", single), (None, false));
+    }
+
+    #[test]
+    fn a_figure_is_shown_on_its_own_side_of_the_bound() {
+        let shown = |text: &str, value: f64| {
+            let rule = Rule::parse(text, &FIGURES).unwrap();
+            rule.judge(|_| Some(value.into())).measured().unwrap()
+        };
+        assert_eq!(shown("auc>=0.85", 0.9), "0.9000");
+        assert_eq!(shown("auc>=0.85", 0.849_997), "0.849997");
+        assert_eq!(shown("auc>0.85", 0.850_000_3), "0.8500003");
+        assert_eq!(shown("auc>0.85", 0.85), "0.8500");
     }
 
     #[test]

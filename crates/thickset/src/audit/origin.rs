@@ -1,5 +1,6 @@
 //! Where a model file comes from: its hash, and what the run's folder around it says.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -16,6 +17,8 @@ use crate::{Error, Result};
 pub struct Origin {
     /// The run's name, or that of the file without folders and ending.
     pub name: String,
+    /// The file's name without folders.
+    pub file: String,
     /// The file's hash, in hexadecimal.
     pub sha256: String,
     /// The configuration of the run it lies in, if it lies in one.
@@ -25,7 +28,8 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// Looks around a model file. It is a run's if it has the name that runs give and `run.toml` lies beside it.
+    /// Looks around a model file. It is a run's if it has the name that runs give and both `run.toml` and `metrics.jsonl` lie
+    /// beside it; a configuration alone may be anyone's.
     ///
     /// # Errors
     /// If a file that is there cannot be read.
@@ -33,7 +37,8 @@ impl Origin {
         let bytes = fs::read(file).map_err(|source| failed(file, source))?;
         let folder = RunFolder::new(file.parent().unwrap_or(Path::new("")));
         let mut origin = Self {
-            name: stem(file),
+            name: shown(file.file_stem()),
+            file: shown(file.file_name()),
             sha256: hash(&bytes),
             run: None,
             training: Vec::new(),
@@ -41,13 +46,14 @@ impl Origin {
         if folder.model().file_name() != file.file_name() {
             return Ok(origin);
         }
-        let Some(text) = if_there(&folder.config())? else {
+        let (Some(text), Some(metrics)) =
+            (if_there(&folder.config())?, if_there(&folder.metrics())?)
+        else {
             return Ok(origin);
         };
         let run = RunConfig::parse(&text, &folder.config().display().to_string())?;
         origin.name.clone_from(&run.name);
         origin.run = Some(run);
-        let metrics = if_there(&folder.metrics())?.unwrap_or_default();
         for (place, line) in metrics.lines().enumerate() {
             let record = serde_json::from_str(line).map_err(|error| Error::Malformed {
                 path: folder.metrics().display().to_string(),
@@ -69,6 +75,7 @@ impl Origin {
         Subject {
             model,
             name: self.name.clone(),
+            file: self.file.clone(),
             sha256: self.sha256.clone(),
             objective,
             training: self.training.clone(),
@@ -76,9 +83,8 @@ impl Origin {
     }
 }
 
-fn stem(file: &Path) -> String {
-    file.file_stem()
-        .map(|stem| stem.to_string_lossy().into_owned())
+fn shown(part: Option<&OsStr>) -> String {
+    part.map(|part| part.to_string_lossy().into_owned())
         .unwrap_or_default()
 }
 

@@ -136,6 +136,7 @@ impl CheckedAudit {
             suite: config.suite.clone(),
             thickness: config.thickness,
             noise_draws: config.noise_draws,
+            worst: config.worst,
         }
     }
 }

@@ -3,7 +3,10 @@
 //! The file says everything that is needed to repeat it (version, seeds, hashes, settings), and a report is made of it alone.
 //! Times and paths of the machine are not in it, so that the same audit gives the same bytes.
 
-use serde::{Deserialize, Serialize};
+use std::fmt;
+
+use serde::de::{Unexpected, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::Seed;
 use crate::attack::Change;
@@ -11,6 +14,7 @@ use crate::attack::suite::SuiteConfig;
 use crate::data::{InputShape, Part};
 use crate::explain::ExplainConfig;
 use crate::model::ModelConfig;
+use crate::registry::{Family, family};
 use crate::statistics::Estimate;
 use crate::train::EpochRecord;
 
@@ -55,8 +59,10 @@ pub struct Audit {
 /// A model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Subject {
-    /// The name of its file, without folders, or of the run it comes from.
+    /// The name of its run, or of its file without folders and ending.
     pub name: String,
+    /// The name of its file, without folders.
+    pub file: String,
     /// The file's hash, in hexadecimal.
     pub sha256: String,
     /// The architecture.
@@ -77,11 +83,12 @@ pub struct Rows {
     pub name: String,
     /// The hash of the encoded rows and their labels, in hexadecimal.
     pub sha256: String,
-    /// The part of the dataset; none when a file was taken whole.
+    /// How the dataset was split; none when a file was taken whole.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub split: Option<Split>,
+    /// The part of the dataset; none when all of its rows or a file's were taken.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub part: Option<Part>,
-    /// Decides the split.
-    pub split_seed: u64,
     /// Rows audited.
     pub rows: usize,
     /// How a row is laid out.
@@ -90,6 +97,21 @@ pub struct Rows {
     pub features: Vec<String>,
     /// Whether labels are known, so that AUC and accuracy are.
     pub has_labels: bool,
+}
+
+/// How a dataset was read and split.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Split {
+    /// Decides it.
+    pub seed: u64,
+    /// Whether all rows were split at random, even where there is an official test set.
+    pub random_test: bool,
+    /// Height and width that the images of a folder were scaled to.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub image_size: Option<(usize, usize)>,
+    /// The file of the run's recipe, without folders; none where columns were inferred or the dataset has its own.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub recipe: Option<String>,
 }
 
 /// How the model was asked.
@@ -107,6 +129,8 @@ pub struct Settings {
     pub thickness: ThicknessSettings,
     /// Draws of the noise floor for each row.
     pub noise_draws: usize,
+    /// The most of the worst rows that are told in full.
+    pub worst: usize,
 }
 
 /// Neighbours of a row and points on the way to each. For an attack within the largest norm, each feature of a neighbour
@@ -147,9 +171,10 @@ pub struct Summary {
     pub accuracy: Option<f64>,
     /// Share of features to remove, the most important first, until the prediction changes; lower is more faithful.
     pub dffot: Estimate,
-    /// Fall of the probability without the most important features; higher is more faithful.
+    /// Mean absolute change of the probability when the most important features are removed, over several numbers of them;
+    /// higher is more faithful.
     pub comprehensiveness: Estimate,
-    /// Fall of the probability with only the most important features; lower is more faithful.
+    /// The same when only they are kept; lower is more faithful.
     pub sufficiency: Estimate,
 }
 
@@ -215,7 +240,7 @@ pub struct Row {
     /// P@k there.
     pub precision: f64,
     /// The attack that found it.
-    pub attack: String,
+    pub attack: AttackId,
     /// The first step of plain `ERAttack`, from the row itself, after which P@k lies below 1 (images and graphs: 0.8) while the
     /// prediction held; none if there is none.
     pub first_change: Option<usize>,
@@ -229,6 +254,51 @@ pub struct Row {
     pub comprehensiveness: f64,
     /// See [`Summary::sufficiency`].
     pub sufficiency: f64,
+}
+
+/// An attack of the registry. There may be very many rows, so a row holds no text of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AttackId(&'static str);
+
+impl AttackId {
+    /// The registry's id.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        self.0
+    }
+}
+
+impl From<&'static str> for AttackId {
+    fn from(id: &'static str) -> Self {
+        Self(id)
+    }
+}
+
+impl Serialize for AttackId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for AttackId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Id;
+        impl Visitor<'_> for Id {
+            type Value = AttackId;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("the id of an attack")
+            }
+
+            fn visit_str<E: serde::de::Error>(self, id: &str) -> Result<AttackId, E> {
+                let known = family(Family::Attack).find(|info| info.id == id);
+                known
+                    .map(|info| AttackId(info.id))
+                    .ok_or_else(|| E::invalid_value(Unexpected::Str(id), &self))
+            }
+        }
+        deserializer.deserialize_str(Id)
+    }
 }
 
 /// One of the worst rows, before and after.

@@ -11,7 +11,7 @@ use super::case::Case;
 use super::measure::{Measured, Part};
 use super::plan::CheckedAudit;
 use super::progress::{Chunk, Event, Observer, Partial};
-use super::result::{self, Audit, Row, SCHEMA, WorstRow};
+use super::result::{self, Audit, Row, SCHEMA, Settings, WorstRow};
 use super::tally::Tally;
 use super::{linear, summary};
 use crate::attack::changes;
@@ -144,11 +144,16 @@ fn fingerprint(
     data: &result::Rows,
 ) -> String {
     let mut hash = Sha256::new();
+    // How many worst rows are told changes none of the rows.
+    let settings = Settings {
+        worst: 0,
+        ..audit.settings()
+    };
     let parts = (
         env!("CARGO_PKG_VERSION"),
         &model.sha256,
         &data.sha256,
-        audit.settings(),
+        settings,
     );
     hash.update(serde_json::to_vec(&parts).expect("settings are plain data"));
     for place in 0..case.rows.len() {
@@ -179,10 +184,11 @@ impl Session<'_> {
     ) -> Result<ControlFlow<()>> {
         let (importances, k) = (self.audit.names.len(), self.audit.k());
         let (partial, found) = Partial::open(path, fingerprint, |done, chunk| {
-            let mut places = done..done + chunk.rows.len();
-            places.end <= self.case.rows.len()
-                && places.all(|place| chunk.rows[place - done].row == self.case.rows.id(place) + 1)
-                && chunk.tally.fits(importances, k)
+            let mut rows = chunk.rows.iter().zip(done..);
+            let after = done + chunk.rows.len();
+            after <= self.case.rows.len()
+                && rows.all(|(row, place)| self.fits(row, place))
+                && chunk.tally.fits(importances, k, after)
         })?;
         self.partial = Some(partial);
         self.rows = found.rows;
@@ -199,6 +205,22 @@ impl Session<'_> {
             return Ok(observer.on_event(&event));
         }
         Ok(ControlFlow::Continue(()))
+    }
+
+    /// Whether a row from a file can be what was found at this place.
+    fn fits(&self, row: &Row, place: usize) -> bool {
+        let (importances, k) = (self.audit.names.len(), self.audit.k());
+        let is_top = |top: &[usize]| {
+            top.len() == k
+                && top.iter().all(|feature| *feature < importances)
+                && (1..k).all(|index| !top[..index].contains(&top[index]))
+        };
+        row.row == self.case.rows.id(place) + 1
+            && row.label == self.case.rows.label(place)
+            && row.class < self.network().classes()
+            && row.probabilities.len() == self.network().classes()
+            && is_top(&row.top)
+            && is_top(&row.attacked_top)
     }
 
     /// Audits the rows that are left.

@@ -59,11 +59,14 @@ impl Tally {
         }
     }
 
-    /// Whether it has the sizes of an audit with so many importances.
-    pub(super) fn fits(&self, importances: usize, k: usize) -> bool {
+    /// Whether it has the sizes of an audit with so many importances, after so many rows.
+    pub(super) fn fits(&self, importances: usize, k: usize, rows: usize) -> bool {
         self.importance.len() == importances
             && self.magnitudes.len() == importances
-            && self.members.iter().all(|member| member.kept.len() == k + 1)
+            && !self.members.is_empty()
+            && self.members.iter().all(|member| {
+                member.kept.len() == k + 1 && member.kept.iter().sum::<usize>() == rows
+            })
     }
 
     /// The members' scores.

@@ -35,20 +35,31 @@ pub(super) enum Place {
     Found {
         /// One value a seed.
         seeds: Vec<f64>,
-        /// One value a row of every seed, for paired tests; empty where there is none.
-        rows: Vec<f64>,
+        /// One value a row of every seed, for paired tests, none for a row that does not count; empty where there is none.
+        rows: Vec<Option<f64>>,
         paper: Option<f64>,
     },
-    Dash(String),
+    Dash {
+        reason: String,
+        paper: Option<f64>,
+    },
     Text(String),
 }
 
+/// What competes.
+pub(super) const METHODS: [Kin; 2] = [Kin::Rival, Kin::R2et];
+
 impl Place {
+    fn dash(reason: String) -> Self {
+        let paper = None;
+        Self::Dash { reason, paper }
+    }
+
     /// The mean over seeds.
     pub(super) fn mean(&self) -> Option<f64> {
         match self {
             Self::Found { seeds, .. } => mean::estimate(seeds).ok().map(|mean| mean.value),
-            Self::Dash(_) | Self::Text(_) => None,
+            Self::Dash { .. } | Self::Text(_) => None,
         }
     }
 }
@@ -68,16 +79,17 @@ impl Column {
     ) -> Result<Self> {
         let rows = grid.rows.iter().zip(found);
         let places = rows.map(|(row, found)| {
+            let paper = paper(&row.entry);
             let Some(found) = found else {
-                return Ok(Place::Dash(row.dash()));
+                let reason = row.dash();
+                return Ok(Place::Dash { reason, paper });
             };
             let mut seeds = Vec::with_capacity(found.len());
             let mut rows = Vec::new();
             for one in found {
                 seeds.push(scale * one.mean(what)?);
-                rows.extend_from_slice(one.rows(what)?);
+                rows.extend(one.rows(what)?.iter().copied().map(Some));
             }
-            let paper = paper(&row.entry);
             Ok(Place::Found { seeds, rows, paper })
         });
         Ok(Self {
@@ -86,6 +98,63 @@ impl Column {
             kins: grid.kins(),
             places: places.collect::<Result<_>>()?,
         })
+    }
+
+    /// The same over the rows that a model predicts as labelled; a dash where there is none for some seed.
+    pub(super) fn of_right_rows(
+        name: String,
+        grid: &Grid,
+        found: &[Option<Vec<Measured>>],
+        what: &'static str,
+        (scale, better): (f64, Better),
+    ) -> Result<Self> {
+        let rows = grid.rows.iter().zip(found);
+        let places = rows.map(|(row, found)| {
+            let Some(found) = found else {
+                return Ok(Place::dash(row.dash()));
+            };
+            let mut seeds = Vec::with_capacity(found.len());
+            let mut rows = Vec::new();
+            for one in found {
+                let of_seed = one.right_rows(what)?;
+                let right: Vec<f64> = of_seed.iter().flatten().copied().collect();
+                if right.is_empty() {
+                    return Ok(Place::dash("no row is predicted as labelled".to_owned()));
+                }
+                seeds.push(scale * mean::estimate(&right)?.value);
+                rows.extend(of_seed);
+            }
+            Ok(Place::Found {
+                seeds,
+                rows,
+                paper: None,
+            })
+        });
+        Ok(Self {
+            name,
+            better,
+            kins: grid.kins(),
+            places: places.collect::<Result<_>>()?,
+        })
+    }
+
+    /// Dashes for all rows.
+    pub(super) fn of_dashes(
+        name: String,
+        grid: &Grid,
+        reason: &str,
+        paper: impl Fn(&Entry) -> Option<f64>,
+    ) -> Self {
+        let places = grid.rows.iter().map(|row| Place::Dash {
+            reason: reason.to_owned(),
+            paper: paper(&row.entry),
+        });
+        Self {
+            name,
+            better: Better::Unmarked,
+            kins: grid.kins(),
+            places: places.collect(),
+        }
     }
 
     /// One number a seed.
@@ -99,14 +168,16 @@ impl Column {
     ) -> Result<Self> {
         let rows = grid.rows.iter().zip(found);
         let places = rows.map(|(row, found)| {
+            let paper = paper(&row.entry);
             let Some(found) = found else {
-                return Ok(Place::Dash(row.dash()));
+                let reason = row.dash();
+                return Ok(Place::Dash { reason, paper });
             };
             let seeds = found.iter().map(|one| one.number(what));
             Ok(Place::Found {
                 seeds: seeds.collect::<Result<_>>()?,
                 rows: Vec::new(),
-                paper: paper(&row.entry),
+                paper,
             })
         });
         Ok(Self {
@@ -119,9 +190,14 @@ impl Column {
 
     /// The row of these kin with the best mean.
     pub(super) fn best(&self, of: &[Kin]) -> Option<usize> {
+        self.best_but(of, None)
+    }
+
+    fn best_but(&self, of: &[Kin], without: Option<usize>) -> Option<usize> {
         let mut best: Option<(usize, f64)> = None;
         for (row, place) in self.places.iter().enumerate() {
-            let Some(value) = place.mean().filter(|_| of.contains(&self.kins[row])) else {
+            let counts = of.contains(&self.kins[row]) && Some(row) != without;
+            let Some(value) = place.mean().filter(|_| counts) else {
                 continue;
             };
             let is_better = best.is_none_or(|(_, most)| match self.better {
@@ -135,13 +211,13 @@ impl Column {
         best.map(|(row, _)| row)
     }
 
-    /// Whether two rows differ significantly; `None` where they cannot be paired.
+    /// Whether two rows differ significantly, over what counts for both; `None` where they cannot be paired.
     pub(super) fn differ(&self, first: usize, second: usize) -> Option<bool> {
         match (&self.places[first], &self.places[second]) {
-            (Place::Found { rows: a, .. }, Place::Found { rows: b, .. })
-                if !a.is_empty() && a.len() == b.len() =>
-            {
-                t_test::paired(a, b)
+            (Place::Found { rows: a, .. }, Place::Found { rows: b, .. }) if a.len() == b.len() => {
+                let both = a.iter().zip(b).filter_map(|(a, b)| Some(((*a)?, (*b)?)));
+                let (a, b): (Vec<f64>, Vec<f64>) = both.unzip();
+                t_test::paired(&a, &b)
                     .ok()
                     .map(|test| test.p_value < SIGNIFICANCE)
             }
@@ -150,13 +226,13 @@ impl Column {
     }
 
     /// How each row stands: the best of all methods is marked, and it is significant where it beats the best of the other
-    /// side, R2ET's or its rivals'. The baseline is no method and has no mark.
+    /// side, R2ET's or its rivals'; so is the second best. The baseline is no method and has no mark.
     fn marks(&self) -> Vec<Mark> {
         let mut marks = vec![Mark::None; self.places.len()];
         if self.better == Better::Unmarked {
             return marks;
         }
-        let Some(best) = self.best(&[Kin::Rival, Kin::R2et]) else {
+        let Some(best) = self.best(&METHODS) else {
             return marks;
         };
         let other = match self.kins[best] {
@@ -170,6 +246,9 @@ impl Column {
             Some(true) => Mark::Significant,
             _ => Mark::Best,
         };
+        if let Some(second) = self.best_but(&METHODS, Some(best)) {
+            marks[second] = Mark::RunnerUp;
+        }
         marks
     }
 }
@@ -187,7 +266,10 @@ pub(super) fn table(title: &str, labels: &[String], columns: &[Column]) -> Resul
                     paper: *paper,
                     mark: marks[index],
                 },
-                Place::Dash(reason) => Cell::Dash(reason.clone()),
+                Place::Dash { reason, paper } => Cell::Dash {
+                    reason: reason.clone(),
+                    paper: *paper,
+                },
                 Place::Text(text) => Cell::Text(text.clone()),
             });
         }
@@ -215,7 +297,7 @@ mod tests {
     fn found(rows: &[f64], paper: Option<f64>) -> Place {
         Place::Found {
             seeds: vec![rows.iter().sum::<f64>() / crate::check::as_f64(rows.len())],
-            rows: rows.to_vec(),
+            rows: rows.iter().copied().map(Some).collect(),
             paper,
         }
     }
@@ -249,12 +331,12 @@ mod tests {
                 found(&[1.0; 40], None),
                 found(&shaky, Some(87.6)),
                 found(&steady, None),
-                Place::Dash("no".to_owned()),
+                Place::dash("no".to_owned()),
             ]
         };
-        let expected = [Mark::None, Mark::None, Mark::Significant, Mark::None];
+        let expected = [Mark::None, Mark::RunnerUp, Mark::Significant, Mark::None];
         assert_eq!(marks(places(), Better::Higher), expected);
-        let expected = [Mark::None, Mark::Significant, Mark::None, Mark::None];
+        let expected = [Mark::None, Mark::Significant, Mark::RunnerUp, Mark::None];
         assert_eq!(marks(places(), Better::Lower), expected);
         assert_eq!(marks(places(), Better::Unmarked), [Mark::None; 4]);
     }
@@ -266,11 +348,38 @@ mod tests {
             .map(|row| f64::from((row + 1) % 2) + if row == 0 { 0.1 } else { 0.0 })
             .collect();
         let places = vec![
-            Place::Dash(String::new()),
+            Place::dash(String::new()),
             found(&a, None),
             found(&b, None),
             found(&a, None),
         ];
         assert_eq!(marks(places, Better::Higher)[2], Mark::Best);
+    }
+
+    #[test]
+    fn rows_are_paired_by_their_place_and_those_of_one_method_alone_do_not_count() {
+        // Where both count they are equal; only the rows that one of them gets wrong differ.
+        let place = |rows: Vec<Option<f64>>| Place::Found {
+            seeds: vec![1.0],
+            rows,
+            paper: None,
+        };
+        let column = |second: Vec<Option<f64>>| Column {
+            name: String::new(),
+            better: Better::Higher,
+            kins: vec![Kin::Rival, Kin::R2et],
+            places: vec![
+                place(
+                    (0..40)
+                        .map(|row| Some(if row < 20 { 0.1 } else { 0.9 }))
+                        .collect(),
+                ),
+                place(second),
+            ],
+        };
+        let right_on_half = (0..40).map(|row| (row >= 20).then_some(0.9));
+        assert_eq!(column(right_on_half.collect()).differ(0, 1), Some(false));
+        let worse = (0..40).map(|row| Some(if row < 20 { 0.0 } else { 0.5 }));
+        assert_eq!(column(worse.collect()).differ(0, 1), Some(true));
     }
 }

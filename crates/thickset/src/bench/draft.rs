@@ -50,22 +50,26 @@ impl Draft {
         self.setting("the paper's numbers", paper::ENCODINGS);
     }
 
-    /// Notes a dataset.
+    /// Notes a dataset that is attacked in its own ball.
     pub(super) fn bed(&mut self, bed: &Bed) {
+        let field = &bed.fields[0];
+        self.bed_attacked(bed, &format!("k = {}, l2 radius {}", field.k, field.radius));
+    }
+
+    /// Notes a dataset, and how it is attacked.
+    pub(super) fn bed_attacked(&mut self, bed: &Bed, attack: &str) {
         let field = &bed.fields[0];
         let rows = |part| field.dataset.part(part).len();
         self.setting(
             &bed.name,
             format!(
-                "{} seeds; {} training, {} validation and {} test rows, of which {} are attacked; {} features, k = {}, l2 radius {}",
+                "{} seeds; {} training, {} validation and {} test rows, of which {} are attacked; {} features, {attack}",
                 bed.fields.len(),
                 rows(Part::Train),
                 rows(Part::Validation),
                 rows(Part::Test),
                 field.rows().ids.len(),
                 field.dataset.features(),
-                field.k,
-                field.radius
             ),
         );
     }

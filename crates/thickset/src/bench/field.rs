@@ -1,8 +1,10 @@
 //! The data of one seed: which rows train, and which are attacked.
 
+use sha2::{Digest as _, Sha256};
+
 use super::options::Options;
 use crate::config::DataConfig;
-use crate::data::{Dataset, InputShape, Part};
+use crate::data::{Dataset, InputShape, Part, hexadecimal};
 use crate::explain::Rows;
 use crate::train::salient_features;
 use crate::{Error, Result, Seed};
@@ -22,6 +24,8 @@ pub(super) struct Field {
     pub(super) k: usize,
     /// Radius of the l2 ball of attacks.
     pub(super) radius: f64,
+    /// The hash of all rows that train, choose and test, with their numbers and classes.
+    pub(super) content: String,
     /// Where it came from, for runs.
     pub(super) source: DataConfig,
     values: Vec<f64>,
@@ -69,6 +73,7 @@ impl Field {
             values: dataset.gather(&chosen).into_iter().map(f64::from).collect(),
             ids: chosen.iter().map(|&row| row as u64).collect(),
             labels: dataset.gather_labels(&chosen),
+            content: content(&dataset),
             dataset,
             source,
         })
@@ -81,6 +86,24 @@ impl Field {
             ids: &self.ids,
         }
     }
+}
+
+fn content(dataset: &Dataset) -> String {
+    let mut hash = Sha256::new();
+    let mut values = vec![0.0_f32; dataset.features()];
+    for part in [Part::Train, Part::Validation, Part::Test] {
+        let rows = dataset.part(part);
+        hash.update(rows.len().to_le_bytes());
+        for &row in rows {
+            dataset.copy_row(row, &mut values);
+            hash.update(row.to_le_bytes());
+            hash.update(dataset.labels[row].to_le_bytes());
+            for value in &values {
+                hash.update(value.to_le_bytes());
+            }
+        }
+    }
+    hexadecimal(&hash.finalize())
 }
 
 /// Keeps at most so many rows, drawn by the seed, in their order.

@@ -5,7 +5,7 @@ use super::draft::Draft;
 use super::lab::{Entry, Lab};
 use super::method::Method;
 use super::result::{Bench, Figure, Series, Style};
-use super::sheet::{SEEDS, datasets};
+use super::sheet::{Datasets, Printed, SEEDS, datasets};
 use crate::Result;
 
 pub(super) fn run(lab: &Lab<'_>) -> Result<Bench> {
@@ -19,7 +19,8 @@ pub(super) fn run(lab: &Lab<'_>) -> Result<Bench> {
     } else {
         lab.options.methods.clone()
     };
-    for name in datasets(lab, &["compas"]).0 {
+    let Datasets { here, dashes } = datasets(lab, &["compas"], &Printed::figure(&[]))?;
+    for name in here {
         let bed = lab.open(&name, SEEDS)?;
         draft.bed(&bed);
         let methods = Method::chosen(&ids)?;
@@ -42,6 +43,9 @@ pub(super) fn run(lab: &Lab<'_>) -> Result<Bench> {
             }
             draft.finding(sentence(&name, &row.entry.label, &data)?);
         }
+    }
+    if let Some(dashes) = dashes {
+        draft.table(dashes);
     }
     Ok(draft.done())
 }

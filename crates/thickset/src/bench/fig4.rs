@@ -6,7 +6,7 @@ use super::draft::Draft;
 use super::lab::{Entry, Lab};
 use super::method::Method;
 use super::result::{Bench, Cell, Mark, Table, TableRow};
-use super::sheet::{SEEDS, datasets, unavailable};
+use super::sheet::{Datasets, Printed, SEEDS, datasets};
 use crate::Result;
 use crate::statistics::Estimate;
 
@@ -25,7 +25,9 @@ pub(super) fn run(lab: &Lab<'_>) -> Result<Bench> {
         lab.options.methods.clone()
     };
     let (mut rows, mut higher, mut all) = (Vec::new(), 0_usize, 0_usize);
-    for name in datasets(lab, &TABLES).0 {
+    let printed = Printed::figure(&["mnist-3-8-pairs", "adhd", "bp"]);
+    let Datasets { here, dashes } = datasets(lab, &TABLES, &printed)?;
+    for name in here {
         let bed = lab.open(&name, SEEDS)?;
         draft.bed(&bed);
         let methods = Method::chosen(&ids)?;
@@ -38,7 +40,7 @@ pub(super) fn run(lab: &Lab<'_>) -> Result<Bench> {
             let mut cells = Vec::new();
             for (metric, _) in METRICS {
                 cells.push(match &data {
-                    None => Cell::Dash(row.dash()),
+                    None => Cell::dash(row.dash()),
                     Some(data) => Cell::Number {
                         ours: Estimate {
                             value: data.correlation(metric)?,
@@ -62,15 +64,6 @@ pub(super) fn run(lab: &Lab<'_>) -> Result<Bench> {
             rows.push(TableRow { label, cells });
         }
     }
-    if lab.options.datasets.is_empty() {
-        for name in ["adhd", "bp"] {
-            let reason = unavailable(name).unwrap_or_default();
-            rows.push(TableRow {
-                label: format!("R2ET on {name}"),
-                cells: vec![Cell::Dash(reason.to_owned()); METRICS.len()],
-            });
-        }
-    }
     draft.finding(format!(
         "does thickness foretell the first flip better than the Hessian norm? in {higher} of {all} comparisons its rank correlation is higher \
          than the Hessian norm's in absolute value"
@@ -86,5 +79,8 @@ pub(super) fn run(lab: &Lab<'_>) -> Result<Bench> {
             .collect(),
         rows,
     });
+    if let Some(dashes) = dashes {
+        draft.table(dashes);
+    }
     Ok(draft.done())
 }

@@ -1,10 +1,11 @@
 //! Figure 6: how constrained attacks trade P@k against sensitivity, on vanilla: constraints and step sizes.
 
+use super::TABLES;
 use super::draft::Draft;
 use super::lab::{Bed, Lab, er_attack, explain, mse_attack};
 use super::measure::Measure;
 use super::result::{Bench, Figure, Series, Style};
-use super::sheet::{SEEDS, datasets};
+use super::sheet::{Datasets, Printed, SEEDS, datasets};
 use crate::Result;
 use crate::attack::{AttackConfig, ConstraintConfig};
 use crate::check::as_f64;
@@ -35,8 +36,8 @@ pub(super) fn run(lab: &Lab<'_>) -> Result<Bench> {
     draft.training(lab);
     draft.setting("points", "the last iterate of each attack, mean over rows and seeds; step sizes 0.5, 1, 2 and 4 times 2.5 radius / steps");
     draft.setting("rates", format!("{RATE} for GDA and Hedge"));
-    let own = ["adult", "bank", "compas", "adhd", "bp"];
-    let (here, dashes) = datasets(lab, &own);
+    let printed = Printed::figure(&["adhd", "bp"]);
+    let Datasets { here, dashes } = datasets(lab, &TABLES, &printed)?;
     if let Some(dashes) = dashes {
         draft.table(dashes);
     }

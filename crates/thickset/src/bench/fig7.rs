@@ -5,11 +5,12 @@ use super::TABLES;
 use super::column::PERCENT;
 use super::draft::Draft;
 use super::field::Field;
+use super::front;
 use super::lab::{Bed, Grid, Lab, attack, clean, er_attack, suite};
 use super::measure::Measure;
 use super::method::{Kin, VANILLA};
 use super::result::{Bench, Figure, Series, Style};
-use super::sheet::{SEEDS, datasets};
+use super::sheet::{Datasets, Printed, SEEDS, datasets};
 use crate::Result;
 use crate::check::as_f64;
 
@@ -19,7 +20,8 @@ pub(super) fn run(lab: &Lab<'_>) -> Result<Bench> {
         "Figure 7: trade-off between AUC and P@k under ERAttack",
     );
     draft.training(lab);
-    let (here, dashes) = datasets(lab, &TABLES);
+    let printed = Printed::figure(&["mnist-3-8-pairs", "adhd", "bp"]);
+    let Datasets { here, dashes } = datasets(lab, &TABLES, &printed)?;
     if let Some(dashes) = dashes {
         draft.table(dashes);
     }
@@ -29,7 +31,7 @@ pub(super) fn run(lab: &Lab<'_>) -> Result<Bench> {
         let grid = lab.grid(&bed, lab.entries(&bed)?)?;
         let trades = trade_offs(lab, &bed, &grid)?;
         for (trade, series) in TRADES.iter().zip(&trades) {
-            let on_front = front(series);
+            let on_front = on_front(series);
             let own: Vec<&str> = grid
                 .rows
                 .iter()
@@ -185,19 +187,15 @@ fn steady_and_distinct(name: &str, grid: &Grid, trades: &[Vec<Series>; 3]) -> St
 }
 
 /// The series with a point that no other beats in both directions.
-fn front(series: &[Series]) -> Vec<String> {
+fn on_front(series: &[Series]) -> Vec<String> {
     let all: Vec<[f64; 2]> = series
         .iter()
         .flat_map(|one| one.points.iter().copied())
         .collect();
-    let is_free = |point: &[f64; 2]| {
-        !all.iter().any(|other| {
-            other[0] >= point[0]
-                && other[1] >= point[1]
-                && (other[0] > point[0] || other[1] > point[1])
-        })
-    };
-    let free = series.iter().filter(|one| one.points.iter().any(is_free));
+    let front = front::of(&all);
+    let free = series
+        .iter()
+        .filter(|one| one.points.iter().any(|point| front.contains(point)));
     free.map(|one| one.name.clone()).collect()
 }
 
@@ -216,6 +214,6 @@ mod tests {
             series("b", &[[0.8, 60.0]]),
             series("c", &[[0.8, 55.0]]),
         ];
-        assert_eq!(front(&all), ["a", "b"]);
+        assert_eq!(on_front(&all), ["a", "b"]);
     }
 }

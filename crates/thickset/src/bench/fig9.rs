@@ -5,7 +5,7 @@ use super::draft::Draft;
 use super::lab::{Bed, Entry, Lab, attack, er_attack};
 use super::method::{Kin, Method};
 use super::result::{Bench, Figure, Series, Style};
-use super::sheet::{SEEDS, datasets};
+use super::sheet::{Datasets, Printed, SEEDS, datasets};
 use crate::Result;
 use crate::check::as_f64;
 use crate::objective::ObjectiveConfig;
@@ -23,7 +23,8 @@ pub(super) fn run(lab: &Lab<'_>) -> Result<Bench> {
         "Figure 9: P@k under ERAttack against the number of pairs k'",
     );
     draft.training(lab);
-    for name in datasets(lab, &["bank"]).0 {
+    let Datasets { here, dashes } = datasets(lab, &["bank"], &Printed::figure(&[]))?;
+    for name in here {
         let bed = lab.open(&name, SEEDS)?;
         draft.bed(&bed);
         let mut series = Vec::new();
@@ -58,6 +59,9 @@ pub(super) fn run(lab: &Lab<'_>) -> Result<Bench> {
             style: Style::Lines,
             series,
         });
+    }
+    if let Some(dashes) = dashes {
+        draft.table(dashes);
     }
     Ok(draft.done())
 }

@@ -9,7 +9,7 @@ use super::measure::Measure;
 use super::method::{Kin, Method, Place, VANILLA};
 use super::options::{Effort, Options};
 use super::result::Bench;
-use super::sheet::datasets;
+use super::sheet::{Datasets, Printed, datasets};
 use crate::Result;
 use crate::attack::threat::{BallConfig, Norm};
 use crate::attack::{AttackConfig, MethodConfig, ThreatConfig, top_k};
@@ -95,6 +95,10 @@ fn epsilon(name: &str, effort: Effort) -> f64 {
 
 /// Salient pixels (IGR's k), and fewer where there are fewer pixels.
 const K: usize = 100;
+fn salient(features: usize) -> usize {
+    K.min((features / 4).max(1))
+}
+
 /// Sharpness of the softplus twin that directions come from.
 const TWIN: f64 = 10.0;
 
@@ -115,16 +119,18 @@ pub(super) fn run(lab: &Lab<'_>) -> Result<Bench> {
         "IGR: adversarial training with and without it, and its rivals",
     );
     note(&mut draft, lab, &scale);
-    for name in datasets(lab, &["mnist", "fashion-mnist"]).0 {
+    let own = ["mnist", "fashion-mnist"];
+    let Datasets { here, dashes } = datasets(lab, &own, &Printed::figure(&[]))?;
+    for name in here {
         let bed = lab.open(&name, 1)?;
-        draft.bed(&bed);
         let radius = epsilon(&name, lab.options.effort);
-        draft.setting(
-            &format!("{name}, l-infinity radius"),
-            format!("{radius:.4}"),
-        );
+        let k = salient(bed.fields[0].dataset.features());
+        draft.bed_attacked(&bed, &format!("k = {k}, l-infinity radius {radius:.4}"));
         let grid = trained(lab, &bed, &scale, radius)?;
         judge(lab, &mut draft, &bed, &grid, &scale, radius)?;
+    }
+    if let Some(dashes) = dashes {
+        draft.table(dashes);
     }
     Ok(draft.done())
 }
@@ -145,8 +151,9 @@ fn note(draft: &mut Draft, lab: &Lab<'_>, scale: &Scale) {
     draft.setting(
         "attack",
         format!(
-            "iterative top-k on integrated gradients of the logit ({} points, black baseline), {} steps, {} starts, directions from a \
-             softplus twin, worst iterate whose class holds",
+            "iterative top-k on integrated gradients of the logit ({} points, black baseline) in an l-infinity ball within the pixels' \
+             range, {} steps, {} starts, directions from a softplus twin, worst iterate whose class holds; over the rows that a model \
+             predicts as labelled",
             scale.ig_steps, scale.attack_steps, scale.restarts
         ),
     );
@@ -270,14 +277,8 @@ fn judge(
         },
     })?;
     let rows = |name: &str, what, scale| {
-        Column::of_rows(
-            name.to_owned(),
-            grid,
-            &attacked,
-            what,
-            (scale, Better::Higher),
-            |_| None,
-        )
+        let how = (scale, Better::Higher);
+        Column::of_right_rows(name.to_owned(), grid, &attacked, what, how)
     };
     let numbers = |name: &str, what| {
         Column::of_numbers(name.to_owned(), grid, &class, what, Better::Higher, |_| {
@@ -285,25 +286,28 @@ fn judge(
         })
     };
     let columns = [
-        rows("top-k intersection", "precision of right rows", PERCENT)?,
-        rows("Kendall", "kendall of right rows", 1.0)?,
+        rows("top-k intersection", "precision", PERCENT)?,
+        rows("Kendall", "kendall", 1.0)?,
         numbers("clean accuracy", "accuracy")?,
         numbers("adversarial accuracy", "adversarial accuracy")?,
     ];
     for (base, with) in PAIRS {
         let place = |id: &str| grid.rows.iter().position(|row| row.entry.id == id);
         if let (Some(base), Some(with)) = (place(base), place(with)) {
-            let change = |column: &Column| {
-                let value = |row: usize| column.places[row].mean().unwrap_or(f64::NAN);
-                value(with) - value(base)
+            let change = |column: &Column, decimals: usize| {
+                let value = |row: usize| column.places[row].mean();
+                value(with).zip(value(base)).map_or_else(
+                    || "–".to_owned(),
+                    |(with, base)| format!("{:+.decimals$}", with - base),
+                )
             };
             draft.finding(format!(
-                "{name}: does IGR help {}? top-k intersection {:+.1} points, Kendall {:+.3}, clean accuracy {:+.3}, adversarial accuracy {:+.3}",
+                "{name}: does IGR help {}? top-k intersection {} points, Kendall {}, clean accuracy {}, adversarial accuracy {}",
                 grid.rows[base].entry.label,
-                change(&columns[0]),
-                change(&columns[1]),
-                change(&columns[2]),
-                change(&columns[3])
+                change(&columns[0], 1),
+                change(&columns[1], 3),
+                change(&columns[2], 3),
+                change(&columns[3], 3)
             ));
         }
     }
@@ -320,7 +324,7 @@ fn top_k_attack(field: &Field, scale: &Scale, radius: f64) -> Measure {
     Measure::Attack {
         attack: AttackConfig {
             method: MethodConfig::TopK(top_k::Config {}),
-            k: K.min((features / 4).max(1)),
+            k: salient(features),
             threat: ThreatConfig {
                 ball: BallConfig {
                     norm: Norm::Linf,

@@ -95,6 +95,14 @@ impl Measured {
         Ok(rows.iter().sum::<f64>() / as_f64(rows.len().max(1)))
     }
 
+    /// The rows' values of this name, of those predicted as labelled alone.
+    pub(super) fn right_rows(&self, name: &'static str) -> Result<Vec<Option<f64>>> {
+        let right = self.rows("right")?.iter().zip(self.rows(name)?);
+        Ok(right
+            .map(|(right, value)| (*right > 0.0).then_some(*value))
+            .collect())
+    }
+
     fn set(&mut self, name: &str, number: f64) {
         self.numbers.insert(name.to_owned(), number);
     }
@@ -223,18 +231,9 @@ fn attacked(
         }
     }
     // Explanations of wrong answers are left out where the paper leaves them out.
-    let right: Vec<bool> = rows
-        .iter()
-        .zip(&field.labels)
-        .map(|(row, label)| row.class == *label)
-        .collect();
-    let of_right = |values: &[f64]| -> Vec<f64> {
-        let kept = values.iter().zip(&right).filter(|(_, right)| **right);
-        kept.map(|(value, _)| *value).collect()
-    };
-    let precisions = measured.rows("precision")?.to_vec();
-    measured.set_rows("precision of right rows", of_right(&precisions));
-    measured.set_rows("kendall of right rows", of_right(&taus));
+    let right = rows.iter().zip(&field.labels);
+    let right = right.map(|(row, label)| f64::from(u8::from(row.class == *label)));
+    measured.set_rows("right", right.collect());
     measured.set_rows("kendall", taus);
     Ok(measured)
 }

@@ -220,11 +220,11 @@ pub static METHODS: &[Method] = &[
 
 /// Weights of penalties on curvature.
 const PENALTIES: [f64; SETTINGS] = [1e-3, 1e-2, 1e-1, 1.0];
-/// Weights of the mean gap; what worked lies between 0.08 and 0.19, and more costs AUC.
-const GAPS: [f64; SETTINGS] = [0.05, 0.1, 0.2, 0.4];
+/// Weights of the mean gap; what worked lies between 0.1 and 0.5, and more costs AUC.
+const GAPS: [f64; SETTINGS] = [0.1, 0.2, 0.4, 0.8];
 /// Weights of the mean gap and of the Hessian norm.
 const GAPS_AND_HESSIANS: [(f64, f64); SETTINGS] =
-    [(0.1, 0.01), (0.2, 0.01), (0.1, 0.1), (0.2, 0.1)];
+    [(0.2, 0.01), (0.4, 0.01), (0.2, 0.1), (0.4, 0.1)];
 /// Weights of terms on attributions.
 const ATTRIBUTIONS: [f64; SETTINGS] = [0.1, 0.3, 1.0, 3.0];
 

@@ -1,6 +1,7 @@
 //! Benchmarks: speed on generated data, and the papers' tables and figures on real data.
 
 pub mod attack;
+pub mod front;
 pub mod method;
 pub mod result;
 pub mod speed;

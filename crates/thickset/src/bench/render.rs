@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::result::{Bench, Cell, Figure, Mark, Table};
+use super::result::{Bench, Cell, Figure, Mark, SIGNIFICANCE, Table};
 
-/// Numbers from here on are percentages or counts and have one decimal; smaller ones are shares and have four.
+/// Coordinates from here on are percentages or counts and have one decimal; smaller ones are shares and have four.
 const LARGE: f64 = 10.0;
 
 fn number(value: f64) -> String {
@@ -15,28 +15,53 @@ fn number(value: f64) -> String {
     }
 }
 
-/// A cell: our number, its mark, the paper's in parentheses.
-fn text(cell: &Cell) -> String {
+/// What a table is written for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum For {
+    Terminal,
+    Markdown,
+}
+
+/// A cell: our number with its mark, the paper's in parentheses; Markdown has room for the half of the 95% interval too.
+fn text(table: &Table, column: usize, cell: &Cell, reader: For) -> String {
+    let decimals = table.paper_decimals(column);
+    let paper = cell
+        .paper()
+        .map_or_else(String::new, |paper| format!(" ({paper:.decimals$})"));
     match cell {
-        Cell::Number { ours, paper, mark } => {
-            let mark = match mark {
-                Mark::None => "",
-                Mark::Best => "*",
-                Mark::Significant => "*†",
+        Cell::Number { ours, mark, .. } => {
+            let decimals = table.decimals(column);
+            let value = format!("{:.decimals$}", ours.value);
+            let marked = match (mark, reader) {
+                (Mark::None, _) => value,
+                (Mark::Best, For::Terminal) => format!("{value}*"),
+                (Mark::Significant, For::Terminal) => format!("{value}*†"),
+                (Mark::RunnerUp, For::Terminal) => format!("{value}'"),
+                (Mark::Best, For::Markdown) => format!("**{value}**"),
+                (Mark::Significant, For::Markdown) => format!("**{value}**†"),
+                (Mark::RunnerUp, For::Markdown) => format!("<u>{value}</u>"),
             };
-            let paper = paper.map_or_else(String::new, |paper| format!(" ({})", number(paper)));
-            format!("{}{mark}{paper}", number(ours.value))
+            let interval = ours.interval.filter(|_| reader == For::Markdown);
+            let interval = interval.map_or_else(String::new, |interval| {
+                format!(" ±{:.decimals$}", (interval.high - interval.low) / 2.0)
+            });
+            format!("{marked}{interval}{paper}")
         }
         Cell::Text(text) => text.clone(),
-        Cell::Dash(_) => "–".to_owned(),
+        Cell::Dash { .. } => format!("–{paper}"),
     }
+}
+
+fn has_marks(table: &Table) -> bool {
+    let mut cells = table.rows.iter().flat_map(|row| &row.cells);
+    cells.any(|cell| matches!(cell, Cell::Number { mark, .. } if *mark != Mark::None))
 }
 
 fn reasons(table: &Table) -> Vec<&str> {
     let cells = table.rows.iter().flat_map(|row| &row.cells);
     let mut found: Vec<&str> = cells
         .filter_map(|cell| match cell {
-            Cell::Dash(reason) => Some(reason.as_str()),
+            Cell::Dash { reason, .. } => Some(reason.as_str()),
             _ => None,
         })
         .collect();
@@ -46,13 +71,14 @@ fn reasons(table: &Table) -> Vec<&str> {
 }
 
 /// Rows of equal columns, padded.
-fn padded(table: &Table) -> Vec<Vec<String>> {
+fn padded(table: &Table, reader: For) -> Vec<Vec<String>> {
     let mut lines: Vec<Vec<String>> = Vec::with_capacity(table.rows.len() + 1);
     let head = std::iter::once(&table.corner).chain(&table.columns);
     lines.push(head.cloned().collect());
     for row in &table.rows {
-        let cells = std::iter::once(row.label.clone()).chain(row.cells.iter().map(text));
-        lines.push(cells.collect());
+        let cells = row.cells.iter().enumerate();
+        let cells = cells.map(|(column, cell)| text(table, column, cell, reader));
+        lines.push(std::iter::once(row.label.clone()).chain(cells).collect());
     }
     for column in 0..=table.columns.len() {
         let widths = lines.iter().filter_map(|line| line.get(column));
@@ -80,13 +106,19 @@ pub fn terminal(bench: &Bench) -> String {
     let _ = writeln!(out, "{}\n", bench.title);
     for table in &bench.tables {
         let _ = writeln!(out, "{}", table.title);
-        for line in padded(table) {
+        for line in padded(table, For::Terminal) {
             let _ = writeln!(out, "{}", line.join("  ").trim_end());
         }
         for reason in reasons(table) {
             let _ = writeln!(out, "– {reason}");
         }
         out.push('\n');
+    }
+    if bench.tables.iter().any(has_marks) {
+        let _ = writeln!(
+            out,
+            "* best method of a column, ' second best, † {SIGNIFICANCE}\n"
+        );
     }
     for figure in &bench.figures {
         let _ = writeln!(out, "{}: {}", figure.title, figure.caption);
@@ -113,7 +145,7 @@ pub fn markdown(bench: &Bench) -> String {
     }
     for table in &bench.tables {
         let _ = writeln!(out, "## {}\n", table.title);
-        let mut lines = padded(table).into_iter();
+        let mut lines = padded(table, For::Markdown).into_iter();
         let head = lines.next().unwrap_or_default();
         let _ = writeln!(out, "| {} |", head.join(" | "));
         let rule = head
@@ -138,8 +170,8 @@ pub fn markdown(bench: &Bench) -> String {
     }
     let _ = writeln!(
         out,
-        "- a number is the mean over seeds, the paper's in parentheses; `*` is the best method of a column, `†` significantly \
-         better (paired t-test over rows, p < 0.05) than the best of the other side, R2ET's or its rivals'"
+        "- a number is the mean over seeds, ± half of its 95% interval, the paper's in parentheses; bold is the best method of a \
+         column, underlined the second best, † {SIGNIFICANCE}"
     );
     let _ = writeln!(out, "- thickset {}", bench.version);
     out
@@ -173,13 +205,16 @@ fn points(figure: &Figure) -> String {
 mod tests {
     use super::*;
     use crate::bench::result::{SCHEMA, Series, Style, TableRow};
-    use crate::statistics::Estimate;
+    use crate::statistics::{Estimate, Interval};
 
     fn bench() -> Bench {
         let cell = |value, paper, mark| Cell::Number {
             ours: Estimate {
                 value,
-                interval: None,
+                interval: Some(Interval {
+                    low: value - 0.5,
+                    high: value + 0.5,
+                }),
                 count: 3,
             },
             paper,
@@ -201,8 +236,15 @@ mod tests {
                         cells: vec![cell(97.25, Some(97.5), Mark::Significant)],
                     },
                     TableRow {
+                        label: "SP".to_owned(),
+                        cells: vec![cell(95.0, None, Mark::RunnerUp)],
+                    },
+                    TableRow {
                         label: "CL".to_owned(),
-                        cells: vec![Cell::Dash("too slow".to_owned())],
+                        cells: vec![Cell::Dash {
+                            reason: "too slow".to_owned(),
+                            paper: Some(93.0),
+                        }],
                     },
                 ],
             }],
@@ -225,14 +267,18 @@ mod tests {
     fn a_cell_shows_our_number_its_mark_and_the_papers() {
         let text = terminal(&bench());
         assert!(text.contains("R2ET    97.2*† (97.5)"), "{text}");
+        assert!(text.contains("SP             95.0'"), "{text}");
+        assert!(text.contains("CL          – (93.0)"), "{text}");
         assert!(text.contains("– too slow"), "{text}");
+        assert!(text.contains("* best method of a column"), "{text}");
         assert!(text.contains("- yes"), "{text}");
     }
 
     #[test]
     fn markdown_has_tables_figures_and_settings() {
         let text = markdown(&bench());
-        assert!(text.contains("| R2ET   | 97.2*† (97.5) |"), "{text}");
+        assert!(text.contains("| **97.2**† ±0.5 (97.5) |"), "{text}");
+        assert!(text.contains("| <u>95.0</u> ±0.5 |"), "{text}");
         assert!(text.contains("(0.5000, 20.0)"), "{text}");
         assert!(text.contains("… 20 points in all"), "{text}");
         assert!(text.contains("- seeds: 3"), "{text}");

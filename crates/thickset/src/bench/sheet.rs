@@ -1,58 +1,155 @@
 //! What the tables over datasets share: each dataset is opened, its methods are trained and chosen, and columns are measured.
 
+use super::TABLES;
 use super::column::{Column, labels, table};
 use super::draft::Draft;
+use super::field::Field;
 use super::lab::{Bed, Entry, Grid, Lab};
 use super::method::{METHODS, Method};
 use super::paper;
 use super::result::{Cell, Table, TableRow};
-use crate::Result;
+use crate::{Error, Result, Seed};
 
-/// Datasets of the papers that nobody else can get.
-const UNAVAILABLE: [(&str, &str); 3] = [
+/// Why datasets of the papers are not run, or not unless they are asked for.
+const REASONS: [(&str, &str, bool); 5] = [
     (
-        "adhd",
-        "the paper's ADHD graphs are not public; `abide-pairs` has as many regions and stands in for neither",
+        "mnist-3-8-pairs",
+        "it takes long, so it is run when asked for: --datasets mnist-3-8-pairs",
+        true,
     ),
-    ("bp", "the paper's BP graphs are not public"),
+    (
+        "cifar10",
+        "it takes long, so it is run when asked for: --datasets cifar10",
+        true,
+    ),
     (
         "roct",
         "the retinal images are not among the known datasets; `thickset train` takes a folder of images",
+        false,
     ),
+    (
+        "adhd",
+        "the paper's ADHD graphs are not public; `abide-pairs` has as many regions and stands in for neither",
+        false,
+    ),
+    ("bp", "the paper's BP graphs are not public", false),
 ];
 
-/// Why a dataset of the papers is not here, if it is not.
-pub(super) fn unavailable(name: &str) -> Option<&'static str> {
-    let found = UNAVAILABLE.iter().find(|(known, _)| *known == name);
-    found.map(|(_, reason)| *reason)
+/// What a table or figure of the paper is about.
+pub(super) struct Printed<'a> {
+    /// Its id among the paper's numbers.
+    pub(super) table: &'a str,
+    /// What the numbers of a cell are called, for a dataset.
+    pub(super) numbers: fn(&str) -> &'static [&'static str],
+    /// Its datasets that are not run unless they are asked for.
+    pub(super) others: &'a [&'a str],
 }
 
-/// The datasets asked for, or the bench's own, which are here; and a table of dashes for those that are not.
-pub(super) fn datasets(lab: &Lab<'_>, own: &[&str]) -> (Vec<String>, Option<Table>) {
-    let wanted: Vec<String> = if lab.options.datasets.is_empty() {
+impl<'a> Printed<'a> {
+    /// A figure, whose numbers are not printed.
+    pub(super) fn figure(others: &'a [&'a str]) -> Self {
+        Self {
+            table: "",
+            numbers: |_| &[],
+            others,
+        }
+    }
+}
+
+/// The datasets of a bench.
+pub(super) struct Datasets {
+    /// Those that are run.
+    pub(super) here: Vec<String>,
+    /// A table of dashes for the others, with the paper's numbers beside them.
+    pub(super) dashes: Option<Table>,
+}
+
+/// The datasets asked for, or the bench's own. Each is opened once before anything is trained, so that a misspelt name is found
+/// at once; one whose files are not here becomes a dash.
+pub(super) fn datasets(lab: &Lab<'_>, own: &[&str], printed: &Printed<'_>) -> Result<Datasets> {
+    let is_own = lab.options.datasets.is_empty();
+    let wanted: Vec<String> = if is_own {
         own.iter().map(|&name| name.to_owned()).collect()
     } else {
         lab.options.datasets.clone()
     };
-    let (absent, here): (Vec<String>, Vec<String>) = wanted
-        .into_iter()
-        .partition(|name| unavailable(name).is_some());
-    let rows: Vec<TableRow> = absent
-        .into_iter()
-        .map(|label| TableRow {
-            cells: vec![Cell::Dash(
-                unavailable(&label).unwrap_or_default().to_owned(),
-            )],
-            label,
-        })
+    let (mut here, mut absent, mut missing) = (Vec::new(), Vec::new(), None);
+    for name in wanted {
+        let reason = REASONS.iter().find(|(known, _, _)| *known == name);
+        if let Some((_, reason, false)) = reason {
+            absent.push((name, (*reason).to_owned()));
+            continue;
+        }
+        match Field::open(&name, Seed::new(0), lab.options) {
+            Ok(_) => here.push(name),
+            Err(error @ Error::MissingData { .. }) => {
+                let reason = format!(
+                    "its files are not here; `thickset data show {name}` says where to get them"
+                );
+                absent.push((name, reason));
+                missing.get_or_insert(error);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    // With nothing to run at all, where the files are to be found is the better answer.
+    if let (true, Some(error)) = (here.is_empty(), missing) {
+        return Err(error);
+    }
+    if is_own {
+        for (name, reason, _) in REASONS {
+            if printed.others.contains(&name) {
+                absent.push((name.to_owned(), reason.to_owned()));
+            }
+        }
+    }
+    let dashes = (!absent.is_empty()).then(|| dashes(lab, &absent, printed));
+    Ok(Datasets { here, dashes })
+}
+
+/// A dash for every method and dataset, with the paper's numbers beside.
+fn dashes(lab: &Lab<'_>, absent: &[(String, String)], printed: &Printed<'_>) -> Table {
+    let asked = &lab.options.methods;
+    let is_row = |method: &&Method| {
+        paper::has_row(printed.table, method.id)
+            && (asked.is_empty() || asked.iter().any(|id| id == method.id))
+    };
+    let mut methods: Vec<(&str, &str)> = METHODS
+        .iter()
+        .filter(is_row)
+        .map(|method| (method.id, method.label))
         .collect();
-    let dashes = (!rows.is_empty()).then(|| Table {
-        title: "Datasets of the paper that are not here".to_owned(),
-        corner: "dataset".to_owned(),
-        columns: vec!["number".to_owned()],
-        rows,
+    if methods.is_empty() {
+        methods.push(("", "every method"));
+    }
+    let mut columns = Vec::new();
+    let mut places = Vec::new();
+    for (name, reason) in absent {
+        let numbers = (printed.numbers)(name);
+        if paper::has_dataset(printed.table, name) {
+            columns.extend(numbers.iter().map(|number| format!("{name} {number}")));
+            places.extend((0..numbers.len()).map(|index| (name, reason, index)));
+        } else {
+            columns.push(name.clone());
+            places.push((name, reason, 0));
+        }
+    }
+    let rows = methods.iter().map(|(id, label)| TableRow {
+        label: (*label).to_owned(),
+        cells: places
+            .iter()
+            .map(|(name, reason, index)| Cell::Dash {
+                reason: (*reason).clone(),
+                paper: paper::number(printed.table, name, id, *index),
+            })
+            .collect(),
     });
-    (here, dashes)
+    Table {
+        title: "Datasets that are not run here, with the paper's numbers".to_owned(),
+        corner: "method".to_owned(),
+        columns,
+        rows: rows.collect(),
+    }
 }
 
 /// The methods that the paper's table has, with the linear baseline; those asked for, if some are.
@@ -73,12 +170,12 @@ pub(super) fn sheet(
     lab: &Lab<'_>,
     draft: &mut Draft,
     title: &str,
-    own: &[&str],
+    printed: &Printed<'_>,
     mut columns: impl FnMut(&mut Draft, &Bed) -> Result<(Grid, Vec<Column>)>,
 ) -> Result<()> {
     draft.training(lab);
     let (mut all, mut names): (Vec<Column>, Vec<String>) = (Vec::new(), Vec::new());
-    let (here, dashes) = datasets(lab, own);
+    let Datasets { here, dashes } = datasets(lab, &TABLES, printed)?;
     for name in here {
         let bed = lab.open(&name, SEEDS)?;
         draft.bed(&bed);
@@ -89,7 +186,9 @@ pub(super) fn sheet(
             ..column
         }));
     }
-    draft.table(table(title, &names, &all)?);
+    if !all.is_empty() {
+        draft.table(table(title, &names, &all)?);
+    }
     if let Some(dashes) = dashes {
         draft.table(dashes);
     }
@@ -98,3 +197,49 @@ pub(super) fn sheet(
 
 /// Seeds of a bench on tables where none are asked for.
 pub(super) const SEEDS: u64 = 3;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::Options;
+
+    const PRINTED: Printed<'static> = Printed {
+        table: "table1",
+        numbers: |_| &["ERAttack", "MSE"],
+        others: &["cifar10", "roct", "adhd", "bp"],
+    };
+
+    fn found(names: &[&str]) -> Result<Datasets> {
+        let folder = tempfile::tempdir().unwrap();
+        let mut options = Options::new(folder.path());
+        options.datasets = names.iter().map(|&name| name.to_owned()).collect();
+        datasets(&Lab::new(&options, &|_| {})?, &["breast-cancer"], &PRINTED)
+    }
+
+    #[test]
+    fn datasets_that_are_not_run_are_dashes_with_the_papers_numbers() {
+        let Datasets { here, dashes } = found(&[]).unwrap();
+        assert_eq!(here, ["breast-cancer"]);
+        let dashes = dashes.unwrap();
+        assert_eq!(dashes.columns.len(), 8);
+        assert_eq!(dashes.columns[4], "adhd ERAttack");
+        let vanilla = &dashes.rows[0];
+        assert_eq!(vanilla.label, "Vanilla");
+        assert_eq!(vanilla.cells[4].paper(), Some(45.5));
+        assert!(
+            matches!(&vanilla.cells[0], Cell::Dash { reason, .. } if reason.contains("--datasets cifar10"))
+        );
+        let exact = dashes.rows.iter().find(|row| row.label == "Exact-H");
+        assert_eq!(exact.unwrap().cells[4].paper(), None);
+    }
+
+    #[test]
+    fn asked_for_datasets_are_looked_at_before_anything_is_trained() {
+        let Datasets { here, dashes } = found(&["adhd", "digits"]).unwrap();
+        assert_eq!(here, ["digits"]);
+        assert_eq!(dashes.unwrap().columns, ["adhd ERAttack", "adhd MSE"]);
+        assert!(found(&["digits"]).unwrap().dashes.is_none());
+        let message = found(&["digits", "adlut"]).err().unwrap().to_string();
+        assert!(message.contains("adlut"), "{message}");
+    }
+}

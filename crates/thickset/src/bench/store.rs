@@ -16,7 +16,7 @@ use crate::train::write_whole;
 use crate::{Error, Result};
 
 /// Grows when a cell of the same key would hold something else.
-const GENERATION: u32 = 1;
+const GENERATION: u32 = 2;
 /// Bytes of a hash that a key keeps.
 const KEY_BYTES: usize = 12;
 

@@ -6,9 +6,9 @@ use super::draft::Draft;
 use super::lab::{Lab, er_attack, explain};
 use super::measure::Measure;
 use super::options::Effort;
+use super::paper;
 use super::result::Bench;
-use super::sheet::{of_paper, sheet};
-use super::{TABLES, paper};
+use super::sheet::{Printed, of_paper, sheet};
 use crate::Result;
 use crate::explain::{ExplainConfig, ExplanationConfig, integrated_gradients, smooth_grad};
 
@@ -37,7 +37,12 @@ pub(super) fn run(lab: &Lab<'_>) -> Result<Bench> {
             ExplanationConfig::IntegratedGradients(integrated_gradients::Config::default()),
         ),
     ];
-    sheet(lab, &mut draft, "P@k in per cent", &TABLES, |_, bed| {
+    let printed = Printed {
+        table: "table2",
+        numbers: |_| &["Grad", "SG", "IG"],
+        others: &["mnist-3-8-pairs", "adhd", "bp"],
+    };
+    sheet(lab, &mut draft, "P@k in per cent", &printed, |_, bed| {
         let grid = lab.grid(bed, of_paper(lab, bed, "table2")?)?;
         let mut columns = Vec::new();
         for (index, (name, explanation)) in methods.iter().enumerate() {

@@ -4,18 +4,23 @@
 use super::column::{Better, Column, PERCENT};
 use super::draft::Draft;
 use super::lab::{Lab, adversarial, attack, er_attack, gaussian};
+use super::paper;
 use super::result::Bench;
-use super::sheet::sheet;
-use super::{TABLES, paper};
+use super::sheet::{Printed, sheet};
 use crate::Result;
 
 pub(super) fn run(lab: &Lab<'_>) -> Result<Bench> {
     let mut draft = Draft::new("table5", "Table 5: P@k under ERAttack and thickness");
+    let printed = Printed {
+        table: "table5",
+        numbers: |_| &["P@k", "thickness"],
+        others: &["mnist-3-8-pairs", "adhd", "bp"],
+    };
     sheet(
         lab,
         &mut draft,
         "P@k in per cent and thickness",
-        &TABLES,
+        &printed,
         |_, bed| {
             let grid = lab.grid(bed, lab.entries(bed)?)?;
             let er = lab.measure_chosen(bed, &grid, "ERAttack", |field| {

@@ -87,8 +87,7 @@ impl Recipe<'_> {
         let mut run = self.run(self.from.as_ref().map(PathBuf::from));
         // The same data wherever it lies.
         run.data.folder = None;
-        let split = &self.field.dataset.split;
-        Store::key("train", &(run, split.train.len(), split.validation.len()))
+        Store::key("train", &(run, &self.field.content))
     }
 
     /// Trains the model, or finds it trained; goes on with a training that was stopped.

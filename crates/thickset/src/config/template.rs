@@ -1,6 +1,7 @@
 //! The commented `run.toml` that `thickset init` writes.
 
 use crate::data::Dataset;
+use crate::objective::r2et;
 
 /// A configuration for this data with the defaults spelled out, for a person to read and change.
 #[must_use]
@@ -40,8 +41,8 @@ kind = "{model}"
 {sizes}
 [objective]                       # `thickset methods r2et` explains it; "vanilla" is plain training
 kind = "r2et"
-gap_weight = 0.1                  # keeps salient features apart from the others; too much costs AUC
-hessian_weight = 0.01             # keeps explanations from turning quickly; 0 leaves it out
+gap_weight = 0.2                  # keeps salient features apart from the others; too much costs AUC
+hessian_weight = {hessian:<16} # keeps explanations from turning quickly; 0 leaves it out
 pairs = "all"                     # or "closest": only the pairs that are nearest to changing places
 
 [train]
@@ -54,7 +55,8 @@ schedule = "constant"             # or "cosine"
 
 [probe]                           # a quick attack on validation rows after each epoch
 rows = 256
-steps = 20
+steps = 20                        # of ERAttack; another attack follows importances as shares
+# against = "er-attack"           # the papers' rule: ERAttack alone
 # epsilon = 0.5                   # radius of the l2 ball, in scaled units
 
 [selection]                       # of the epochs with a good AUC, the one whose explanations held best
@@ -64,8 +66,8 @@ auc_within = 0.01                 # of the best epoch's AUC; or auc_at_least = 0
 # from = "runs/vanilla/model.safetensors"
 
 # [sweep]                         # every combination is a run, one a core; the selection's rule chooses among them
-# objective.gap_weight = [0.03, 0.1, 0.3]
-# objective.hessian_weight = [0.0, 0.01]
+# objective.gap_weight = [0.1, 0.2, 0.4]
+# objective.hessian_weight = [0.0, {hessian}]
 
 # [audit]                         # what `thickset audit` does with this model unless told otherwise
 # effort = "standard"             # or "quick", "thorough"
@@ -77,6 +79,7 @@ auc_within = 0.01                 # of the best epoch's AUC; or auc_at_least = 0
         features = dataset.features(),
         classes = dataset.classes.len(),
         source = quoted(source),
+        hessian = r2et::hessian_weight(dataset.shape()),
         model = model(dataset).0,
         sizes = model(dataset).1,
     )

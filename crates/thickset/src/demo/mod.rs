@@ -19,6 +19,7 @@ use crate::attack::ThreatConfig;
 use crate::attack::suite::{Effort, SuiteConfig};
 use crate::attack::threat::{BallConfig, Norm};
 use crate::audit::compare::{Verdict, compare};
+use crate::audit::result::Split;
 use crate::audit::{self, Audit, AuditConfig, Case, CheckedAudit, Outcome, RowSource};
 use crate::config::DataConfig;
 use crate::data::{Dataset, Part};
@@ -140,7 +141,7 @@ fn section(
     let plan = plan(&dataset, k, options.seed)?;
     let mut lines = Vec::new();
     let mut audits = Vec::new();
-    for subject in scene.subjects() {
+    for subject in scene.subjects(dataset.shape()) {
         on_step(&format!("training {} on {}", subject.label, scene.data));
         let trained = trained(&subject, scene, &dataset, options)?;
         on_step(&format!("auditing {} on {}", subject.label, scene.data));
@@ -205,6 +206,10 @@ fn audited(
     trained: &Trained,
     seed: Seed,
 ) -> Result<Audit> {
+    let split = Split {
+        seed: seed.number(),
+        ..Split::default()
+    };
     let case = Case {
         subject: trained.subject(),
         data: data.to_owned(),
@@ -212,7 +217,7 @@ fn audited(
             dataset,
             rows: dataset.part(Part::Test),
             part: Some(Part::Test),
-            split_seed: seed.number(),
+            split: &split,
         },
     };
     let mut silent = |_: &audit::Event<'_>| ControlFlow::Continue(());

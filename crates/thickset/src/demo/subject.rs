@@ -1,5 +1,6 @@
 //! Which models the demonstration trains, on which data.
 
+use crate::data::InputShape;
 use crate::model::{ModelConfig, cnn, linear, mlp};
 use crate::objective::{ObjectiveConfig, r2et, vanilla};
 use crate::train::OptimizerConfig;
@@ -56,7 +57,7 @@ pub(super) const VANILLA: usize = 1;
 
 impl Scene {
     /// The linear baseline, then the network that costs are measured against, then R2ET.
-    pub(super) fn subjects(&self) -> [Subject; 3] {
+    pub(super) fn subjects(&self, shape: &InputShape) -> [Subject; 3] {
         let plain = || ObjectiveConfig::Vanilla(vanilla::Config::default());
         let [vanilla, r2et] = self.labels;
         [
@@ -75,7 +76,10 @@ impl Scene {
             Subject {
                 label: r2et,
                 model: (self.network)(),
-                objective: ObjectiveConfig::R2et(r2et::Config::default()),
+                objective: ObjectiveConfig::R2et(r2et::Config {
+                    hessian_weight: r2et::hessian_weight(shape),
+                    ..r2et::Config::default()
+                }),
                 optimizer: OptimizerConfig::default(),
             },
         ]

@@ -36,6 +36,7 @@ impl Trained {
         audit::Subject {
             model: &self.model,
             name: self.name.clone(),
+            file: format!("{}.safetensors", self.name),
             sha256: self.sha256.clone(),
             objective: Some(self.objective.to_owned()),
             training: self.training.clone(),

@@ -11,7 +11,7 @@ use thickset_engine::{Network, one_hot};
 use super::checkpoint::{self, Progress, Sum};
 use super::folder::RunFolder;
 use super::observer::{Event, Observer};
-use super::probe::{ErProbe, Probe};
+use super::probe::Probe;
 use super::selection::{Front, Standing};
 use super::settings::salient_features;
 use super::validation::{Validation, Verdict};
@@ -105,7 +105,7 @@ struct Trainer<'r> {
     model: Model,
     reference: Option<(Network, Verdict)>,
     optimizer: Box<dyn Optimizer>,
-    probe: ErProbe,
+    probe: Probe,
     validation: Validation,
     progress: Progress,
     front: Front,
@@ -128,11 +128,8 @@ impl<'r> Trainer<'r> {
             config.seed,
         )?;
         let own = dataset.attack.as_ref().map(|attack| attack.epsilon);
-        let probe = ErProbe {
-            epsilon: config.probe.epsilon.or(own).unwrap_or(USUAL_EPSILON),
-            steps: config.probe.steps,
-            twin: config.probe.twin,
-        };
+        let own = own.unwrap_or(USUAL_EPSILON);
+        let probe = config.probe.probe(&dataset.schema, k, own, config.seed)?;
         let validation = Validation::new(&model.network, dataset, config.probe.rows, config.seed);
         let mut reference = None;
         if let Some(retrain) = &config.retrain {
@@ -140,7 +137,7 @@ impl<'r> Trainer<'r> {
             model
                 .network
                 .set_parameter_values(&fitting(&from, &model)?)?;
-            let verdict = validation.judge(&from.network, &probe, k)?;
+            let verdict = validation.judge(&from.network, &probe)?;
             reference = Some((from.network, verdict));
         }
         Ok(Self {
@@ -309,8 +306,7 @@ impl<'r> Trainer<'r> {
     fn judge(&mut self) -> Result<EpochRecord> {
         let mut network = self.model.network.clone();
         network.untrack();
-        let probe: &dyn Probe = &self.probe;
-        let verdict = self.validation.judge(&network, probe, self.k)?;
+        let verdict = self.validation.judge(&network, &self.probe)?;
         let agreement = match &self.reference {
             None => None,
             Some((reference, _)) => Some(self.validation.agreement(reference, &network, self.k)?),

@@ -5,6 +5,7 @@ use thickset_engine::{Network, Tensor};
 use super::probe::Probe;
 use crate::check::as_f64;
 use crate::data::{Dataset, Part};
+use crate::explain::Rows;
 use crate::metric::precision_at_k::between;
 use crate::metric::ranking::{TopK, largest};
 use crate::metric::{accuracy, auc};
@@ -18,7 +19,8 @@ const CHUNK: usize = 1024;
 pub(super) struct Validation {
     x: Vec<Tensor<2>>,
     labels: Vec<usize>,
-    attacked: Option<Tensor<2>>,
+    attacked: Vec<f64>,
+    ids: Vec<u64>,
 }
 
 /// What validation says of a model.
@@ -49,12 +51,13 @@ impl Validation {
                 .map(|rows| network.batch_f32(&dataset.gather(rows)))
                 .collect(),
             labels: dataset.gather_labels(rows),
-            attacked: (!chosen.is_empty()).then(|| network.batch_f32(&dataset.gather(&chosen))),
+            attacked: dataset.gather(&chosen).into_iter().map(f64::from).collect(),
+            ids: chosen.into_iter().map(|row| row as u64).collect(),
         }
     }
 
     /// Judges a model with constant weights.
-    pub(super) fn judge(&self, network: &Network, probe: &dyn Probe, k: usize) -> Result<Verdict> {
+    pub(super) fn judge(&self, network: &Network, probe: &Probe) -> Result<Verdict> {
         let mut probabilities: Vec<Vec<f64>> = Vec::with_capacity(self.labels.len());
         for x in &self.x {
             let chunk = values(&network.probabilities(x.clone()));
@@ -67,21 +70,28 @@ impl Validation {
         Ok(Verdict {
             auc: auc::score(&probabilities, &self.labels)?.map(|auc| auc.value),
             accuracy: accuracy::score(&predicted, &self.labels)?,
-            precision_at_k: match &self.attacked {
+            precision_at_k: match self.rows() {
                 None => None,
-                Some(x) => Some(probe.precision_at_k(network, x, k)?),
+                Some(rows) => Some(probe.precision_at_k(network, rows)?),
             },
+        })
+    }
+
+    fn rows(&self) -> Option<Rows<'_>> {
+        (!self.ids.is_empty()).then_some(Rows {
+            values: &self.attacked,
+            ids: &self.ids,
         })
     }
 
     /// The mean share of one model's salient features that are the other's too, without any attack; 1 where no row is
     /// looked at.
     pub(super) fn agreement(&self, first: &Network, second: &Network, k: usize) -> Result<f64> {
-        let Some(x) = &self.attacked else {
+        let Some(rows) = self.rows() else {
             return Ok(1.0);
         };
         let sets = |network: &Network| -> Result<Vec<TopK>> {
-            let explanations = explanation(network, x.clone())?;
+            let explanations = explanation(network, network.batch(rows.values))?;
             let rows = explanations.chunks(network.features());
             rows.map(|row| {
                 let magnitudes: Vec<f64> = row.iter().map(|value| value.abs()).collect();

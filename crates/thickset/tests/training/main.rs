@@ -1,5 +1,6 @@
 //! Training on bundled data: it learns, and a run that is stopped and resumed ends with the same bytes.
 
+mod stable;
 mod sweep;
 
 use std::ops::ControlFlow;

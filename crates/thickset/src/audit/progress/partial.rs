@@ -152,7 +152,7 @@ fn read(
                     whole += line.len() as u64;
                     continue;
                 }
-                Ok(_) => "its rows do not follow those before them".to_owned(),
+                Ok(_) => "its rows are not those that follow".to_owned(),
                 Err(error) => error.to_string(),
             }
         } else {

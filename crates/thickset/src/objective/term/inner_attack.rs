@@ -58,6 +58,15 @@ pub struct InnerAttack {
     pub range: Option<[f64; 2]>,
 }
 
+/// Each row of unit length; zero where it is zero. The largest entry is divided out first: the squares of a confident row's
+/// gradient would vanish in `f32`.
+fn unit(rows: Tensor<2>) -> Tensor<2> {
+    let largest = rows.clone().abs().max_dim(1);
+    let safe = largest.clone().mask_fill(largest.equal_elem(0.0), 1.0);
+    let scaled = rows / safe;
+    scaled.clone() / lengths(scaled)
+}
+
 impl Default for InnerAttack {
     /// A tenth of a feature's range in ten steps: ours, since the papers give budgets for images alone.
     fn default() -> Self {
@@ -155,7 +164,7 @@ impl InnerAttack {
             };
             let direction = match self.norm {
                 Norm::Linf => gradient.sign(),
-                Norm::L2 => gradient.clone() / lengths(gradient),
+                Norm::L2 => unit(gradient),
             };
             perturbed = self.projected(&x, perturbed + direction * self.step_size());
         }

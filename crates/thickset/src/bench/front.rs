@@ -1,6 +1,7 @@
 //! The Pareto front: the points that no other beats in both directions, higher being better on both axes.
 
 /// The points of the front, from left to right.
+#[must_use]
 pub fn of(points: &[[f64; 2]]) -> Vec<[f64; 2]> {
     let mut sorted: Vec<[f64; 2]> = points.to_vec();
     sorted.sort_by(|a, b| b[0].total_cmp(&a[0]).then(b[1].total_cmp(&a[1])));
