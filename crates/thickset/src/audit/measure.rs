@@ -118,7 +118,7 @@ impl CheckedAudit {
             ids: rows.ids,
             seed: self.config.seed,
         };
-        let explainer = self.explain.bind(network, binding)?;
+        let bound = self.explain.bind(network, binding)?;
         let tops = explained
             .iter()
             .map(|row| TopK::of(&row.importance, self.k()))
@@ -137,7 +137,7 @@ impl CheckedAudit {
                 let point = &mut points[place * width..(place + 1) * width];
                 self.threat.settle(x, &drawn, point);
             }
-            let importance = read(explainer.importance(network, network.batch(&points)));
+            let importance = read(bound.importance(network, network.batch(&points)));
             let rows = importance.chunks(self.names.len());
             for ((kept, top), row) in kept.iter_mut().zip(&tops).zip(rows) {
                 *kept += top.kept(row)?;

@@ -224,11 +224,12 @@ impl Loop for Counted<'_> {
 
 /// How many of the values are equal to one.
 #[cold]
+#[expect(
+    clippy::float_cmp,
+    reason = "a tie is an equal value, and -0 ties with 0"
+)]
 fn count_ties(values: &[f64], own: f64) -> usize {
-    let ties = values
-        .iter()
-        .filter(|value| value.partial_cmp(&&own) == Some(Ordering::Equal));
-    ties.count()
+    values.iter().filter(|value| **value == own).count()
 }
 
 /// Larger first, then the lower index. Adding zero turns -0 into 0, so that the two are tied.

@@ -545,12 +545,11 @@ fn what_is_reported_of_a_point_is_what_any_explanation_says_there() {
         reduce,
         per,
     };
-    use ReductionConfig::{Absolute, Signed};
     for explain in [
-        config("grad-input", Absolute, Per::Feature),
-        config("concept", Absolute, Per::Feature),
-        config("grad", Signed, Per::Feature),
-        config("grad", Absolute, Per::Column),
+        config("grad-input", ReductionConfig::Absolute, Per::Feature),
+        config("concept", ReductionConfig::Absolute, Per::Feature),
+        config("grad", ReductionConfig::Signed, Per::Feature),
+        config("grad", ReductionConfig::Absolute, Per::Column),
     ] {
         let attack = AttackConfig {
             method: kind("top-k"),

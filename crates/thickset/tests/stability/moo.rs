@@ -182,7 +182,7 @@ fn rows_of_too_many_features_are_refused_before_they_fill_the_memory() {
         .unwrap();
     let explain = ExplainConfig::default().check(&table(3000)).unwrap();
     let batch = Rows {
-        values: &[0.5; 3000],
+        values: &vec![0.5; 3000],
         ids: &[0],
     };
     let settings = Settings::default();

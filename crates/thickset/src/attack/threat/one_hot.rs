@@ -242,7 +242,7 @@ mod tests {
         threat.project(&x, &mut z);
         let mut point = [0.0; 4];
         threat.settle(&x, &z, &mut point);
-        assert_eq!(point[1..], [0.0, 1.0, 0.0]);
+        assert!(point[1].abs() + (point[2] - 1.0).abs() + point[3].abs() < 1e-15);
         // 1.5^2 - 2 = 1/4 is left for the number.
         assert!((point[0] - 0.5).abs() < 1e-12, "{point:?}");
     }
@@ -253,6 +253,7 @@ mod tests {
         let x = [0.0, 1.0, 0.0, 0.0];
         let mut point = [0.0; 4];
         threat.settle(&x, &[0.9, 0.4, 0.6, 0.0], &mut point);
-        assert_eq!(point, [0.9, 1.0, 0.0, 0.0]);
+        let moved = (point[0] - 0.9).abs() + (point[1] - 1.0).abs() + point[2] + point[3];
+        assert!(moved < 1e-15, "{point:?}");
     }
 }

@@ -133,7 +133,7 @@ impl Survey<'_> {
             ids: rows.ids,
             seed: self.seed,
         };
-        let explainer = explain.bind(network, binding)?;
+        let bound = explain.bind(network, binding)?;
         let gauges = explained
             .iter()
             .map(|row| {
@@ -160,7 +160,7 @@ impl Survey<'_> {
                 let t = (as_f64(point) + 0.5) / as_f64(self.points);
                 let on_way = rows.values.iter().zip(&way);
                 let points: Vec<f64> = on_way.map(|(x, way)| x + t * way).collect();
-                let importance = explainer.importance(network, network.batch(&points));
+                let importance = bound.importance(network, network.batch(&points));
                 let width = importance.dims()[1];
                 let importance = read(importance);
                 let all = sums.iter_mut().zip(&gauges);
@@ -208,9 +208,7 @@ mod tests {
             .check(&Schema::image(1, 8, 8, 255.0))
             .unwrap();
         let mut stream = Seed::new(4).stream("x");
-        let x: Vec<f64> = (0..300 * 64)
-            .map(|_| f64::from(stream.uniform() as f32))
-            .collect();
+        let x: Vec<f64> = (0..300 * 64).map(|_| stream.uniform()).collect();
         let ids: Vec<u64> = (0..300).collect();
         let rows = Rows {
             values: &x[range.start * 64..range.end * 64],
