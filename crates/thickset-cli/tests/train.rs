@@ -273,7 +273,7 @@ fn init_writes_a_configuration_that_trains_for_images_and_graphs() {
         let file = format!("brains/g{number}.csv");
         std::fs::write(folder.path().join(file), text).unwrap();
         let label = ["sick", "well"][number % 2];
-        labels.push_str(&format!("g{number}.csv,{label}\n"));
+        labels += &format!("g{number}.csv,{label}\n");
     }
     std::fs::write(folder.path().join("brains/labels.csv"), labels).unwrap();
     let small = [

@@ -222,6 +222,17 @@ fn check(mut layer: Box<dyn Layer>, inputs: &[Tensor<2>]) {
             );
         }
     }
+    check_weights(&mut *layer, inputs, &probe, of_weights);
+}
+
+/// What `backward` gives for each weight, entry by entry; statistics must have none.
+fn check_weights(
+    layer: &mut dyn Layer,
+    inputs: &[Tensor<2>],
+    probe: &Probe,
+    of_weights: Vec<Option<Tensor<2>>>,
+) {
+    let kind = layer.kind();
     for (place, gradient) in of_weights.into_iter().enumerate() {
         let (role, name) = {
             let parameter = layer.parameters()[place];
@@ -244,7 +255,7 @@ fn check(mut layer: Box<dyn Layer>, inputs: &[Tensor<2>]) {
                 let mut values = base.clone();
                 values[entry] += step;
                 layer.parameters_mut()[place].value = tensor(values, size);
-                plain(&probe.scalar(&*layer, inputs))
+                plain(&probe.scalar(layer, inputs))
             };
             let expected = (shifted(STEP) - shifted(-STEP)) / (2.0 * STEP);
             close(

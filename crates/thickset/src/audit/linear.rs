@@ -43,7 +43,7 @@ const MEMORY: usize = 10;
 /// Rows of a block that is summed by one thread.
 const BLOCK: usize = 512;
 
-/// The baseline of a case, if there are training rows; broken off if the observer stopped.
+/// The baseline of a case, none where there are no training rows; breaks if the observer stopped.
 pub(super) fn baseline(
     audit: &CheckedAudit,
     case: &Case<'_>,
