@@ -1,5 +1,6 @@
 //! `thickset init` and `thickset train`: a run from a configuration to a folder, killed and resumed.
 
+use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -273,7 +274,7 @@ fn init_writes_a_configuration_that_trains_for_images_and_graphs() {
         let file = format!("brains/g{number}.csv");
         std::fs::write(folder.path().join(file), text).unwrap();
         let label = ["sick", "well"][number % 2];
-        labels += &format!("g{number}.csv,{label}\n");
+        writeln!(labels, "g{number}.csv,{label}").unwrap();
     }
     std::fs::write(folder.path().join("brains/labels.csv"), labels).unwrap();
     let small = [
