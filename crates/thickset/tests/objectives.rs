@@ -283,13 +283,12 @@ fn a_thicker_ranking_is_a_smaller_loss() {
 fn every_objective() -> Vec<String> {
     let mut all: Vec<String> = registry::family(registry::Family::Objective)
         .map(|info| {
-            let mut text = format!("kind = \"{}\"\n", info.id);
-            for setting in info.defaults {
-                if setting.name.ends_with("weight") {
-                    text.push_str(&format!("{} = 0.7\n", setting.name));
-                }
-            }
-            text
+            let names = info.defaults.iter().map(|setting| setting.name);
+            let weights = names.filter(|name| name.ends_with("weight"));
+            let lines: Vec<String> = std::iter::once(format!("kind = \"{}\"\n", info.id))
+                .chain(weights.map(|name| format!("{name} = 0.7\n")))
+                .collect();
+            lines.concat()
         })
         .collect();
     all.extend([

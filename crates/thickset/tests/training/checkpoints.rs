@@ -114,12 +114,15 @@ fn a_broken_checkpoint_never_takes_the_place_of_a_whole_one() {
     assert_eq!(resumed(&config, parts.path()), (1, Some(4)));
 }
 
+/// What is left, how it comes about, and the step at which the run goes on.
+type State = (&'static str, fn(&RunFolder), u64);
+
 #[test]
 fn every_state_that_an_interruption_leaves_is_resumed() {
     let config = short();
     let whole = tempfile::tempdir().unwrap();
     run(&config, whole.path());
-    let states: [(&str, fn(&RunFolder), u64); 3] = [
+    let states: [State; 3] = [
         (
             "killed between the two renames of a checkpoint",
             |folder| fs::remove_file(folder.latest()).unwrap(),

@@ -102,7 +102,7 @@ fn a_sweep_that_is_stopped_and_resumed_ends_with_the_same_bytes_and_keeps_finish
         assert!(!parts.path().join("model.safetensors").exists());
     }
     let mut steps = 0;
-    let mut after_the_end = vec![false; 6];
+    let mut after_the_end = [false; 6];
     swept(parts.path(), true, 2, |number, event| {
         steps += usize::from(matches!(event, Event::Step { .. }));
         if let Event::Begin { step, .. } = event {
