@@ -308,9 +308,9 @@ fn a_hostile_input_shape_is_refused() {
             "a row of 6 features is not pairs of graphs of 4 nodes",
         ),
         (
-            "resnet9",
-            r#"{"kind":"image","channels":1,"height":1,"width":2147483648}"#,
-            2_147_483_648,
+            "cnn",
+            r#"{"kind":"image","channels":1,"height":65536,"width":65536}"#,
+            4_294_967_296,
             "must be at most 2147483647 numbers",
         ),
     ] {
