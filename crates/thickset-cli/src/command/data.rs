@@ -81,7 +81,7 @@ struct Source {
     /// What separates fields; `\t` is a tab [default: inferred]
     #[arg(long, value_name = "CHARACTER", value_parser = parse_delimiter)]
     delimiter: Option<char>,
-    /// The first row is a row, not the names of the columns; they are called column_1 and so on
+    /// The first row is a row, not the names of the columns; they are called `column_1` and so on
     #[arg(long)]
     no_header: bool,
     /// A text that stands for a missing value, beside the usual ones; repeatable

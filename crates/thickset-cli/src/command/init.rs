@@ -21,7 +21,7 @@ pub struct Arguments {
     /// The column to predict [default: the last]
     #[arg(long, value_name = "COLUMN")]
     target: Option<String>,
-    /// The first row of a table is a row, not the names of the columns; they are called column_1 and so on
+    /// The first row of a table is a row, not the names of the columns; they are called `column_1` and so on
     #[arg(long)]
     no_header: bool,
     /// The run's name [default: that of the data]

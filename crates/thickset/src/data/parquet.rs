@@ -176,6 +176,12 @@ fn read_columns(path: &Path, rule: &ReadRule, wanted: &Wanted, free_cells: u64) 
             )),
         }
     }
+    same_length(table)
+}
+
+/// Refuses a table without rows, or with columns of different lengths.
+fn same_length(table: Table) -> Result<Table> {
+    let name = table.path.clone();
     let rows = table.rows();
     if rows == 0 {
         return Err(Error::NoRows { path: name });
@@ -443,7 +449,6 @@ fn each<T: DataType>(
 }
 
 #[cfg(test)]
-#[expect(clippy::float_cmp, reason = "whole numbers below 2^53")]
 mod tests {
     use std::sync::Arc;
 
