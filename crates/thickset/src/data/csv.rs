@@ -147,11 +147,20 @@ fn records<'a>(
             problem: format!("the delimiter must be one ASCII character, got `{c}`"),
         })?,
     };
+    let rest = &head[start..];
+    let end = rest.iter().position(|&byte| byte == b'\n');
+    let carriage_returns = end.is_some_and(|end| rest[..end].ends_with(b"\r"));
     // Empty lines are no records, but they count, so that line numbers stay those of the file.
     let skipped = std::io::Cursor::new(vec![b'\n'; skipped]);
     let text = skipped
         .chain(std::io::Cursor::new(head.split_off(start)))
-        .chain(input);
+        .chain(input)
+        // A last line without an end gets one, so that all are counted alike; beyond an end it is one more empty line.
+        .chain(if carriage_returns {
+            &b"\r\n"[..]
+        } else {
+            b"\n"
+        });
     let meter = Rc::new(Cell::new(0));
     let text = Metered {
         inner: text,
@@ -167,6 +176,7 @@ fn records<'a>(
         reader,
         path,
         meter,
+        carriage_returns,
     })
 }
 
@@ -182,6 +192,8 @@ struct Records<'a, R> {
     reader: csv::Reader<R>,
     path: &'a str,
     meter: Rc<Cell<usize>>,
+    /// Lines end with `\r\n`, as far as the start of the file tells.
+    carriage_returns: bool,
 }
 
 /// A reader that fails when one record takes more bytes than we accept.
@@ -208,12 +220,28 @@ impl<R: Read> Read for Metered<R> {
 }
 
 impl<R: Read> Records<'_, R> {
+    /// The line that the record just read starts on. The reader's own is that of the end of the record before, which blank
+    /// lines, and the second half of `\r\n`, still separate from it.
+    fn line(&self, record: &ByteRecord) -> u64 {
+        let inside = record.as_slice().iter().filter(|&&byte| byte == b'\n');
+        // The reader stops after the first byte of `\r\n`, so only a lone `\n` is counted already.
+        let end = u64::from(!self.carriage_returns);
+        let before = self.reader.position().line();
+        before.saturating_sub(inside.count() as u64 + end).max(1)
+    }
+
     /// Reads the next record; false at the end.
     fn next(&mut self, record: &mut ByteRecord) -> Result<bool> {
         let path = self.path;
         let start = self.reader.position().line();
         self.meter.set(0);
-        self.reader.read_byte_record(record).map_err(|error| {
+        let read = self.reader.read_byte_record(record);
+        let line = self.line(record);
+        if let Some(mut position) = record.position().cloned() {
+            position.set_line(line);
+            record.set_position(Some(position));
+        }
+        read.map_err(|error| {
             let text = error.to_string();
             match error.into_kind() {
                 ErrorKind::Io(source)
@@ -231,12 +259,10 @@ impl<R: Read> Records<'_, R> {
                 }
                 ErrorKind::Io(source) => source::read_error(path, source),
                 ErrorKind::UnequalLengths {
-                    pos,
-                    expected_len,
-                    len,
+                    expected_len, len, ..
                 } => Error::RaggedRow {
                     path: path.to_owned(),
-                    line: pos.as_ref().map_or(0, csv::Position::line),
+                    line,
                     expected: expected_len,
                     found: len,
                 },
@@ -409,6 +435,27 @@ mod tests {
             table("a,b\n1,2\n", &rule),
             Err(Error::NoRows { .. })
         ));
+    }
+
+    #[test]
+    fn an_error_names_its_line_whatever_ends_lines_and_stands_between() {
+        for text in [
+            "a,b\n1,2\n3,4\n1\n5,6\n",
+            "a,b\n1,2\n\n1\n5,6\n",
+            "a,b\n\n\n1\n",
+            "a,b\n1,2\n3,4\n1",
+            "a,b\n\n1,2\n1",
+            "a,b\r\n1,2\r\n3,4\r\n1\r\n5,6\r\n",
+            "a,b\r\n\r\n1,2\r\n1\r\n",
+            "a,b\r\n1,2\r\n\r\n1",
+            "a,b\n\"x\ny\",2\n1\n",
+        ] {
+            let error = table(text, &ReadRule::default()).unwrap_err();
+            assert!(
+                matches!(error, Error::RaggedRow { line: 4, .. }),
+                "{text:?}: {error}"
+            );
+        }
     }
 
     #[test]

@@ -180,6 +180,12 @@ fn read_columns(path: &Path, rule: &ReadRule, wanted: &Wanted, free_cells: u64) 
             )),
         }
     }
+    same_length(table)
+}
+
+/// Refuses a table without rows, or with columns of different lengths.
+fn same_length(table: Table) -> Result<Table> {
+    let name = table.path.clone();
     let rows = table.rows();
     if rows == 0 {
         return Err(Error::NoRows { path: name });

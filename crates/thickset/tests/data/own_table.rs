@@ -247,7 +247,7 @@ fn a_number_beyond_single_precision_names_its_column_and_row() {
     };
     let encoding = data::open(path.to_str().unwrap(), &options).unwrap();
     let encoding = encoding.encoding.unwrap();
-    let new = write(&folder, "new.csv", "n,flag\n3,yes\n-1e40,no\n");
+    let new = write(&folder, "new.csv", "n,flag\n3,yes\n-1e41,no\n");
     let refused = data::read_encoded(&new, &encoding).unwrap_err();
     assert!(
         matches!(&refused, Error::BeyondScale { row: 2, column, .. } if column == "n"),
