@@ -3,6 +3,8 @@
 
 mod golden;
 
+use std::fmt::Write as _;
+
 use golden::{Golden, Stored, close};
 use thickset::data::InputShape;
 use thickset::model::{Activation, Fresh, ModelConfig, mlp};
@@ -286,7 +288,7 @@ fn every_objective() -> Vec<String> {
             let mut text = format!("kind = \"{}\"\n", info.id);
             for setting in info.defaults {
                 if setting.name.ends_with("weight") {
-                    text.push_str(&format!("{} = 0.7\n", setting.name));
+                    writeln!(text, "{} = 0.7", setting.name).unwrap();
                 }
             }
             text
