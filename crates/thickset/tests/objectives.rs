@@ -3,6 +3,8 @@
 
 mod golden;
 
+use std::fmt::Write as _;
+
 use golden::{Golden, Stored, close};
 use thickset::data::InputShape;
 use thickset::model::{Activation, Fresh, ModelConfig, mlp};
@@ -283,12 +285,13 @@ fn a_thicker_ranking_is_a_smaller_loss() {
 fn every_objective() -> Vec<String> {
     let mut all: Vec<String> = registry::family(registry::Family::Objective)
         .map(|info| {
-            let names = info.defaults.iter().map(|setting| setting.name);
-            let weights = names.filter(|name| name.ends_with("weight"));
-            let lines: Vec<String> = std::iter::once(format!("kind = \"{}\"\n", info.id))
-                .chain(weights.map(|name| format!("{name} = 0.7\n")))
-                .collect();
-            lines.concat()
+            let mut text = format!("kind = \"{}\"\n", info.id);
+            for setting in info.defaults {
+                if setting.name.ends_with("weight") {
+                    writeln!(text, "{} = 0.7", setting.name).unwrap();
+                }
+            }
+            text
         })
         .collect();
     all.extend([
