@@ -90,10 +90,6 @@ pub fn read(path: &Path, rule: &ReadRule, wanted: &Wanted) -> Result<Table> {
 
 /// Nested columns, and types without a meaning as number or text, are left out with a note. Of `rule`, only the texts
 /// for missing values matter.
-#[expect(
-    clippy::too_many_lines,
-    reason = "one walk over the columns, each kind of column a case"
-)]
 fn read_columns(path: &Path, rule: &ReadRule, wanted: &Wanted, free_cells: u64) -> Result<Table> {
     let name = path.display().to_string();
     let broken = |source| Error::Parquet {
