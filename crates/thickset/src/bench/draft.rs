@@ -44,7 +44,7 @@ impl Draft {
             "selection",
             format!(
                 "on validation rows: of the epochs and of the {SETTINGS} settings of each method whose AUC is at most 0.01 below \
-                 vanilla's best, the one with the highest P@k under 20 steps of ERAttack; vanilla and linear have one setting"
+                 vanilla's best, the one with the highest P@k under the quick attack of the selection; vanilla and linear have one setting"
             ),
         );
         self.setting("the paper's numbers", paper::ENCODINGS);
