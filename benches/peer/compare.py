@@ -42,8 +42,8 @@ def cells(ours, theirs):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--seconds", type=float, default=5.0, help="per PyTorch cell")
-    parser.add_argument("--only", help="one model, passed on to torch_step.py")
+    parser.add_argument("--seconds", type=float, default=5.0, help="per cell, on both sides")
+    parser.add_argument("--only", help="one model, or input-gradient, on both sides")
     parser.add_argument("--hessian", choices=["finite-difference", "exact"], default="finite-difference")
     parser.add_argument("--ours", type=pathlib.Path, help="a file with thickset's JSON, instead of running it")
     parser.add_argument("--torch", type=pathlib.Path, help="a file with torch_step.py's JSON, instead of running it")
@@ -54,7 +54,11 @@ def main():
     else:
         # Built first, so that no compiler runs beside a measurement.
         subprocess.run(["cargo", "build", "--release"], cwd=WORKSPACE, check=True)
-        ours = run(["cargo", "run", "--quiet", "--release", "--", "bench", "speed", "--json"], arguments.threads)
+        command = ["cargo", "run", "--quiet", "--release", "--", "bench", "speed", "--json"]
+        command += ["--seconds", str(arguments.seconds)]
+        if arguments.only:
+            command += ["--step" if arguments.only == "input-gradient" else "--only", arguments.only]
+        ours = run(command, arguments.threads)
     if arguments.torch:
         theirs = json.loads(arguments.torch.read_text())
     else:

@@ -104,3 +104,41 @@ fn what_does_not_exist_is_refused_with_a_message() {
         assert!(message.contains(expected), "{message}");
     }
 }
+
+#[test]
+fn speed_is_told_as_milliseconds_and_as_a_multiple_of_vanilla() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = "mlp-28-64-32-2";
+    let bench = |step: &str, more: &[&str]| {
+        let given = ["bench", "speed", "--only", model, "--step", step];
+        let output = thickset(
+            folder.path(),
+            "1",
+            &[&given[..], &["--seconds", "0.01"], more].concat(),
+        );
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    for step in ["vanilla", "r2et-mm", "igr-mart"] {
+        let cells: serde_json::Value = serde_json::from_str(&bench(step, &["--json"])).unwrap();
+        let [cell] = cells.as_array().unwrap().as_slice() else {
+            panic!("one cell: {cells}")
+        };
+        assert_eq!(
+            (&cell["model"], &cell["step"]),
+            (&model.into(), &step.into())
+        );
+        assert_eq!(cell["batch"], 128);
+        for field in ["median_ms", "best_ms", "rows_per_second", "times_vanilla"] {
+            assert!(cell[field].as_f64().unwrap() > 0.0, "{field} of {cell}");
+        }
+        if step == "vanilla" {
+            assert_eq!(cell["times_vanilla"], 1.0);
+        }
+    }
+    let table = bench("vanilla", &[]);
+    assert!(
+        table.contains("X VANILLA") && table.contains(" 1.00"),
+        "{table}"
+    );
+}

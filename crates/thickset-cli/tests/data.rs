@@ -413,6 +413,88 @@ fn a_recipe_with_a_mistake_is_refused_with_its_line() {
 }
 
 #[test]
+fn a_table_without_a_header_is_read_whole_when_told_and_noted_when_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows: Vec<String> = (0..40)
+        .map(|row| {
+            format!(
+                "{},{}.5,{}\n",
+                ["Graz", "Linz"][row % 2],
+                row * 7 % 31,
+                row % 2
+            )
+        })
+        .collect();
+    let path = write(&folder, "a.csv", rows.concat());
+    let path = path.display().to_string();
+    let guessed = succeeds(&["data", "show", &path]);
+    assert!(guessed.contains("rows      39"), "{guessed}");
+    assert!(
+        guessed.contains("line 1 is taken as the header, though 2 of its 3"),
+        "{guessed}"
+    );
+    let told = succeeds(&["data", "show", &path, "--no-header"]);
+    assert!(told.contains("rows      40"), "{told}");
+    assert!(told.contains("column_2"), "{told}");
+    assert!(!told.contains("header"), "{told}");
+
+    let out = folder.path().join("run.toml").display().to_string();
+    let output = thickset(&["init", "--data", &path, "--out", &out]);
+    assert!(output.status.success());
+    let message = text(&output.stderr);
+    assert!(
+        message.contains("note: line 1 is taken as the header"),
+        "{message}"
+    );
+    fs::remove_file(&out).unwrap();
+    let output = thickset(&["init", "--data", &path, "--no-header", "--out", &out]);
+    let message = text(&output.stderr);
+    assert!(message.contains("for 40 rows"), "{message}");
+    let written = fs::read_to_string(&out).unwrap();
+    assert!(written.contains("\nheader = false "), "{written}");
+    assert_eq!(
+        fs::read_dir(folder.path()).unwrap().count(),
+        2,
+        "nothing is left beside"
+    );
+}
+
+#[test]
+fn a_number_that_cannot_be_scaled_is_refused_with_its_column() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows: Vec<String> = (0..40)
+        .map(|row| format!("{}1.7e308,{}\n", ["", "-"][row / 2 % 2], row % 2))
+        .collect();
+    let path = write(&folder, "a.csv", format!("x,y\n{}", rows.concat()));
+    refuses(
+        &path,
+        &[],
+        &["a.csv", "the range of `x`", "too wide for single precision"],
+    );
+}
+
+#[test]
+fn an_idx_file_of_huge_images_is_refused_with_a_way_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = write(
+        &folder,
+        "a-images-idx3-ubyte",
+        idx([1, 2048, 1024], 2048 * 1024),
+    );
+    let mut labels = 0x0801_u32.to_be_bytes().to_vec();
+    labels.extend([0, 0, 0, 1, 7]);
+    write(&folder, "a-labels-idx1-ubyte", labels);
+    refuses(
+        &path,
+        &[],
+        &[
+            "a row of 2097152 features is more than the limit of 1048576",
+            "--image-size",
+        ],
+    );
+}
+
+#[test]
 fn help_shows_examples() {
     for action in ["list", "show", "export"] {
         assert!(

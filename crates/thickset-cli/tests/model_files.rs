@@ -178,6 +178,150 @@ fn a_file_whose_architecture_is_not_that_of_its_tensors_is_refused() {
     }
 }
 
+/// A model file with this description; its tensors are those of a linear model of three features.
+fn described(path: &Path, description: &str) {
+    let source = sound_linear();
+    std::fs::write(path, source.to_file(description)).unwrap();
+}
+
+fn sound_linear() -> thickset_engine::Network {
+    let model = ModelConfig::Linear(thickset::model::linear::Config::default());
+    let classes = vec!["no".to_owned(), "yes".to_owned()];
+    let model = Model::fresh(model, InputShape::Table, 3, classes, None, Seed::new(1));
+    model.unwrap().network
+}
+
+/// A description with this encoding of one column, as JSON.
+fn with_columns(columns: &str) -> String {
+    format!(
+        r#"{{"format":1,"model":{{"kind":"linear"}},"input":{{"kind":"table"}},"features":3,"classes":["no","yes"],
+            "encoding":{{"read":{{}},"target":{{"column":"y","class":[{{"name":"no"}},{{"name":"yes"}}]}},
+            "columns":[{columns}]}}}}"#
+    )
+}
+
+fn number(column: &str, fields: &str) -> String {
+    let mut all = serde_json::json!({
+        "kind": "number", "column": column, "name": column, "low": "0", "high": "1", "clip": true, "offset": "0",
+        "factor": "1", "impute": "0", "indicator": false, "integer": false, "immutable": false,
+    });
+    let changed: serde_json::Value = serde_json::from_str(fields).unwrap();
+    for (name, value) in changed.as_object().unwrap() {
+        all[name] = value.clone();
+    }
+    all.to_string()
+}
+
+#[test]
+fn a_hostile_encoding_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.safetensors");
+    let flag = r#"{"kind":"flag","column":"f","on":["a"]}"#;
+    let category = |rest: &str| format!(r#"{{"kind":"category","column":"c",{rest}}}"#);
+    let two = category(r#""group":[{"name":"a"},{"name":"b"}]"#);
+    described(&path, &with_columns(&format!("{flag},{two}")));
+    assert_eq!(show(&path).status.code(), Some(0), "a sound one is taken");
+    let sound = number("n", "{}");
+    for (columns, sentence) in [
+        (
+            flag.replace(r#"["a"]"#, "[]"),
+            "the flag `f` lists no value in `on`",
+        ),
+        (category(r#""group":[]"#), "the category `c` has no group"),
+        (
+            category(r#""unseen":"other","other":"z","group":[{"name":"a"}]"#),
+            "`other` = one of its groups",
+        ),
+        (
+            number("n", r#"{"low":"NaN"}"#),
+            "the range of `n` must be two ascending numbers, got [NaN, 1]",
+        ),
+        (
+            number("n", r#"{"low":"2"}"#),
+            "the range of `n` must be two ascending numbers, got [2, 1]",
+        ),
+        (
+            number("n", r#"{"high":"inf"}"#),
+            "the range of `n` must be two ascending numbers, got [0, inf]",
+        ),
+        (
+            number("n", r#"{"offset":"-inf"}"#),
+            "must be a finite offset and a positive factor",
+        ),
+        (
+            number("n", r#"{"factor":"0"}"#),
+            "must be a finite offset and a positive factor",
+        ),
+        (
+            number("n", r#"{"factor":"1e-300"}"#),
+            "too wide for single precision",
+        ),
+        (
+            number("n", r#"{"impute":"NaN"}"#),
+            "what stands in for a missing `n` must be a number",
+        ),
+        (
+            format!("{sound},{sound}"),
+            "column `n` must be encoded once",
+        ),
+        (
+            number("y", "{}"),
+            "column `y` must be encoded once, and not be the target",
+        ),
+        (
+            sound.clone(),
+            "the encoding gives 1 features, the model takes 3",
+        ),
+    ] {
+        described(&path, &with_columns(&columns));
+        refused(&path, sentence);
+    }
+    let other_classes = with_columns(&format!("{flag},{two}"))
+        .replace(r#""classes":["no","yes"]"#, r#""classes":["no","maybe"]"#);
+    described(&path, &other_classes);
+    refused(&path, "other classes than the model");
+}
+
+#[test]
+fn a_hostile_input_shape_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.safetensors");
+    for (model, input, features, sentence) in [
+        (
+            "cnn",
+            // 44 times this width is 16 in 64 bits.
+            r#"{"kind":"image","channels":1,"height":44,"width":13415813871788764812}"#,
+            16_u64,
+            "a row of 16 features is not images of",
+        ),
+        ("linear", r#"{"kind":"table"}"#, 0, "a row of 0 features"),
+        (
+            "linear",
+            r#"{"kind":"graph","nodes":0}"#,
+            0,
+            "a row of 0 features",
+        ),
+        (
+            "linear",
+            r#"{"kind":"pair","of":{"kind":"graph","nodes":4}}"#,
+            6,
+            "a row of 6 features is not pairs of graphs of 4 nodes",
+        ),
+        (
+            "cnn",
+            r#"{"kind":"image","channels":1,"height":65536,"width":65536}"#,
+            4_294_967_296,
+            "must be at most 2147483647 numbers",
+        ),
+    ] {
+        let description = format!(
+            r#"{{"format":1,"model":{{"kind":"{model}"}},"input":{input},"features":{features},"classes":["no","yes"],"encoding":null}}"#
+        );
+        described(&path, &description);
+        refused(&path, sentence);
+    }
+}
+
 #[test]
 fn another_element_type_is_refused() {
     let folder = tempfile::tempdir().unwrap();
@@ -205,4 +349,90 @@ fn saved_and_loaded_and_saved_again_the_bytes_are_the_same() {
     let again = folder.path().join("again.safetensors");
     Model::load(&path).unwrap().save(&again).unwrap();
     assert_eq!(std::fs::read(path).unwrap(), std::fs::read(again).unwrap());
+}
+
+fn explain(model: &Path, data: &Path) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_thickset"));
+    command.args(["explain", "--part", "all", "--limit", "1", "--model"]);
+    command.arg(model).arg("--data").arg(data).output().unwrap()
+}
+
+#[test]
+fn rows_of_as_many_features_but_another_shape_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let (images, labels) = (
+        folder.path().join("a-images-idx3-ubyte"),
+        folder.path().join("a-labels-idx1-ubyte"),
+    );
+    let mut bytes = vec![0, 0, 8, 3];
+    bytes.extend([20_u32, 2, 8].iter().flat_map(|size| size.to_be_bytes()));
+    bytes.extend((0..=250).cycle().take(20 * 16));
+    std::fs::write(&images, bytes).unwrap();
+    let mut bytes = vec![0, 0, 8, 1, 0, 0, 0, 20];
+    bytes.extend((0..20).map(|row| row % 2));
+    std::fs::write(&labels, bytes).unwrap();
+    let model_of = |height, width| {
+        let path = folder.path().join("model.safetensors");
+        let model = ModelConfig::Linear(thickset::model::linear::Config::default());
+        let shape = InputShape::Image {
+            channels: 1,
+            height,
+            width,
+        };
+        let classes = vec!["0".to_owned(), "1".to_owned()];
+        let model = Model::fresh(model, shape, 16, classes, None, Seed::new(1)).unwrap();
+        model.save(&path).unwrap();
+        path
+    };
+    let output = explain(&model_of(2, 8), &images);
+    assert_eq!(
+        output.status.code(),
+        Some(0),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let output = explain(&model_of(4, 4), &images);
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    assert!(
+        message.contains("has images of 1 x 2 x 8, the model takes images of 1 x 4 x 4"),
+        "{message}"
+    );
+}
+
+#[test]
+fn unseen_and_missing_values_of_new_rows_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows: Vec<String> = (0..60)
+        .map(|row| {
+            let town = ["north", "south"][row / 3 % 2];
+            format!("{}.5,{town},{}\n", row * 7 % 31, row % 2)
+        })
+        .collect();
+    let data = folder.path().join("a.csv");
+    std::fs::write(&data, format!("n,town,y\n{}", rows.concat())).unwrap();
+    let options = thickset::data::OpenOptions::default();
+    let dataset = thickset::data::open(data.to_str().unwrap(), &options).unwrap();
+    let path = folder.path().join("model.safetensors");
+    let model = Model::fresh(
+        ModelConfig::Linear(thickset::model::linear::Config::default()),
+        dataset.shape().clone(),
+        dataset.features(),
+        dataset.classes.clone(),
+        dataset.encoding,
+        Seed::new(1),
+    );
+    model.unwrap().save(&path).unwrap();
+    let new = folder.path().join("new.csv");
+    std::fs::write(&new, "n,town\n1,west\n2,\n,north\n,south\n").unwrap();
+    let output = explain(&path, &new);
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{message}");
+    for line in [
+        "1 rows have a `town` that the model has never seen",
+        "1 rows have no `town`",
+        "2 rows have no `n`",
+    ] {
+        assert!(message.contains(line), "`{line}` is not in: {message}");
+    }
 }

@@ -11,7 +11,7 @@ use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 
 use crate::network::Network;
 use crate::parameter::{Init, Parameter, ParameterSource, Role};
-use crate::{Error, Result};
+use crate::{Error, Result, write_whole};
 
 /// The most that is read of a file: no model of this project comes near it.
 pub const MAX_FILE_BYTES: u64 = 1 << 32;
@@ -298,19 +298,12 @@ impl Network {
     /// # Errors
     /// If the file cannot be written.
     pub fn save(&self, path: &Path, description: &str) -> Result<()> {
-        let failed = |source| Error::Io {
-            action: "write",
-            path: path.display().to_string(),
-            source,
-        };
-        let mut beside = path.as_os_str().to_owned();
-        beside.push(".part");
-        let write = || {
-            let mut file = File::create(&beside)?;
-            file.write_all(&self.to_file(description))?;
-            file.sync_all()?;
-            std::fs::rename(&beside, path)
-        };
-        write().map_err(failed)
+        write_whole(path, |file| file.write_all(&self.to_file(description))).map_err(|source| {
+            Error::Io {
+                action: "write",
+                path: path.display().to_string(),
+                source,
+            }
+        })
     }
 }

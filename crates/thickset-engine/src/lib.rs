@@ -17,6 +17,7 @@ mod file;
 mod network;
 mod parameter;
 mod pass;
+mod whole_file;
 
 pub use burn::tensor::{
     Bool, DType, Device, Gradients, Int, Tensor, TensorData, activation, read_sync,
@@ -27,3 +28,4 @@ pub use file::{MAX_FILE_BYTES, StoredModel};
 pub use network::{Network, NetworkBuilder, Source};
 pub use parameter::{Init, Parameter, ParameterSource, Role, Scope};
 pub use pass::{InputGradient, Output, Pass, one_hot};
+pub use whole_file::write_whole;

@@ -121,7 +121,9 @@ impl Network {
     /// `[rows, classes]`.
     #[must_use]
     pub fn logits(&self, x: Tensor<2>) -> Tensor<2> {
-        last(self.run(&x, |node, inputs| node.layer.forward(inputs)))
+        last(run(&self.nodes, &x, |node, inputs| {
+            node.layer.forward(inputs)
+        }))
     }
 
     /// Softmax of the logits.
@@ -133,26 +135,20 @@ impl Network {
     /// What the last layer reads: the activations that concept explanations speak of.
     #[must_use]
     pub fn penultimate(&self, x: Tensor<2>) -> Tensor<2> {
-        let before = self.clone().without_last();
-        if before.nodes.is_empty() {
+        let reads = self.nodes.last().map(|node| node.inputs[0]);
+        let Some(Source::Layer(place)) = reads else {
             return x;
-        }
-        before.logits(x)
-    }
-
-    fn without_last(mut self) -> Self {
-        let last = self.nodes.pop();
-        if let Some(Source::Layer(place)) = last.and_then(|node| node.inputs.first().copied()) {
-            self.nodes.truncate(place + 1);
-        }
-        self
+        };
+        last(run(&self.nodes[..=place], &x, |node, inputs| {
+            node.layer.forward(inputs)
+        }))
     }
 
     /// Logits with batch statistics where a layer has them, and those statistics.
     #[must_use]
     pub fn logits_fitting(&self, x: Tensor<2>) -> (Tensor<2>, Vec<BatchStatistics>) {
         let mut statistics = Vec::new();
-        let outputs = self.run(&x, |node, inputs| {
+        let outputs = run(&self.nodes, &x, |node, inputs| {
             node.layer.forward_fitting(inputs, &mut statistics)
         });
         (last(outputs), statistics)
@@ -179,32 +175,12 @@ impl Network {
     #[must_use]
     pub fn pass(&self, x: Tensor<2>) -> Pass<'_> {
         let mut linearised = Vec::with_capacity(self.nodes.len());
-        let outputs = self.run(&x, |node, inputs| {
+        let outputs = run(&self.nodes, &x, |node, inputs| {
             let (output, at) = node.layer.linearise(inputs);
             linearised.push(at);
             output
         });
         Pass::new(self, x, outputs, linearised)
-    }
-
-    fn run(
-        &self,
-        x: &Tensor<2>,
-        mut step: impl FnMut(&Node, &[Tensor<2>]) -> Tensor<2>,
-    ) -> Vec<Tensor<2>> {
-        let mut outputs: Vec<Tensor<2>> = Vec::with_capacity(self.nodes.len());
-        for node in &self.nodes {
-            let inputs: Vec<_> = node
-                .inputs
-                .iter()
-                .map(|source| match source {
-                    Source::Input => x.clone(),
-                    Source::Layer(place) => outputs[*place].clone(),
-                })
-                .collect();
-            outputs.push(step(node, &inputs));
-        }
-        outputs
     }
 
     /// The same weights with every ReLU replaced by a softplus of this sharpness: the smooth twin
@@ -251,6 +227,27 @@ impl Network {
             parameter.value = parameter.value.clone().without_autodiff();
         }
     }
+}
+
+/// The outputs of some first layers of a network.
+fn run(
+    nodes: &[Node],
+    x: &Tensor<2>,
+    mut step: impl FnMut(&Node, &[Tensor<2>]) -> Tensor<2>,
+) -> Vec<Tensor<2>> {
+    let mut outputs: Vec<Tensor<2>> = Vec::with_capacity(nodes.len());
+    for node in nodes {
+        let inputs: Vec<_> = node
+            .inputs
+            .iter()
+            .map(|source| match source {
+                Source::Input => x.clone(),
+                Source::Layer(place) => outputs[*place].clone(),
+            })
+            .collect();
+        outputs.push(step(node, &inputs));
+    }
+    outputs
 }
 
 /// The output of the last layer; the builder makes no network without one.

@@ -196,7 +196,12 @@ fn check(mut layer: Box<dyn Layer>, inputs: &[Tensor<2>]) {
     let of_weights: Vec<Option<Tensor<2>>> = layer
         .parameters()
         .iter()
-        .map(|parameter| parameter.value.grad(&gradients))
+        .map(|parameter| {
+            let gradient = parameter.value.grad(&gradients);
+            let is_weight = parameter.role == Role::Weight;
+            assert_eq!(gradient.is_some(), is_weight, "{}", parameter.name);
+            gradient
+        })
         .collect();
     for parameter in layer.parameters_mut() {
         parameter.value = parameter.value.clone().without_autodiff();
@@ -222,6 +227,17 @@ fn check(mut layer: Box<dyn Layer>, inputs: &[Tensor<2>]) {
             );
         }
     }
+    check_weights(&mut *layer, inputs, &probe, of_weights);
+}
+
+/// What `backward` gives for each weight, entry by entry; statistics must have none.
+fn check_weights(
+    layer: &mut dyn Layer,
+    inputs: &[Tensor<2>],
+    probe: &Probe,
+    of_weights: Vec<Option<Tensor<2>>>,
+) {
+    let kind = layer.kind();
     for (place, gradient) in of_weights.into_iter().enumerate() {
         let Some(gradient) = gradient else { continue };
         let (base, size) = {
@@ -233,7 +249,7 @@ fn check(mut layer: Box<dyn Layer>, inputs: &[Tensor<2>]) {
                 let mut values = base.clone();
                 values[entry] += step;
                 layer.parameters_mut()[place].value = tensor(values, size);
-                plain(&probe.scalar(&*layer, inputs))
+                plain(&probe.scalar(layer, inputs))
             };
             let expected = (shifted(STEP) - shifted(-STEP)) / (2.0 * STEP);
             close(

@@ -26,7 +26,7 @@ const BUDGET: &str = "--virtual-time-budget=20000";
 const POLICY: &str = "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">";
 
 /// Asks the page what it looks like, and tells the page around it.
-const PROBE: &str = r#"<script>
+const PROBE: &str = r"<script>
 const errors = [];
 addEventListener('error', event => errors.push(event.message || 'a resource: ' + event.target.tagName), true);
 addEventListener('load', () => {
@@ -58,7 +58,7 @@ addEventListener('load', () => {
   });
   parent.document.body.append(probe);
 });
-</script>"#;
+</script>";
 
 fn browser() -> Option<PathBuf> {
     let names = [
@@ -127,10 +127,12 @@ fn looks(browser: &Path, folder: &Path, page: &str) -> Vec<Look> {
         .replace(POLICY, PROBE)
         .replace('&', "&amp;")
         .replace('"', "&quot;");
-    let frames: String = WIDTHS
-        .iter()
-        .map(|width| format!("<iframe srcdoc=\"{probed}\" style=\"border:0;width:{width}px;height:900px\"></iframe>"))
-        .collect();
+    let frame = |width| {
+        format!(
+            "<iframe srcdoc=\"{probed}\" style=\"border:0;width:{width}px;height:900px\"></iframe>"
+        )
+    };
+    let frames = WIDTHS.map(frame).concat();
     let (dom, _) = load(
         browser,
         folder,
@@ -332,14 +334,14 @@ fn pages_are_drawn_at_every_width_and_load_nothing() {
 fn a_page_with_faults_is_found_out() {
     with_browser(|browser, folder| {
         let page = thickset_report::bench(&bench::table1()).unwrap();
-        let faulty = page.replace(
+        let broken = page.replace(
             "</main>",
             "<div style=\"width:3000px\">wide</div><img src=\"http://127.0.0.1:9/x.png\" alt=\"\"><script>missing()</script>\
              <svg viewBox=\"0 0 9 9\"><path d=\"\"/></svg></main>",
         );
-        let (_, log) = load(browser, folder, &faulty);
+        let (_, log) = load(browser, folder, &broken);
         assert!(!console(&log).is_empty(), "{log}");
-        for look in looks(browser, folder, &faulty) {
+        for look in looks(browser, folder, &broken) {
             let faults = faults(&look).join("\n");
             for what in [
                 "wider",

@@ -5,7 +5,7 @@ mod samples;
 use samples::{Table, bench, credit, digits};
 use thickset::attack::Value;
 use thickset::audit::Audit;
-use thickset::bench::result::{Cell, Series};
+use thickset::bench::result::{Cell, Mark, Series};
 use thickset::statistics::{Estimate, Interval};
 use thickset_report::Error;
 
@@ -78,8 +78,8 @@ fn headings_never_skip_a_level() {
         thickset_report::bench(&bench::table1()).unwrap(),
     ] {
         let levels = headings(&page);
-        assert_eq!(levels.iter().filter(|level| **level == 1).count(), 1);
         assert_eq!(levels[0], 1);
+        assert!(levels[1..].iter().all(|level| *level > 1), "{levels:?}");
         assert!(
             levels.windows(2).all(|pair| pair[1] <= pair[0] + 1),
             "{levels:?}"
@@ -141,7 +141,7 @@ fn a_table_keeps_the_papers_digits_and_marks_as_the_paper_does() {
                 count: 3,
             },
             paper: Some(paper),
-            mark: Default::default(),
+            mark: Mark::default(),
         };
     }
     let page = thickset_report::bench(&bench).unwrap();
@@ -233,7 +233,7 @@ fn numbers_that_are_none_do_not_break_a_page() {
         bench.tables[0].rows[0].cells[0] = Cell::Number {
             ours: none,
             paper: Some(bad),
-            mark: Default::default(),
+            mark: Mark::default(),
         };
         assert_whole(&thickset_report::bench(&bench).unwrap());
     }

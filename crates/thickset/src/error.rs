@@ -142,6 +142,48 @@ pub enum Error {
         /// The value.
         value: String,
     },
+    /// A number that scaling takes beyond single precision.
+    #[error(
+        "`{path}` row {row}: column `{column}` has the value {value:e}, which is too far from the others to be scaled"
+    )]
+    BeyondScale {
+        /// The file.
+        path: String,
+        /// Counted from 1, without the header.
+        row: usize,
+        /// The column.
+        column: String,
+        /// The value.
+        value: f64,
+    },
+    /// A row of more features than a model can have.
+    #[error("`{path}`: a row of {features} features is more than the limit of {limit}")]
+    TooManyFeatures {
+        /// The file.
+        path: String,
+        /// Features of a row.
+        features: usize,
+        /// The most accepted.
+        limit: usize,
+    },
+    /// Too few inputs to draw the pairs that a recipe asks for.
+    #[error(
+        "`{path}`: {inputs} {part} inputs gave {found} different pairs, expected {expected}; no further pair of {relation} was found"
+    )]
+    TooFewPairs {
+        /// The dataset.
+        path: String,
+        /// The part of the data that they are drawn from.
+        part: &'static str,
+        /// Its inputs.
+        inputs: usize,
+        /// What the next pair must be of.
+        relation: &'static str,
+        /// Pairs found.
+        found: usize,
+        /// Pairs asked for.
+        expected: usize,
+    },
     /// A file ends before what its header promises.
     #[error("`{path}` ends early: {found} bytes, expected {expected}")]
     Truncated {
@@ -399,6 +441,14 @@ pub enum Error {
         path: String,
         /// Where the JSON is off.
         source: serde_json::Error,
+    },
+    /// A model file whose description makes no sense.
+    #[error("`{path}`: the model's description in the file's header makes no sense: {problem}")]
+    ModelContent {
+        /// The file.
+        path: String,
+        /// What was expected and what came.
+        problem: String,
     },
     /// A model file of another version.
     #[error("`{path}` has model format {got}, this release reads {expected}")]

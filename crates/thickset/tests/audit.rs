@@ -214,6 +214,11 @@ fn a_line_cut_short_is_dropped_and_a_file_of_another_audit_starts_anew() {
     assert!(!fourth.gate[0].holds);
 }
 
+#[expect(clippy::cast_precision_loss, reason = "small counts")]
+fn share(part: usize, whole: usize) -> f64 {
+    part as f64 / whole as f64
+}
+
 /// A line of the file of rows done, changed by hand.
 fn damaged(line: &str, change: impl Fn(&mut serde_json::Value)) -> String {
     let mut chunk: serde_json::Value = serde_json::from_str(line).unwrap();
@@ -312,9 +317,12 @@ fn the_figures_follow_from_the_rows() {
     for row in &audit.rows {
         let kept = row.top.iter().filter(|one| row.attacked_top.contains(one));
         let kept = kept.count();
-        assert!((row.precision - kept as f64 / K as f64).abs() < 1e-12);
+        assert!((row.precision - share(kept, K)).abs() < 1e-12);
         assert!(row.first_change.is_none() || kept < K);
-        assert_eq!(row.label, Some(dataset.labels[row.row as usize - 1]));
+        assert_eq!(
+            row.label,
+            Some(dataset.labels[usize::try_from(row.row).unwrap() - 1])
+        );
         assert!((0.0..=1.0).contains(&row.noise) && (0.0..=1.0).contains(&row.thickness));
         assert!(
             row.noise >= row.precision,
@@ -442,6 +450,7 @@ fn the_documented_keys_are_those_of_the_files() {
         step: 1,
         loss: 0.5,
         terms: std::collections::BTreeMap::new(),
+        weights: std::collections::BTreeMap::new(),
         auc: None,
         accuracy: 0.5,
         precision_at_k: None,
@@ -543,7 +552,7 @@ fn a_comparison_is_paired_and_a_model_does_not_differ_from_itself() {
         assert_eq!(row.left.len(), row.entered.len());
     }
     let left: usize = found.features.iter().map(|one| one.left).sum();
-    let agreement = 1.0 - left as f64 / (20 * K) as f64;
+    let agreement = 1.0 - share(left, 20 * K);
     assert!((found.agreement.value - agreement).abs() < 1e-12);
 
     let same = compare::compare(&a, &a, &[]).unwrap();

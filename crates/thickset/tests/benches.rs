@@ -130,7 +130,7 @@ fn a_lost_cell_is_made_again_and_the_result_has_the_same_bytes() {
     assert_eq!(made("table1", &options).1, first);
 }
 
-/// A table of five numbers and a class, of this many rows.
+/// A table of five numbers and a class.
 fn five_columns(shift: f64) -> String {
     let mut stream = thickset::Seed::new(4).stream("five columns");
     let mut csv = "a,b,c,d,e,class\n".to_owned();
@@ -142,7 +142,7 @@ fn five_columns(shift: f64) -> String {
             "no"
         };
         let values: Vec<String> = values.iter().map(|value| format!("{value:.4}")).collect();
-        csv += &format!("{},{class}\n", values.join(","));
+        csv += [values.join(","), format!("{class}\n")].join(",").as_str();
     }
     csv
 }

@@ -2,7 +2,7 @@
 
 use thickset::Seed;
 use thickset::data::InputShape;
-use thickset::model::{Fresh, ModelConfig, cnn, gcn, mlp, resnet9, siamese};
+use thickset::model::{Fresh, ModelConfig, cnn, gcn, linear, mlp, resnet9, resnet18, siamese};
 use thickset_engine::optimizer::{Adam, Optimizer as _};
 use thickset_engine::{Network, Output, Tensor, one_hot};
 
@@ -22,6 +22,21 @@ fn networks() -> Vec<(&'static str, Network)> {
             ..gcn::Config::default()
         }),
         size: 1,
+    };
+    let pictures = InputShape::Pair {
+        of: Box::new(image(1, 8)),
+    };
+    let embedded = siamese::Config {
+        embedding: siamese::Embedding::Cnn(cnn::Config {
+            channels: [4, 8],
+            hidden: vec![12],
+            ..cnn::Config::default()
+        }),
+        size: 6,
+    };
+    let deep = resnet18::Config {
+        width: 4,
+        ..resnet18::Config::default()
     };
     let resnet = resnet9::Config {
         width: 8,
@@ -49,7 +64,22 @@ fn networks() -> Vec<(&'static str, Network)> {
             768,
             4,
         ),
-        ("siamese", ModelConfig::Siamese(gcn), graph, 132, 2),
+        ("resnet18", ModelConfig::Resnet18(deep), image(3, 8), 192, 4),
+        ("siamese gcn", ModelConfig::Siamese(gcn), graph, 132, 2),
+        (
+            "siamese cnn",
+            ModelConfig::Siamese(embedded),
+            pictures,
+            128,
+            2,
+        ),
+        (
+            "linear",
+            ModelConfig::Linear(linear::Config::default()),
+            InputShape::Table,
+            28,
+            3,
+        ),
     ]
     .into_iter()
     .map(|(name, model, input, features, classes)| {

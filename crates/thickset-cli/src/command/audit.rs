@@ -23,7 +23,7 @@ pub struct Arguments {
     model: PathBuf,
     #[command(flatten)]
     options: AuditOptions,
-    /// What must hold, like 'p_at_k>=0.9'; repeatable
+    /// What must hold, like `p_at_k>=0.9`; repeatable
     #[arg(long, value_name = "REQUIREMENT")]
     require: Vec<String>,
     /// The folder for audit.json and report.html [default: the model's]

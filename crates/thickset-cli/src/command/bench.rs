@@ -36,8 +36,8 @@ enum What {
     /// Milliseconds per training step, and input gradients per second
     ///
     /// Measures the class loss alone (vanilla), with a penalty on the input gradient (grad-penalty) and with R2ET's gap
-    /// and Hessian terms (r2et), and on the first model every other objective too. `benches/peer/torch_step.py`
-    /// measures the first three in `PyTorch`.
+    /// and Hessian terms (r2et), and on the first model every other objective too, each as a multiple of vanilla.
+    /// `benches/peer/torch_step.py` measures the first three in `PyTorch`.
     #[command(after_help = "Examples:
   thickset bench speed
   thickset bench speed --only cnn --seconds 10
@@ -117,14 +117,17 @@ fn run_attack(arguments: &Attack) -> Result<()> {
 
 fn table(cells: &[Measurement]) -> String {
     let mut text = format!(
-        "{:<16}  {:<20}  {:>5}  {:>10}  {:>10}  {:>12}\n",
-        "MODEL", "STEP", "BATCH", "MEDIAN MS", "BEST MS", "ROWS/SECOND"
+        "{:<16}  {:<20}  {:>5}  {:>10}  {:>10}  {:>12}  {:>9}\n",
+        "MODEL", "STEP", "BATCH", "MEDIAN MS", "BEST MS", "ROWS/SECOND", "X VANILLA"
     );
     for cell in cells {
+        let times = cell
+            .times_vanilla
+            .map_or("-".to_owned(), |times| format!("{times:.2}"));
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
-            "{:<16}  {:<20}  {:>5}  {:>10.3}  {:>10.3}  {:>12.0}",
+            "{:<16}  {:<20}  {:>5}  {:>10.3}  {:>10.3}  {:>12.0}  {times:>9}",
             cell.model, cell.step, cell.batch, cell.median_ms, cell.best_ms, cell.rows_per_second
         );
     }

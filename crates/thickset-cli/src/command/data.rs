@@ -76,11 +76,14 @@ struct Source {
     #[arg(long, value_name = "COLUMN")]
     target: Option<String>,
     /// Encode the file by this recipe instead of inferring one
-    #[arg(long, value_name = "TOML", conflicts_with_all = ["target", "delimiter", "missing", "category", "drop", "immutable", "scale", "missing_column"])]
+    #[arg(long, value_name = "TOML", conflicts_with_all = ["target", "delimiter", "no_header", "missing", "category", "drop", "immutable", "scale", "missing_column"])]
     with: Option<PathBuf>,
     /// What separates fields; `\t` is a tab [default: inferred]
     #[arg(long, value_name = "CHARACTER", value_parser = parse_delimiter)]
     delimiter: Option<char>,
+    /// The first row is a row, not the names of the columns; they are called `column_1` and so on
+    #[arg(long)]
+    no_header: bool,
     /// A text that stands for a missing value, beside the usual ones; repeatable
     #[arg(long, value_name = "TEXT")]
     missing: Vec<String>,
@@ -151,6 +154,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
         } => show(&source, json, recipe),
         Action::Export { source, out } => {
             let dataset = source.open()?;
+            tell(&dataset);
             data::export(&dataset, &out)?;
             let (rows, features) = (dataset.rows(), dataset.features());
             eprintln!(
@@ -174,6 +178,7 @@ impl Source {
         };
         let mut read = ReadRule {
             delimiter: self.delimiter,
+            header: self.no_header.then_some(false),
             ..ReadRule::default()
         };
         read.missing.extend(self.missing.iter().cloned());
@@ -201,6 +206,13 @@ impl Source {
             image_size: self.image_size,
         };
         Ok(data::open(&self.what, &options)?)
+    }
+}
+
+/// Tells what was left out or assumed.
+fn tell(dataset: &Dataset) {
+    for note in &dataset.notes {
+        eprintln!("note: {note}");
     }
 }
 
@@ -265,6 +277,7 @@ fn show(source: &Source, json: bool, recipe: bool) -> Result<()> {
             return output::print(known.recipe);
         }
         let dataset = source.open()?;
+        tell(&dataset);
         let Some(recipe) = dataset.recipe else {
             bail!("`{}` is not a table, so it has no recipe", source.what);
         };

@@ -44,6 +44,10 @@ fn of(error: &Error) -> Option<String> {
             "the file must be complete, and uncompressed or compressed with snappy, gzip or lz4".to_owned()
         }
         Error::TooLarge { .. } => "if the file is sound, unpack it first or split it".to_owned(),
+        Error::TooManyFeatures { .. } => "scale the images of a folder down, for instance with --image-size 32x32".to_owned(),
+        Error::BeyondScale { column, .. } => format!(
+            "correct the value, or set `clip` of `{column}` in a recipe, which brings values that far back into the range"
+        ),
         Error::RunConfig { .. } => "`thickset init` writes a configuration with comments; `thickset methods` lists what can be chosen".to_owned(),
         Error::RunExists { .. } => "add --resume to go on with it, or give this one another name with --set name=NAME".to_owned(),
         Error::RunChanged { .. } => {

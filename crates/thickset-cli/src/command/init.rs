@@ -1,12 +1,14 @@
 //! `thickset init`: a commented configuration for the user's data.
 
+use std::io::Write as _;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use thickset::Seed;
-use thickset::config::{DataConfig, template};
+use thickset::config::{DataConfig, RunConfig, template};
 use thickset::train::salient_features;
+use thickset_engine::write_whole;
 
 #[derive(Args)]
 #[command(after_help = "Examples:
@@ -19,6 +21,9 @@ pub struct Arguments {
     /// The column to predict [default: the last]
     #[arg(long, value_name = "COLUMN")]
     target: Option<String>,
+    /// The first row of a table is a row, not the names of the columns; they are called `column_1` and so on
+    #[arg(long)]
+    no_header: bool,
     /// The run's name [default: that of the data]
     #[arg(long)]
     name: Option<String>,
@@ -31,6 +36,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let data = DataConfig {
         source: arguments.data.clone(),
         target: arguments.target.clone(),
+        header: arguments.no_header.then_some(false),
         ..DataConfig::default()
     };
     let dataset = data.open(Seed::new(0))?;
@@ -39,18 +45,18 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         .name
         .clone()
         .unwrap_or_else(|| name_of(&arguments.data));
-    let text = template(
-        &name,
-        &arguments.data,
-        arguments.target.as_deref(),
-        &dataset,
-        k,
-    );
+    let text = template(&name, &data, &dataset, k);
+    // What is written must be something that `thickset train` takes.
     let path = arguments.out.display();
+    RunConfig::parse(&text, &path.to_string())?.check()?;
     if arguments.out.exists() {
         bail!("`{path}` already exists; choose another file with --out");
     }
-    std::fs::write(&arguments.out, text).with_context(|| format!("cannot write `{path}`"))?;
+    write_whole(&arguments.out, |file| file.write_all(text.as_bytes()))
+        .with_context(|| format!("cannot write `{path}`"))?;
+    for note in &dataset.notes {
+        eprintln!("note: {note}");
+    }
     eprintln!(
         "wrote {path} for {} rows of {} features; next: thickset train {path}",
         dataset.rows(),

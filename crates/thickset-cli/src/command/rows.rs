@@ -154,6 +154,9 @@ impl DataSource {
                 for (column, count) in &encoded.unseen {
                     eprintln!("{count} rows have a `{column}` that the model has never seen");
                 }
+                for (column, count) in &encoded.missing {
+                    eprintln!("{count} rows have no `{column}`");
+                }
                 Opened::File {
                     schema: encoding.schema(),
                     values: encoded.values,
@@ -252,6 +255,10 @@ impl DataSource {
     }
 
     fn fitting(&self, opened: Opened, model: &Model) -> Result<Opened> {
+        let (shape, wanted) = (&opened.schema().shape, &model.description.input);
+        if shape != wanted {
+            bail!("`{}` has {shape}, the model takes {wanted}", self.data);
+        }
         let (features, takes) = (opened.schema().len(), model.description.features);
         if features != takes {
             bail!(

@@ -74,6 +74,7 @@ fn one(arguments: &Arguments, run: &CheckedRun, folder: &RunFolder) -> Result<()
         selected,
         epochs,
         reason,
+        ..
     } = outcome
     else {
         return Ok(());
@@ -97,11 +98,15 @@ fn one(arguments: &Arguments, run: &CheckedRun, folder: &RunFolder) -> Result<()
     } else {
         String::new()
     };
+    let epoch = if selected.epoch == 0 {
+        format!("none of {epochs}, the model it began with is kept ({reason})")
+    } else {
+        format!("{} of {epochs} ({reason})", selected.epoch)
+    };
     print(&format!(
-        "model                                {}\nselected epoch                       {} of {epochs} ({reason})\n\
+        "model                                {}\nselected epoch                       {epoch}\n\
          validation AUC                       {:.4}\n{probed}",
         model.display(),
-        selected.epoch,
         selected.auc,
     ))
 }
@@ -220,14 +225,16 @@ impl Reporter {
                 step,
             } => self
                 .progress
-                .begin((epochs * steps_per_epoch) as u64, *step),
+                .begin(epochs.saturating_mul(*steps_per_epoch) as u64, *step),
+            Event::Note { text } => self.progress.note(text),
             Event::BrokenCheckpoint { path, problem } => self.progress.note(&format!(
                 "the checkpoint `{path}` cannot be used ({problem}); trying the one before it"
             )),
-            Event::Step { step, loss } => {
+            Event::Step { step, loss, terms } => {
                 self.progress.set(*step);
+                let terms = named(terms.iter().map(|(name, value)| (*name, Some(*value))));
                 self.progress
-                    .message(format!("loss {loss:.4}{}", self.verdict));
+                    .message(format!("loss {loss:.4}{terms}{}", self.verdict));
             }
             Event::Epoch(record) => {
                 self.verdict = verdict(record);
@@ -255,6 +262,7 @@ impl SweepReporter {
     fn show(&mut self, number: usize, event: &Event<'_>) {
         self.progress.event(&OfRun { run: number, event });
         match event {
+            Event::Note { text } => self.progress.note(&format!("run {number}: {text}")),
             Event::BrokenCheckpoint { path, problem } => self.progress.note(&format!(
                 "the checkpoint `{path}` cannot be used ({problem}); trying the one before it"
             )),
@@ -282,14 +290,14 @@ struct OfRun<'e> {
 
 /// `  AUC 0.9876  P@k 0.7654`.
 fn verdict(record: &EpochRecord) -> String {
-    named(&[
+    named([
         ("AUC", record.auc),
         ("P@k", record.precision_at_k),
         ("agreement", record.agreement),
     ])
 }
 
-fn named(numbers: &[(&str, Option<f64>)]) -> String {
+fn named<'n>(numbers: impl IntoIterator<Item = (&'n str, Option<f64>)>) -> String {
     let mut text = String::new();
     for (name, number) in numbers {
         if let Some(number) = number {
@@ -301,16 +309,12 @@ fn named(numbers: &[(&str, Option<f64>)]) -> String {
 }
 
 fn line(record: &EpochRecord) -> String {
-    let terms: Vec<(&str, Option<f64>)> = record
-        .terms
-        .iter()
-        .map(|(name, value)| (name.as_str(), Some(*value)))
-        .collect();
+    let terms = record.terms.iter();
     format!(
         "epoch {:>3}  loss {:.4}{}{}",
         record.epoch,
         record.loss,
-        named(&terms),
+        named(terms.map(|(name, value)| (name.as_str(), Some(*value)))),
         verdict(record)
     )
 }

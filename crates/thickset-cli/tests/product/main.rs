@@ -19,12 +19,12 @@ use thickset::data::{OpenOptions, open};
 use thickset::model::{Model, ModelConfig, linear, mlp};
 
 /// A folder with a table of loans and two models for it with fresh weights.
-pub struct Case {
+pub(crate) struct Case {
     folder: tempfile::TempDir,
 }
 
 impl Case {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let case = Self { folder };
         case.write("loans.csv", &loans(60, true));
@@ -40,18 +40,18 @@ impl Case {
         case
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
     /// Runs a command line in a folder inside.
-    pub fn run_in(&self, folder: &str, line: &str) -> Output {
+    pub(crate) fn run_in(&self, folder: &str, line: &str) -> Output {
         let words: Vec<&str> = line.split(' ').collect();
         thickset(&self.path(folder), &words)
     }
 
     /// Trains a small run called `loans`, which says how it is audited.
-    pub fn train(&self) {
+    pub(crate) fn train(&self) {
         self.write(
             "run.toml",
             "name = \"loans\"\nseed = 5\nk = 3\n[data]\nsource = \"loans.csv\"\ntarget = \"paid\"\n\
@@ -62,20 +62,20 @@ impl Case {
         assert_eq!(output.status.code(), Some(0), "{output:?}");
     }
 
-    pub fn write(&self, name: &str, text: &str) {
+    pub(crate) fn write(&self, name: &str, text: &str) {
         std::fs::write(self.path(name), text).unwrap();
     }
 
-    pub fn read(&self, name: &str) -> String {
+    pub(crate) fn read(&self, name: &str) -> String {
         std::fs::read_to_string(self.path(name)).unwrap()
     }
 
-    pub fn save(&self, name: &str, model: ModelConfig) {
+    pub(crate) fn save(&self, name: &str, model: ModelConfig) {
         self.save_of("loans.csv", name, model);
     }
 
     /// A fresh network for another file.
-    pub fn save_for(&self, data: &str, name: &str) {
+    pub(crate) fn save_for(&self, data: &str, name: &str) {
         self.save_of(data, name, ModelConfig::Mlp(mlp::Config::default()));
     }
 
@@ -100,13 +100,13 @@ impl Case {
     }
 
     /// Runs a command line, its words separated by blanks, in the folder.
-    pub fn run(&self, line: &str) -> Output {
+    pub(crate) fn run(&self, line: &str) -> Output {
         let words: Vec<&str> = line.split(' ').collect();
         thickset(self.folder.path(), &words)
     }
 
     /// What a command did, for a snapshot.
-    pub fn shown(&self, line: &str) -> String {
+    pub(crate) fn shown(&self, line: &str) -> String {
         shown(line, &self.run(line))
     }
 }
@@ -135,7 +135,7 @@ fn loans(count: usize, with_target: bool) -> String {
     csv
 }
 
-pub fn thickset(folder: &Path, words: &[&str]) -> Output {
+pub(crate) fn thickset(folder: &Path, words: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_thickset"))
         .current_dir(folder)
         .args(words)
@@ -147,7 +147,7 @@ pub fn thickset(folder: &Path, words: &[&str]) -> Output {
 }
 
 /// Command, exit code, stdout and stderr. Decimals are dots, as their last digits are a matter of the processor.
-pub fn shown(line: &str, output: &Output) -> String {
+pub(crate) fn shown(line: &str, output: &Output) -> String {
     let stdout = String::from_utf8(output.stdout.clone()).unwrap();
     let stderr = String::from_utf8(output.stderr.clone()).unwrap();
     assert!(!stderr.contains("panicked"), "{stderr}");
@@ -168,7 +168,7 @@ fn without_decimals(text: &str) -> String {
             !whole.is_empty() && places.len() > 2 && all_digits(whole) && all_digits(places)
         })
     };
-    let masked = |piece: &str| {
+    let masked = |piece: &str| -> String {
         let word = piece.trim_end_matches([',', ')', ':', ';', '.']);
         if is_number(word.trim_start_matches('(')) {
             piece
@@ -183,10 +183,9 @@ fn without_decimals(text: &str) -> String {
             piece.to_owned()
         }
     };
-    text.split_inclusive([' ', '\n'])
-        .map(|piece| {
-            let end = piece.trim_end_matches([' ', '\n']).len();
-            format!("{}{}", masked(&piece[..end]), &piece[end..])
-        })
-        .collect()
+    let pieces = text.split_inclusive([' ', '\n']).map(|piece| {
+        let end = piece.trim_end_matches([' ', '\n']).len();
+        masked(&piece[..end]) + &piece[end..]
+    });
+    pieces.collect()
 }

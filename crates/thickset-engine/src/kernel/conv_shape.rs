@@ -1,6 +1,6 @@
 //! The geometry of a convolution.
 
-use super::ShapeError;
+use super::{ShapeError, bounded};
 
 /// A square convolution of channel-major images, as `PyTorch` counts it. Make one by filling the fields and calling
 /// [`ConvShape::checked`].
@@ -18,8 +18,8 @@ pub struct ConvShape {
 }
 
 impl ConvShape {
-    /// Returns the shape if an image of it can be convolved: no size is zero, the padding is smaller than the kernel and the
-    /// kernel fits into the padded image.
+    /// Returns the shape if an image of it can be convolved: no size is zero, the padding is smaller than the kernel, the
+    /// kernel fits into the padded image, and rows and weights are few enough to be indexed.
     ///
     /// # Errors
     /// Names the first size that does not fit.
@@ -42,6 +42,12 @@ impl ConvShape {
                 kernel: self.kernel,
             });
         }
+        bounded(
+            "an input row",
+            &[self.in_channels, self.in_height, self.in_width],
+        )?;
+        let (kernel, outputs) = (self.kernel, self.out_channels);
+        bounded("weights", &[outputs, self.in_channels, kernel, kernel])?;
         for (name, size) in [("in_height", self.in_height), ("in_width", self.in_width)] {
             let padded = size + 2 * self.padding;
             if self.kernel > padded {
@@ -52,6 +58,10 @@ impl ConvShape {
                 });
             }
         }
+        bounded(
+            "an output row",
+            &[outputs, self.out_height(), self.out_width()],
+        )?;
         Ok(self)
     }
 
@@ -89,5 +99,63 @@ impl ConvShape {
     #[must_use]
     pub fn out_pixels(&self) -> usize {
         self.out_height() * self.out_width()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::PoolShape;
+
+    #[test]
+    fn sizes_whose_product_cannot_be_indexed_are_refused() {
+        let sound = ConvShape {
+            in_channels: 1,
+            in_height: 44,
+            in_width: 44,
+            out_channels: 8,
+            kernel: 3,
+            stride: 1,
+            padding: 1,
+        };
+        assert_eq!(sound.checked(), Ok(sound));
+        for shape in [
+            // 44 times this width is 16 in 64 bits.
+            ConvShape {
+                in_width: 13_415_813_871_788_764_812,
+                ..sound
+            },
+            ConvShape {
+                in_channels: usize::MAX,
+                ..sound
+            },
+            ConvShape {
+                out_channels: usize::MAX,
+                ..sound
+            },
+            ConvShape {
+                out_channels: 1 << 24,
+                ..sound
+            },
+            ConvShape {
+                kernel: usize::MAX,
+                padding: usize::MAX - 1,
+                ..sound
+            },
+        ] {
+            let refused = shape.checked();
+            assert!(
+                matches!(refused, Err(ShapeError::TooLarge { .. })),
+                "{refused:?}"
+            );
+        }
+        let pool = PoolShape {
+            channels: 1,
+            height: 44,
+            width: 13_415_813_871_788_764_812,
+            window: 2,
+            stride: 2,
+        };
+        assert!(matches!(pool.checked(), Err(ShapeError::TooLarge { .. })));
     }
 }

@@ -17,7 +17,7 @@ use super::adjoint::Linear;
 use super::buffer::by_row;
 use super::simd::{Number, Task, Vector};
 use super::storage::{Numbers, by_type, numbers, size, tensor};
-use super::{ShapeError, composed, on_flex};
+use super::{ShapeError, bounded, composed, on_flex};
 
 /// Square windows over channel-major images, without padding. Make one by filling the fields and calling
 /// [`PoolShape::checked`].
@@ -32,7 +32,8 @@ pub struct PoolShape {
 }
 
 impl PoolShape {
-    /// Returns the shape if an image of it can be pooled: no size is zero and the window fits.
+    /// Returns the shape if an image of it can be pooled: no size is zero, the window fits, and a row's
+    /// numbers can be indexed.
     ///
     /// # Errors
     /// Names the first size that does not fit.
@@ -57,11 +58,7 @@ impl PoolShape {
                 });
             }
         }
-        if i32::try_from(self.in_features()).is_err() {
-            return Err(ShapeError::Index {
-                features: self.in_features(),
-            });
-        }
+        bounded("an input row", &[self.channels, self.height, self.width])?;
         Ok(self)
     }
 
@@ -435,7 +432,7 @@ mod tests {
                 ..good
             }
             .checked(),
-            Err(ShapeError::Index { .. })
+            Err(ShapeError::TooLarge { .. })
         ));
     }
 

@@ -63,8 +63,22 @@ pub enum ShapeError {
         name: &'static str,
         size: usize,
     },
-    #[error("a row of {features} numbers has indices beyond 32 bits")]
-    Index { features: usize },
+    #[error("`{name}` must be at most {MOST_NUMBERS} numbers")]
+    TooLarge { name: &'static str },
+}
+
+/// The most numbers of a row or of a layer's weights: their indices have 32 bits.
+const MOST_NUMBERS: usize = i32::MAX as usize;
+
+/// Refuses a size whose factors multiply to more numbers than can be indexed.
+fn bounded(name: &'static str, factors: &[usize]) -> Result<(), ShapeError> {
+    let product = factors
+        .iter()
+        .try_fold(1_usize, |product, &factor| product.checked_mul(factor));
+    match product {
+        Some(numbers) if numbers <= MOST_NUMBERS => Ok(()),
+        _ => Err(ShapeError::TooLarge { name }),
+    }
 }
 
 /// Whether the kernels of this module run on the tensor's device, and nothing is recorded there.

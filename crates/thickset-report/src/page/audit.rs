@@ -80,22 +80,19 @@ impl Page {
             .enumerate()
             .map(|(index, audit)| model(audit, index, is_single))
             .collect();
-        let (title, lead) = match audits {
-            [audit] => (
-                format!("{} on {}", audit.model.name, audit.data.name),
-                lead(audit),
-            ),
-            _ => {
-                let mut data: Vec<String> =
-                    audits.iter().map(|audit| audit.data.name.clone()).collect();
-                data.dedup();
-                let lead = format!(
-                    "{} on {}",
-                    counted(audits.len(), "model", "models"),
-                    crate::number::listed(&data)
-                );
-                ("Explanations side by side".to_owned(), lead)
-            }
+        let (title, lead) = if let [audit] = audits {
+            let title = format!("{} on {}", audit.model.name, audit.data.name);
+            (title, lead(audit))
+        } else {
+            let mut data: Vec<String> =
+                audits.iter().map(|audit| audit.data.name.clone()).collect();
+            data.dedup();
+            let lead = format!(
+                "{} on {}",
+                counted(audits.len(), "model", "models"),
+                crate::number::listed(&data)
+            );
+            ("Explanations side by side".to_owned(), lead)
         };
         Self {
             title,

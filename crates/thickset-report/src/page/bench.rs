@@ -158,9 +158,9 @@ fn printed(table: &Table, column: usize, cell: &Cell) -> Option<String> {
 /// What these marks mean; nothing where there are none.
 fn meaning(marks: &[Mark]) -> Option<String> {
     let meanings = [
-        (Mark::Best, "bold: the best of its column".to_owned()),
-        (Mark::RunnerUp, "underlined: the second best".to_owned()),
-        (Mark::Significant, format!("†: {SIGNIFICANCE}")),
+        (Mark::Best, "Bold is the best of its column".to_owned()),
+        (Mark::RunnerUp, "underlined is the second best".to_owned()),
+        (Mark::Significant, format!("† is {SIGNIFICANCE}")),
     ];
     let is_there = |mark: &Mark| match mark {
         Mark::Best => marks.contains(&Mark::Best) || marks.contains(&Mark::Significant),
@@ -170,7 +170,7 @@ fn meaning(marks: &[Mark]) -> Option<String> {
         .into_iter()
         .filter_map(|(mark, meaning)| is_there(&mark).then_some(meaning))
         .collect();
-    (!found.is_empty()).then(|| format!("Marks: {}.", found.join("; ")))
+    (!found.is_empty()).then(|| format!("{}.", found.join("; ")))
 }
 
 fn figure(figure: &thickset::bench::result::Figure, number: usize) -> Figure {

@@ -65,8 +65,8 @@ fn draw_cells(frame: &mut Frame, points: impl Iterator<Item = Point>, across: f6
     let most = cells.values().copied().max().unwrap_or(1);
     for ((column, row), count) in cells {
         // By the logarithm, so that a single row is seen beside a cell of thousands.
-        let share = f64::from(count).ln_1p() / f64::from(most).ln_1p();
-        let shade = (share * SHADES).ceil().clamp(1.0, SHADES) as u32;
+        let relative = f64::from(count).ln_1p() / f64::from(most).ln_1p();
+        let shade = (relative * SHADES).ceil().clamp(1.0, SHADES) as u32;
         let middle = f64::from(column) * across;
         let (left, right) = (
             frame.x.at(middle - across / 2.0),

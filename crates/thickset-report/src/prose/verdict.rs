@@ -135,9 +135,8 @@ fn headline(audit: &Audit, nouns: Nouns) -> String {
 fn certainty(summary: &Summary, level: Level) -> Option<String> {
     let interval = summary.precision_at_k.interval?;
     let bound = match level {
-        Level::Stable | Level::StableBySameness => STABLE,
         Level::Partly if interval.low < PARTLY => PARTLY,
-        Level::Partly => STABLE,
+        Level::Stable | Level::StableBySameness | Level::Partly => STABLE,
         Level::Not => PARTLY,
         Level::Unknown => return None,
     };

@@ -56,10 +56,11 @@ pub fn of(audit: &Audit, prefix: &str) -> Option<Figure> {
         percent(of_rows(most.entered)),
     );
     if total > shown {
-        caption.push_str(&format!(
+        caption += format!(
             " Shown are the {shown} that move most, of {}.",
             count(total)
-        ));
+        )
+        .as_str();
     }
     let title = format!(
         "What leaves and enters the {} {}",

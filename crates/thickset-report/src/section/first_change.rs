@@ -102,10 +102,11 @@ fn scatter(audit: &Audit, prefix: &str) -> Option<Figure> {
         _ => format!("{} of the {} never changed.", percent(held), nouns.rows),
     };
     if is_binned {
-        caption.push_str(&format!(
+        caption += format!(
             " A darker cell holds more {} (by the logarithm of their number).",
             nouns.rows
-        ));
+        )
+        .as_str();
     }
     let title = "Thickness and how long reasons hold";
     let drawing = frame.finish(&format!("{prefix}-first-change"), title, &caption);

@@ -118,10 +118,11 @@ fn thickness(audit: &Audit, prefix: &str) -> Figure {
         score(mean)
     );
     if histogram.left_out > 0 {
-        caption.push_str(&format!(
+        caption += format!(
             " {} without a value are left out.",
             count(histogram.left_out)
-        ));
+        )
+        .as_str();
     }
     let look = Look {
         id: &format!("{prefix}-thickness"),

@@ -7,6 +7,7 @@ use thickset::audit::result::{
     Audit, Row, Rows, SCHEMA, Settings, Split, Subject, ThicknessSettings, WorstRow,
 };
 use thickset::data::{InputShape, Part};
+use thickset::explain::ExplainConfig;
 use thickset::model::{ModelConfig, cnn};
 
 use super::{as_f64, attacks, feature_counts, summary, top};
@@ -45,6 +46,7 @@ fn ink(number: usize, stream: &mut thickset::Stream) -> Vec<f64> {
 }
 
 /// The audit.
+#[expect(clippy::too_many_lines, reason = "one made-up value, written out")]
 pub fn digits() -> Audit {
     let mut rows = Vec::new();
     let mut worst = Vec::new();
@@ -92,7 +94,7 @@ pub fn digits() -> Audit {
                 .iter()
                 .zip(&attacked_values)
                 .enumerate()
-                .filter(|(_, (from, to))| from != to);
+                .filter(|(_, (from, to))| from.total_cmp(to).is_ne());
             let changes = changes.map(|(pixel, (from, to))| Change {
                 name: format!("pixel[{},{}]", pixel / SIDE, pixel % SIDE),
                 from: Value::Number(*from),
@@ -148,7 +150,7 @@ pub fn digits() -> Audit {
         settings: Settings {
             seed: Seed::new(0),
             k: K,
-            explain: Default::default(),
+            explain: ExplainConfig::default(),
             suite: SuiteConfig::default(),
             thickness: ThicknessSettings {
                 neighbours: 20,

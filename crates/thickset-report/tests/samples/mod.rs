@@ -122,6 +122,7 @@ pub fn training(seed: Seed, epochs: usize) -> Vec<EpochRecord> {
                     .iter()
                     .map(|(name, value)| ((*name).to_owned(), *value))
                     .collect::<BTreeMap<_, _>>(),
+                weights: BTreeMap::new(),
                 auc: Some(0.70 + 0.16 * done.sqrt() + wobble(0.004)),
                 accuracy: 0.66 + 0.12 * done.sqrt() + wobble(0.006),
                 precision_at_k: Some(0.71 + 0.17 * done + wobble(0.01)),

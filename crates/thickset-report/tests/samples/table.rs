@@ -8,6 +8,7 @@ use thickset::audit::result::{
     ThicknessSettings, WorstRow,
 };
 use thickset::data::{InputShape, Part};
+use thickset::explain::ExplainConfig;
 use thickset::model::{ModelConfig, mlp};
 
 use super::{as_f64, attacks, estimate, feature_counts, summary, top, training};
@@ -147,7 +148,7 @@ fn worst(case: &Case) -> WorstRow {
         .iter()
         .zip(&case.attacked_values)
         .zip(&FEATURES)
-        .filter(|((from, to), _)| from != to)
+        .filter(|((from, to), _)| from.total_cmp(to).is_ne())
         .map(|((from, to), (name, unit, zero, one, _))| Change {
             name: (*name).to_owned(),
             from: Value::Number((zero + (one - zero) * from).round()),
@@ -159,7 +160,7 @@ fn worst(case: &Case) -> WorstRow {
         .collect();
     changes.sort_by(|a, b| b.moved.total_cmp(&a.moved));
     // Some rows need one change only, as the real ones do.
-    changes.truncate(1 + case.row.row as usize % 4);
+    changes.truncate(1 + case.row.top[0] % 4);
     WorstRow {
         row: case.row.row,
         class: case.row.class,
@@ -219,7 +220,7 @@ pub fn credit(want: &Table) -> Audit {
         settings: Settings {
             seed: Seed::new(0),
             k: K,
-            explain: Default::default(),
+            explain: ExplainConfig::default(),
             suite: SuiteConfig {
                 k: K,
                 ..SuiteConfig::default()

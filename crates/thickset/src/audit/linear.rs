@@ -4,6 +4,7 @@
 //! in double precision. Rows are summed in fixed blocks, so the weights do not depend on the number of threads.
 
 use std::collections::VecDeque;
+use std::ops::ControlFlow;
 
 use rayon::prelude::*;
 use thickset_engine::TensorData;
@@ -42,18 +43,18 @@ const MEMORY: usize = 10;
 /// Rows of a block that is summed by one thread.
 const BLOCK: usize = 512;
 
-/// The baseline of a case; `Some(None)` where there are no training rows, `None` if the observer stopped.
+/// The baseline of a case, none where there are no training rows; breaks if the observer stopped.
 pub(super) fn baseline(
     audit: &CheckedAudit,
     case: &Case<'_>,
     observer: &mut dyn Observer,
-) -> Result<Option<Option<LinearBaseline>>> {
+) -> Result<ControlFlow<(), Option<LinearBaseline>>> {
     let Some(dataset) = case.rows.training() else {
-        return Ok(Some(None));
+        return Ok(ControlFlow::Continue(None));
     };
     let count = case.rows.len().min(MOST_ATTACKED);
     if observer.on_event(&Event::Linear { rows: count }).is_break() {
-        return Ok(None);
+        return Ok(ControlFlow::Break(()));
     }
     let model = fit(dataset)?;
     let network = &model.network;
@@ -80,7 +81,7 @@ pub(super) fn baseline(
         .map(|row| TopK::of(&row.importance, audit.k()))
         .collect::<Result<Vec<_>>>()?;
     let Quality { auc, accuracy } = quality(case, &model)?;
-    Ok(Some(Some(LinearBaseline {
+    Ok(ControlFlow::Continue(Some(LinearBaseline {
         auc,
         accuracy,
         precision_at_k: statistics::mean::estimate(&precision.concat())?.of_share(),

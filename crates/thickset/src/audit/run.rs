@@ -70,7 +70,7 @@ pub fn run(
     if session.run(options.chunk, observer)?.is_break() {
         return Ok(Outcome::Stopped);
     }
-    let Some(linear) = linear::baseline(audit, case, observer)? else {
+    let ControlFlow::Continue(linear) = linear::baseline(audit, case, observer)? else {
         return Ok(Outcome::Stopped);
     };
     let worst = session.worst();

@@ -96,6 +96,7 @@ fn measure(
         median_ms: median * 1e3,
         best_ms: times[0] * 1e3,
         rows_per_second,
+        times_vanilla: None,
     })
 }
 

@@ -11,8 +11,9 @@ use thickset_engine::{Network, Output, Tensor, one_hot};
 
 use crate::data::InputShape;
 use crate::model::{Fresh, ModelConfig, cnn, mlp, resnet9};
+use crate::objective::term::gap::Pairs;
 use crate::objective::term::reading::{mean_over_rows, predicted_one_hot};
-use crate::objective::{Batch, Loss, ObjectiveConfig, r2et, vanilla};
+use crate::objective::{Batch, Loss, ObjectiveConfig, igr, mart, r2et, trades, vanilla};
 use crate::registry::{Family, family};
 use crate::{Result, Seed};
 
@@ -24,6 +25,8 @@ const LEAST_STEPS: usize = 5;
 const GAP_WEIGHT: f64 = 0.1;
 /// Weight of the Hessian norm.
 const HESSIAN_WEIGHT: f64 = 0.01;
+/// Batches of random labels that steps take by turns, as `torch_step.py` has them: one alone is learnt by heart.
+const BATCHES: u64 = 32;
 /// Rows of a batch whose input gradients are counted.
 const GRADIENT_ROWS: usize = 4096;
 
@@ -42,6 +45,9 @@ pub struct Measurement {
     pub best_ms: f64,
     /// Rows per second at the median.
     pub rows_per_second: f64,
+    /// The median as a multiple of a vanilla step's on the same model; absent for what is no training step.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub times_vanilla: Option<f64>,
 }
 
 /// What is measured, and for how long.
@@ -81,10 +87,21 @@ const GRAD_PENALTY: &str = "grad-penalty";
 /// The measurement that is no step.
 const INPUT_GRADIENT: &str = "input-gradient";
 
-/// Names of what can be measured: every objective, and the two that are none.
+/// Objectives with other settings than their defaults: R2ET's, named as in the bench of Table 1, and IGR's bases.
+const VARIANTS: [&str; 5] = [
+    "r2et-no-h",
+    "r2et-mm",
+    "r2et-mm-no-h",
+    "igr-trades",
+    "igr-mart",
+];
+
+/// Names of what can be measured: every objective, the variants, and the two that are none.
 pub fn steps() -> impl Iterator<Item = &'static str> {
     let objectives = family(Family::Objective).map(|info| info.id);
-    objectives.chain([GRAD_PENALTY, INPUT_GRADIENT])
+    objectives
+        .chain(VARIANTS)
+        .chain([GRAD_PENALTY, INPUT_GRADIENT])
 }
 
 fn subjects() -> [Subject; 4] {
@@ -142,44 +159,80 @@ fn subjects() -> [Subject; 4] {
 /// Weight of the squared input gradient.
 const PENALTY_WEIGHT: f64 = 0.1;
 
+/// A training step and its name.
+struct Step {
+    name: &'static str,
+    work: Work,
+}
+
 /// What a training step minimises: an objective, or the class loss with a penalty on the input gradient, which no method
 /// of ours is and which shows what one input gradient costs.
-enum Step {
+enum Work {
     GradPenalty,
     Objective(ObjectiveConfig),
 }
 
 impl Step {
-    /// What `torch_step.py` does too.
-    fn compared() -> Vec<Self> {
-        vec![
-            Self::Objective(ObjectiveConfig::Vanilla(vanilla::Config::default())),
-            Self::GradPenalty,
-            Self::Objective(ObjectiveConfig::R2et(r2et::Config {
-                gap_weight: GAP_WEIGHT,
-                hessian_weight: HESSIAN_WEIGHT,
-                ..r2et::Config::default()
-            })),
-        ]
+    fn of(name: &'static str, config: ObjectiveConfig) -> Self {
+        Self {
+            name,
+            work: Work::Objective(config),
+        }
     }
 
-    /// Every other objective of the registry, with its defaults.
+    fn vanilla() -> Self {
+        let config = vanilla::Config::default();
+        Self::of(vanilla::INFO.id, ObjectiveConfig::Vanilla(config))
+    }
+
+    fn r2et(name: &'static str, pairs: Pairs, hessian_weight: f64) -> Self {
+        let config = r2et::Config {
+            gap_weight: GAP_WEIGHT,
+            hessian_weight,
+            pairs,
+            ..r2et::Config::default()
+        };
+        Self::of(name, ObjectiveConfig::R2et(config))
+    }
+
+    fn igr(name: &'static str, base: igr::Base) -> Self {
+        let config = igr::Config {
+            base,
+            ..igr::Config::default()
+        };
+        Self::of(name, ObjectiveConfig::Igr(config))
+    }
+
+    /// What `torch_step.py` does too.
+    fn compared() -> Vec<Self> {
+        let grad_penalty = Self {
+            name: GRAD_PENALTY,
+            work: Work::GradPenalty,
+        };
+        let r2et = Self::r2et(r2et::INFO.id, Pairs::All, HESSIAN_WEIGHT);
+        vec![Self::vanilla(), grad_penalty, r2et]
+    }
+
+    /// Every other objective of the registry, with its defaults, and the variants of R2ET and IGR.
     fn others() -> Vec<Self> {
         let compared = [vanilla::INFO.id, r2et::INFO.id];
-        family(Family::Objective)
+        let mut steps: Vec<Self> = family(Family::Objective)
             .filter(|info| !compared.contains(&info.id))
             .filter_map(|info| {
                 let text = format!("{{\"kind\": \"{}\"}}", info.id);
-                serde_json::from_str(&text).ok().map(Self::Objective)
+                let config = serde_json::from_str(&text).ok()?;
+                Some(Self::of(info.id, config))
             })
-            .collect()
-    }
-
-    fn name(&self) -> &'static str {
-        match self {
-            Self::GradPenalty => GRAD_PENALTY,
-            Self::Objective(config) => config.objective().info().id,
-        }
+            .collect();
+        let [no_h, mm, mm_no_h, trades, mart] = VARIANTS;
+        steps.extend([
+            Self::r2et(no_h, Pairs::All, 0.0),
+            Self::r2et(mm, Pairs::Closest, HESSIAN_WEIGHT),
+            Self::r2et(mm_no_h, Pairs::Closest, 0.0),
+            Self::igr(trades, igr::Base::Trades(trades::Config::default())),
+            Self::igr(mart, igr::Base::Mart(mart::Config::default())),
+        ]);
+        steps
     }
 }
 
@@ -194,22 +247,27 @@ pub fn run(options: &Options, mut on_cell: impl FnMut(&Measurement)) -> Result<V
         if subject.name == MODELS[0] {
             steps.extend(Step::others());
         }
+        steps.retain(|step| options.wants(subject.name, step.name));
+        let vanilla = if steps.is_empty() {
+            None
+        } else {
+            Some(timed(options, &subject, &Step::vanilla())?)
+        };
         for step in &steps {
-            if !options.wants(subject.name, step.name()) {
-                continue;
-            }
-            let mut training = Training::new(&subject, step)?;
-            let cell = measure(options, subject.name, step.name(), subject.batch, || {
-                training.step(step)
-            })?;
+            let mut cell = match &vanilla {
+                Some(vanilla) if step.name == vanilla.step => vanilla.clone(),
+                _ => timed(options, &subject, step)?,
+            };
+            cell.times_vanilla = vanilla
+                .as_ref()
+                .map(|vanilla| cell.median_ms / vanilla.median_ms);
             on_cell(&cell);
             measurements.push(cell);
         }
         if subject.name == MODELS[0] && options.wants(subject.name, INPUT_GRADIENT) {
-            let network = Training::new(&subject, &Step::GradPenalty)?.network;
-            let x = batch(&network, GRADIENT_ROWS);
-            let mut network = network;
+            let mut network = Training::new(&subject, &Work::GradPenalty)?.network;
             network.untrack();
+            let x = batch(&network, GRADIENT_ROWS, 0);
             let cell = measure(options, subject.name, INPUT_GRADIENT, GRADIENT_ROWS, || {
                 let pass = network.pass(x.clone());
                 let classes = predicted_one_hot(&network, &pass.logits())?;
@@ -222,6 +280,13 @@ pub fn run(options: &Options, mut on_cell: impl FnMut(&Measurement)) -> Result<V
         }
     }
     Ok(measurements)
+}
+
+fn timed(options: &Options, subject: &Subject, step: &Step) -> Result<Measurement> {
+    let mut training = Training::new(subject, &step.work)?;
+    measure(options, subject.name, step.name, subject.batch, || {
+        training.step(&step.work)
+    })
 }
 
 fn measure(
@@ -253,25 +318,25 @@ fn measure(
         median_ms,
         best_ms: times[0],
         rows_per_second,
+        times_vanilla: None,
     })
 }
 
-/// A model in training on one batch.
+/// A model in training on a few batches by turns.
 struct Training {
     network: Network,
     optimizer: Adam,
-    x: Tensor<2>,
-    labels: Tensor<2>,
+    batches: Vec<(Tensor<2>, Tensor<2>)>,
     k: usize,
     steps: u64,
 }
 
 impl Training {
-    fn new(subject: &Subject, step: &Step) -> Result<Self> {
+    fn new(subject: &Subject, work: &Work) -> Result<Self> {
         let seed = Seed::new(0);
-        let model = match step {
-            Step::GradPenalty => subject.model.clone(),
-            Step::Objective(config) => config.objective().model(subject.model.clone()),
+        let model = match work {
+            Work::GradPenalty => subject.model.clone(),
+            Work::Objective(config) => config.objective().model(subject.model.clone()),
         };
         let mut network = model.network(
             &subject.input,
@@ -279,28 +344,34 @@ impl Training {
             subject.classes,
             &mut Fresh::new(seed),
         )?;
-        let x = batch(&network, subject.batch);
         let mut stream = seed.stream("labels");
-        let labels: Vec<_> = (0..subject.batch)
-            .map(|_| stream.below(subject.classes))
+        let batches = (0..BATCHES)
+            .map(|number| {
+                let x = batch(&network, subject.batch, number);
+                let labels: Vec<_> = (0..subject.batch)
+                    .map(|_| stream.below(subject.classes))
+                    .collect();
+                let labels = one_hot(&labels, subject.classes, network.dtype(), &x.device());
+                (x, labels)
+            })
             .collect();
-        let labels = one_hot(&labels, subject.classes, network.dtype(), &x.device());
         network.track();
         Ok(Self {
             network,
             optimizer: Adam::new(1e-3),
-            x,
-            labels,
+            batches,
             k: subject.k,
             steps: 0,
         })
     }
 
-    fn step(&mut self, step: &Step) -> Result<()> {
+    fn step(&mut self, work: &Work) -> Result<()> {
+        let (x, labels) = self.batches[0].clone();
+        self.batches.rotate_left(1);
         let batch = Batch {
             network: &self.network,
-            x: self.x.clone(),
-            labels: self.labels.clone(),
+            x,
+            labels,
             k: self.k,
             reference: None,
             perturbed: None,
@@ -308,9 +379,9 @@ impl Training {
             step: self.steps,
         };
         self.steps += 1;
-        let loss = match step {
-            Step::Objective(config) => config.objective().loss(&batch)?,
-            Step::GradPenalty => grad_penalty(&batch)?,
+        let loss = match work {
+            Work::Objective(config) => config.objective().loss(&batch)?,
+            Work::GradPenalty => grad_penalty(&batch)?,
         };
         drop(batch);
         let gradients = loss.total.backward();
@@ -332,8 +403,8 @@ fn grad_penalty(batch: &Batch<'_>) -> Result<Loss> {
     Ok(loss.plus("penalty", PENALTY_WEIGHT, penalty, false))
 }
 
-fn batch(network: &Network, rows: usize) -> Tensor<2> {
-    let mut stream = Seed::new(0).stream("batch");
+fn batch(network: &Network, rows: usize, number: u64) -> Tensor<2> {
+    let mut stream = Seed::new(0).stream_at("batch", number);
     let values: Vec<f64> = (0..rows * network.features())
         .map(|_| stream.normal())
         .collect();

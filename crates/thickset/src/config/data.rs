@@ -27,6 +27,9 @@ pub struct DataConfig {
     /// What separates fields; inferred where absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delimiter: Option<char>,
+    /// Whether the first row names the columns; inferred where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub header: Option<bool>,
     /// Texts that stand for a missing value, beside the usual ones.
     pub missing: Vec<String>,
     /// Columns to read as categories though they look like numbers.
@@ -66,6 +69,7 @@ impl DataConfig {
         };
         let mut read = ReadRule {
             delimiter: self.delimiter,
+            header: self.header,
             ..ReadRule::default()
         };
         read.missing.extend(self.missing.iter().cloned());

@@ -93,13 +93,20 @@ impl RunConfig {
         }
         let mut table: toml::Table =
             toml::from_str(text).map_err(|source| at(path, text, source))?;
+        let is_valid = |table: &toml::Table| table.clone().try_into::<Self>().is_ok();
         for given in overrides {
+            let mut as_text = table.clone();
             overrides::apply(&mut table, given)?;
+            // A name or a column may look like a number: `name=2024`.
+            overrides::apply_text(&mut as_text, given)?;
+            if !is_valid(&table) && is_valid(&as_text) {
+                table = as_text;
+            }
         }
         table
             .try_into()
             .map_err(|source: toml::de::Error| Error::RunConfig {
-                path: format!("{path} with --set"),
+                path: format!("{path} with --set {}", overrides.join(" --set ")),
                 source: Box::new(source),
             })
     }
@@ -107,7 +114,7 @@ impl RunConfig {
     /// The text of the configuration, with every setting.
     ///
     /// # Panics
-    /// Never: a configuration is plain data.
+    /// Never for a checked configuration: it is plain data, and its paths are text.
     #[must_use]
     pub fn to_text(&self) -> String {
         toml::to_string(self).expect("a configuration is plain data")
@@ -126,6 +133,7 @@ impl RunConfig {
                     .to_owned(),
             });
         }
+        self.check_paths()?;
         if self.data.source.is_empty() {
             return Err(Error::MissingSetting {
                 setting: "data.source",
@@ -152,6 +160,25 @@ impl RunConfig {
             self.model = self.objective.objective().model(self.model);
         }
         Ok(CheckedRun(self))
+    }
+
+    /// Refuses paths that cannot be written into a configuration.
+    fn check_paths(&self) -> Result<()> {
+        let from = self.retrain.as_ref().map(|retrain| &retrain.from);
+        let paths = [
+            ("data.folder", self.data.folder.as_ref()),
+            ("data.recipe", self.data.recipe.as_ref()),
+            ("retrain.from", from),
+        ];
+        for (setting, path) in paths {
+            if let Some(path) = path.filter(|path| path.to_str().is_none()) {
+                return Err(Error::Override {
+                    given: format!("{setting} = {}", path.display()),
+                    problem: "expected a path in UTF-8".to_owned(),
+                });
+            }
+        }
+        Ok(())
     }
 }
 
@@ -200,6 +227,29 @@ mod tests {
         assert!(error.to_string().contains("run.toml:3"), "{error}");
         let cause = std::error::Error::source(&error).unwrap().to_string();
         assert!(cause.contains("epoch"), "{cause}");
+    }
+
+    #[test]
+    fn a_text_that_looks_like_a_number_may_be_set_without_quotes() {
+        let set = ["name=2024", "data.target=7", "train.epochs=5"].map(str::to_owned);
+        let config = RunConfig::parse_with("", "run.toml", &set).unwrap();
+        assert_eq!(config.name, "2024");
+        assert_eq!(config.data.target.as_deref(), Some("7"));
+        assert_eq!(config.train.epochs, 5);
+        let wrong = ["train.epochs=many".to_owned()];
+        let error = RunConfig::parse_with("", "run.toml", &wrong).unwrap_err();
+        assert!(error.to_string().contains("train.epochs=many"), "{error}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_path_that_is_no_text_is_refused() {
+        use std::os::unix::ffi::OsStringExt as _;
+        let path = std::ffi::OsString::from_vec(b"model-\xff.safetensors".to_vec());
+        let mut config = RunConfig::parse("data = { source = \"adult\" }", "run.toml").unwrap();
+        config.retrain.get_or_insert_default().from = path.into();
+        let error = config.check().unwrap_err().to_string();
+        assert!(error.contains("retrain.from"), "{error}");
     }
 
     #[test]

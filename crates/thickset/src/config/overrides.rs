@@ -9,6 +9,15 @@ use crate::{Error, Result};
 /// # Errors
 /// If there is no `=`, or as [`set`].
 pub(super) fn apply(table: &mut Table, given: &str) -> Result<()> {
+    apply_as(table, given, value)
+}
+
+/// The same, with the value as a text whatever it looks like.
+pub(super) fn apply_text(table: &mut Table, given: &str) -> Result<()> {
+    apply_as(table, given, |text| Value::String(text.to_owned()))
+}
+
+fn apply_as(table: &mut Table, given: &str, value: fn(&str) -> Value) -> Result<()> {
     let refuse = |problem: String| Error::Override {
         given: given.to_owned(),
         problem,

@@ -57,7 +57,7 @@ impl RunConfig {
 }
 
 fn is_kind(path: &str) -> bool {
-    path == "kind" || path.ends_with(".kind")
+    path.rsplit('.').next() == Some("kind")
 }
 
 /// Lists `a.b = [...]` for tables within tables, so that quotes around a setting's path may be left out.

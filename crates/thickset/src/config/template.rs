@@ -1,19 +1,14 @@
 //! The commented `run.toml` that `thickset init` writes.
 
+use super::DataConfig;
 use crate::data::Dataset;
 use crate::objective::r2et;
 
 /// A configuration for this data with the defaults spelled out, for a person to read and change.
 #[must_use]
-pub fn template(
-    name: &str,
-    source: &str,
-    target: Option<&str>,
-    dataset: &Dataset,
-    k: usize,
-) -> String {
+pub fn template(name: &str, data: &DataConfig, dataset: &Dataset, k: usize) -> String {
     let quoted = |text: &str| toml::Value::String(text.to_owned()).to_string();
-    let target = target.map_or_else(
+    let target = data.target.as_deref().map_or_else(
         || {
             "# target = \"column\"          # what is predicted; the last column if left out"
                 .to_owned()
@@ -31,7 +26,7 @@ k = {k}                             # size of the salient set: the features a pe
 [data]                            # {rows} rows, {features} features, {classes} classes
 source = {source}                # a dataset's name, or a path from where the command runs
 {target}
-# categories = ["zip"]            # numbers that are names
+{header}# categories = ["zip"]            # numbers that are names
 # drop = ["id"]                   # columns to leave out
 # immutable = ["age"]             # what a person cannot change, so attacks must not
 # missing_column = "impute"       # what a file to be predicted lacks counts as missing; refused if left out
@@ -78,7 +73,12 @@ auc_within = 0.01                 # of the best epoch's AUC; or auc_at_least = 0
         rows = dataset.rows(),
         features = dataset.features(),
         classes = dataset.classes.len(),
-        source = quoted(source),
+        source = quoted(&data.source),
+        header = if data.header == Some(false) {
+            "header = false                    # the first row is a row, not names\n"
+        } else {
+            ""
+        },
         hessian = r2et::hessian_weight(dataset.shape()),
         model = model(dataset).0,
         sizes = model(dataset).1,

@@ -61,9 +61,10 @@ fn filter(
                         && rule.at_most.is_none_or(|most| number <= most)
                 })
             } else {
-                values
-                    .text(row)
-                    .is_some_and(|text| !rule.none_of.contains(&text))
+                !values.is_missing(row)
+                    && values
+                        .text(row)
+                        .is_none_or(|text| !rule.none_of.contains(&text))
             };
         }
     }
@@ -153,7 +154,6 @@ pub fn finish_table(
             infer::features(&table, &target, &split.train, &options.infer, &mut notes)?;
     }
     let encoding = Encoding::fit(&recipe, &table, &split.train)?;
-    let missing = missing_values(&table, &recipe);
     table.columns.retain(|column| {
         recipe
             .features
@@ -179,34 +179,13 @@ pub fn finish_table(
         schema: encoding.schema(),
         split,
         encoding: Some(encoding),
-        missing,
+        missing: encoded.missing,
         notes,
         attack: recipe.attack,
         recipe: Some(recipe),
         values: encoded.values,
         pairs: None,
     })
-}
-
-fn missing_values(table: &Table, recipe: &Recipe) -> BTreeMap<String, usize> {
-    let mut missing = BTreeMap::new();
-    for column in &table.columns {
-        let used = recipe
-            .features
-            .iter()
-            .any(|rule| rule.column() == column.name);
-        let count = if used {
-            (0..table.rows())
-                .filter(|&row| column.values.is_missing(row))
-                .count()
-        } else {
-            0
-        };
-        if count > 0 {
-            missing.insert(column.name.clone(), count);
-        }
-    }
-    missing
 }
 
 /// At least ten rows and two classes.
@@ -278,7 +257,9 @@ pub fn finish_inputs(
         values: inputs.values,
         pairs: None,
     };
-    match known.and_then(|(_, recipe)| recipe.pairs.as_ref()) {
+    let recipe = known.map(|(_, recipe)| recipe);
+    let recipe = recipe.or(options.recipe.as_ref());
+    match recipe.and_then(|recipe| recipe.pairs.as_ref()) {
         Some(rule) => pairs::pair(dataset, rule, options.seed),
         None => Ok(dataset),
     }

@@ -2,7 +2,7 @@
 
 use super::feature_rule::{CategoryRule, FlagRule, Group, Unseen};
 use super::number_encoding::NumberEncoding;
-use super::table::Values;
+use super::table::{Values, alike};
 use crate::{Error, Result};
 
 /// The matrix columns from `first` on.
@@ -23,30 +23,71 @@ impl Cells<'_> {
 
 impl NumberEncoding {
     /// Sets the number, and the indicator where the value is missing.
-    pub fn fill(&self, source: Option<&Values>, rows: usize, cells: &mut Cells) {
+    ///
+    /// # Errors
+    /// If a value is so far from the scale that single precision has no number for it.
+    pub fn fill(
+        &self,
+        source: Option<&Values>,
+        rows: usize,
+        cells: &mut Cells,
+        path: &str,
+    ) -> Result<()> {
         for row in 0..rows {
             let value = source.and_then(|values| values.number(row));
-            cells.set(row, 0, self.encode(value.unwrap_or(self.impute)));
+            let encoded = self.encode(value.unwrap_or(self.impute));
+            if !encoded.is_finite() {
+                return Err(Error::BeyondScale {
+                    path: path.to_owned(),
+                    row: row + 1,
+                    column: self.column.clone(),
+                    value: value.unwrap_or(self.impute),
+                });
+            }
+            cells.set(row, 0, encoded);
             if self.indicator && value.is_none() {
                 cells.set(row, 1, 1.0);
             }
         }
+        Ok(())
     }
 }
 
-/// Sets 1 where the value is one of the flag's.
-pub fn fill_flag(rule: &FlagRule, source: Option<&Values>, rows: usize, cells: &mut Cells) {
-    let Some(values) = source else { return };
-    let is_on = |text: &str| rule.on.iter().any(|one| one == text);
+/// Sets 1 where the value is one of the flag's; returns how many rows had a value that it does not list.
+pub fn fill_flag(
+    rule: &FlagRule,
+    source: Option<&Values>,
+    rows: usize,
+    cells: &mut Cells,
+) -> usize {
+    let Some(values) = source else { return 0 };
+    let lists = |list: &[String], is_it: &dyn Fn(&str) -> bool| list.iter().any(|one| is_it(one));
+    let decide = |is_it: &dyn Fn(&str) -> bool| {
+        let (on, off) = (lists(&rule.on, is_it), lists(&rule.off, is_it));
+        (on || off).then_some((on, false))
+    };
+    let unlisted = (false, !rule.off.is_empty());
+    let mut unseen = 0;
     for_each_level(
         values,
         rows,
-        |text| text.is_some_and(is_on),
-        |row, on| cells.set(row, 0, f32::from(u8::from(on))),
+        unlisted,
+        |text| {
+            text.map_or((false, false), |text| {
+                decide(&|one| one == text)
+                    .or_else(|| decide(&|one| alike(one, text)))
+                    .unwrap_or(unlisted)
+            })
+        },
+        |row, (on, is_unseen)| {
+            cells.set(row, 0, f32::from(u8::from(on)));
+            unseen += usize::from(is_unseen);
+        },
     );
+    unseen
 }
 
-/// Sets the group of every row; returns how many rows had a value that no group lists.
+/// Sets the group of every row; returns how many rows had a value that no group lists. A missing value is not one.
 pub fn fill_category(
     rule: &CategoryRule,
     source: Option<&Values>,
@@ -59,17 +100,21 @@ pub fn fill_category(
         .groups
         .iter()
         .position(|group| Some(&group.name) == rule.other.as_ref());
-    let find = |text: Option<&str>| {
-        let text = text.unwrap_or_default();
+    let place_of = |is_it: &dyn Fn(&str) -> bool| {
         members
             .iter()
-            .position(|group| group.iter().any(|one| one == text))
+            .position(|group| group.iter().any(|one| is_it(one)))
     };
+    let find = |text: Option<&str>| {
+        let text = text.unwrap_or_default();
+        place_of(&|one| one == text).or_else(|| place_of(&|one| alike(one, text)))
+    };
+    let is_missing = |row| source.is_none_or(|values| values.is_missing(row));
     let mut unseen = 0;
     let mut refused = None;
     let mut place = |row: usize, group: Option<usize>| {
         if group.is_none() {
-            unseen += 1;
+            unseen += usize::from(!is_missing(row));
             if rule.unseen == Unseen::Error && refused.is_none() {
                 refused = Some(row);
             }
@@ -79,7 +124,7 @@ pub fn fill_category(
         }
     };
     match source {
-        Some(values) => for_each_level(values, rows, find, &mut place),
+        Some(values) => for_each_level(values, rows, None, find, &mut place),
         None => (0..rows).for_each(|row| place(row, find(None))),
     }
     match refused {
@@ -95,10 +140,12 @@ pub fn fill_category(
     }
 }
 
-/// Calls `decide` once a different text and `place` once a row; the text is `None` where it is missing.
+/// Calls `decide` once a different text and `place` once a row; the text is `None` where it is missing. A text that was not
+/// kept is none of a rule's, so it is `unlisted`.
 fn for_each_level<T: Copy>(
     values: &Values,
     rows: usize,
+    unlisted: T,
     decide: impl Fn(Option<&str>) -> T,
     mut place: impl FnMut(usize, T),
 ) {
@@ -113,6 +160,11 @@ fn for_each_level<T: Copy>(
         .collect();
     let missing = decide(None);
     for row in 0..rows {
-        place(row, texts.code(row).map_or(missing, |code| by_level[code]));
+        let decided = match texts.code(row) {
+            Some(code) => by_level[code],
+            None if texts.is_missing(row) => missing,
+            None => unlisted,
+        };
+        place(row, decided);
     }
 }

@@ -5,7 +5,7 @@
 //! guessing again would silently turn a measurement into thousands of categories.
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::path::Path;
 use std::rc::Rc;
@@ -83,12 +83,13 @@ pub fn read_from(input: impl Read, path: &str, rule: &ReadRule, wanted: &Wanted)
             let kind = match wanted.types.get(name) {
                 Some(&kind) => kind,
                 None if wanted.last_is_text && position + 1 == names.len() => ColumnType::Text,
+                None if wanted.only_numbers => ColumnType::Number,
                 None => sniff::column_type(&window, position, &rule.missing),
             };
             sinks.push(Sink {
                 name,
                 position,
-                values: Values::new(kind),
+                values: wanted.empty(name, kind),
             });
         }
     }
@@ -146,11 +147,20 @@ fn records<'a>(
             problem: format!("the delimiter must be one ASCII character, got `{c}`"),
         })?,
     };
+    let rest = &head[start..];
+    let end = rest.iter().position(|&byte| byte == b'\n');
+    let carriage_returns = end.is_some_and(|end| rest[..end].ends_with(b"\r"));
     // Empty lines are no records, but they count, so that line numbers stay those of the file.
     let skipped = std::io::Cursor::new(vec![b'\n'; skipped]);
     let text = skipped
         .chain(std::io::Cursor::new(head.split_off(start)))
-        .chain(input);
+        .chain(input)
+        // A last line without an end gets one, so that all are counted alike; beyond an end it is one more empty line.
+        .chain(if carriage_returns {
+            &b"\r\n"[..]
+        } else {
+            b"\n"
+        });
     let meter = Rc::new(Cell::new(0));
     let text = Metered {
         inner: text,
@@ -166,6 +176,7 @@ fn records<'a>(
         reader,
         path,
         meter,
+        carriage_returns,
     })
 }
 
@@ -181,6 +192,8 @@ struct Records<'a, R> {
     reader: csv::Reader<R>,
     path: &'a str,
     meter: Rc<Cell<usize>>,
+    /// Lines end with `\r\n`, as far as the start of the file tells.
+    carriage_returns: bool,
 }
 
 /// A reader that fails when one record takes more bytes than we accept.
@@ -207,12 +220,28 @@ impl<R: Read> Read for Metered<R> {
 }
 
 impl<R: Read> Records<'_, R> {
+    /// The line that the record just read starts on. The reader's own is that of the end of the record before, which blank
+    /// lines, and the second half of `\r\n`, still separate from it.
+    fn line(&self, record: &ByteRecord) -> u64 {
+        let inside = record.as_slice().iter().filter(|&&byte| byte == b'\n');
+        // The reader stops after the first byte of `\r\n`, so only a lone `\n` is counted already.
+        let end = u64::from(!self.carriage_returns);
+        let before = self.reader.position().line();
+        before.saturating_sub(inside.count() as u64 + end).max(1)
+    }
+
     /// Reads the next record; false at the end.
     fn next(&mut self, record: &mut ByteRecord) -> Result<bool> {
         let path = self.path;
         let start = self.reader.position().line();
         self.meter.set(0);
-        self.reader.read_byte_record(record).map_err(|error| {
+        let read = self.reader.read_byte_record(record);
+        let line = self.line(record);
+        if let Some(mut position) = record.position().cloned() {
+            position.set_line(line);
+            record.set_position(Some(position));
+        }
+        read.map_err(|error| {
             let text = error.to_string();
             match error.into_kind() {
                 ErrorKind::Io(source)
@@ -230,12 +259,10 @@ impl<R: Read> Records<'_, R> {
                 }
                 ErrorKind::Io(source) => source::read_error(path, source),
                 ErrorKind::UnequalLengths {
-                    pos,
-                    expected_len,
-                    len,
+                    expected_len, len, ..
                 } => Error::RaggedRow {
                     path: path.to_owned(),
-                    line: pos.as_ref().map_or(0, csv::Position::line),
+                    line,
                     expected: expected_len,
                     found: len,
                 },
@@ -290,34 +317,59 @@ fn column_names(
             .map(|position| format!("column_{position}"))
             .collect());
     }
-    let mut names: Vec<String> = Vec::with_capacity(first.len());
-    let mut seen: BTreeMap<String, (usize, usize)> = BTreeMap::new();
+    let mut texts: Vec<String> = Vec::with_capacity(first.len());
+    let mut numbers = 0;
     for (position, field) in first.iter().enumerate() {
         let text = std::str::from_utf8(field).map_err(|_| Error::NotUtf8 {
             path: path.to_owned(),
             line: line_of(first),
         })?;
-        let text = if text.is_empty() {
+        numbers += usize::from(parse_number(text).is_some());
+        texts.push(if text.is_empty() {
             format!("column_{}", position + 1)
         } else {
             text.to_owned()
+        });
+    }
+    if rule.header.is_none() && numbers > 0 {
+        notes.push(format!(
+            "line {} is taken as the header, though {numbers} of its {} fields are numbers; if it is a row, say that \
+             there is no header",
+            line_of(first),
+            texts.len()
+        ));
+    }
+    unique(path, rule, texts)
+}
+
+/// Refuses a name that comes twice, or numbers it if the rule says so.
+fn unique(path: &str, rule: &ReadRule, texts: Vec<String>) -> Result<Vec<String>> {
+    // Where each name stands first, and the last number it got.
+    let mut seen: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+    let mut taken: BTreeSet<String> = texts.iter().cloned().collect();
+    let mut names = Vec::with_capacity(texts.len());
+    for (position, text) in texts.iter().enumerate() {
+        let Some((first_at, times)) = seen.get_mut(text.as_str()) else {
+            seen.insert(text, (position, 0));
+            names.push(text.clone());
+            continue;
         };
-        let (first_at, times) = *seen
-            .entry(text.clone())
-            .and_modify(|(_, times)| *times += 1)
-            .or_insert((position, 0));
-        if times == 0 {
-            names.push(text);
-        } else if rule.number_duplicates {
-            names.push(format!("{text}.{times}"));
-        } else {
+        if !rule.number_duplicates {
             return Err(Error::DuplicateColumn {
                 path: path.to_owned(),
-                column: text,
-                first: first_at + 1,
+                column: text.clone(),
+                first: *first_at + 1,
                 second: position + 1,
             });
         }
+        let name = loop {
+            *times += 1;
+            let name = format!("{text}.{times}");
+            if taken.insert(name.clone()) {
+                break name;
+            }
+        };
+        names.push(name);
     }
     Ok(names)
 }
@@ -386,6 +438,27 @@ mod tests {
     }
 
     #[test]
+    fn an_error_names_its_line_whatever_ends_lines_and_stands_between() {
+        for text in [
+            "a,b\n1,2\n3,4\n1\n5,6\n",
+            "a,b\n1,2\n\n1\n5,6\n",
+            "a,b\n\n\n1\n",
+            "a,b\n1,2\n3,4\n1",
+            "a,b\n\n1,2\n1",
+            "a,b\r\n1,2\r\n3,4\r\n1\r\n5,6\r\n",
+            "a,b\r\n\r\n1,2\r\n1\r\n",
+            "a,b\r\n1,2\r\n\r\n1",
+            "a,b\n\"x\ny\",2\n1\n",
+        ] {
+            let error = table(text, &ReadRule::default()).unwrap_err();
+            assert!(
+                matches!(error, Error::RaggedRow { line: 4, .. }),
+                "{text:?}: {error}"
+            );
+        }
+    }
+
+    #[test]
     fn a_column_of_numbers_with_a_few_texts_is_a_category_only_if_it_has_few_values() {
         let few = (0..100)
             .map(|row| format!("{},x\n", ["1", "2", "3+"][row % 3]))
@@ -415,13 +488,49 @@ mod tests {
             number_duplicates: true,
             ..ReadRule::default()
         };
-        let names: Vec<String> = table("a,b,a,a\n1,2,3,4\n", &rule)
-            .unwrap()
-            .columns
-            .into_iter()
-            .map(|column| column.name)
-            .collect();
-        assert_eq!(names, ["a", "b", "a.1", "a.2"]);
+        let names = |text: &str| -> Vec<String> {
+            let columns = table(text, &rule).unwrap().columns;
+            columns.into_iter().map(|column| column.name).collect()
+        };
+        assert_eq!(names("a,b,a,a\n1,2,3,4\n"), ["a", "b", "a.1", "a.2"]);
+        assert_eq!(names("a,a,a.1\n1,2,3\n"), ["a", "a.2", "a.1"]);
+        assert_eq!(
+            names("a,a,a.1,a.1\n1,2,3,4\n"),
+            ["a", "a.2", "a.1", "a.1.1"]
+        );
+    }
+
+    #[test]
+    fn a_header_with_numbers_is_told() {
+        let text = "Graz,3,1.5\nLinz,4,2.5\n";
+        let guessed = table(text, &ReadRule::default()).unwrap();
+        assert_eq!(guessed.rows(), 1);
+        let note = &guessed.notes[0];
+        assert!(
+            note.contains("line 1 is taken as the header, though 2 of its 3"),
+            "{note}"
+        );
+        let rule = ReadRule {
+            header: Some(false),
+            ..ReadRule::default()
+        };
+        let told = table(text, &rule).unwrap();
+        assert_eq!((told.rows(), told.notes.len()), (2, 0));
+    }
+
+    #[test]
+    fn a_steady_comma_beats_a_steady_space() {
+        let table = table(
+            "full name,b\nAda King Lovelace,1\nAlan M Turing,2\n",
+            &ReadRule::default(),
+        );
+        assert_eq!(table.unwrap().columns[0].name, "full name");
+        let spaced = super::sniff::delimiter(b"a b c\n1 2 3\n", None);
+        assert_eq!(spaced, b' ');
+        let numbers = super::sniff::delimiter(b"a b,x c\n1 2 3\n", None);
+        assert_eq!(numbers, b' ');
+        let commas = super::sniff::delimiter(b"x y z,w\n1 2 3,4\n", None);
+        assert_eq!(commas, b',');
     }
 
     #[test]

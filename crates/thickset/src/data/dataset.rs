@@ -108,6 +108,11 @@ impl Dataset {
         self.split.rows(part)
     }
 
+    /// The inputs that rows are made of, row-major: the rows themselves, or what they pair.
+    pub(crate) fn inputs(&self) -> &[f32] {
+        &self.values
+    }
+
     /// The two inputs of each row, for a pair dataset.
     #[must_use]
     pub fn pairs(&self) -> Option<&[[u32; 2]]> {

@@ -11,7 +11,7 @@ use super::cells::{self, Cells};
 use super::feature_rule::{CategoryRule, FeatureRule, FlagRule};
 use super::number_encoding::NumberEncoding;
 use super::read_rule::{ReadRule, Wanted};
-use super::recipe::{MissingColumn, Recipe, TargetRule};
+use super::recipe::{ClassRule, MissingColumn, Recipe, TargetRule};
 use super::schema::{Feature, FeatureKind, InputShape, Schema};
 use super::table::{ColumnType, Table, Values};
 use crate::{Error, Result};
@@ -47,15 +47,17 @@ pub enum ColumnEncoding {
 pub struct Encoded {
     /// Row-major, `[rows, features]`.
     pub values: Vec<f32>,
-    /// Rows whose category was in no group, by column.
+    /// Rows whose text no group or flag lists, by column.
     pub unseen: BTreeMap<String, usize>,
+    /// Rows without a value, by column, where there are some; all rows for a column that is not there.
+    pub missing: BTreeMap<String, usize>,
 }
 
 impl Encoding {
     /// Learns a recipe's encoding from the rows `train` of a table, and from no others.
     ///
     /// # Errors
-    /// If the table lacks a column of the recipe.
+    /// If the table lacks a column of the recipe, or a column's numbers are too far apart to be scaled.
     pub fn fit(recipe: &Recipe, table: &Table, train: &[usize]) -> Result<Self> {
         let mut columns = Vec::with_capacity(recipe.features.len());
         for rule in &recipe.features {
@@ -69,23 +71,57 @@ impl Encoding {
             });
         }
         let (read, target) = (recipe.read.clone(), recipe.target.clone());
-        Ok(Self {
+        let encoding = Self {
             read,
             target,
             missing_column: recipe.missing_column,
             columns,
-        })
+        };
+        encoding.check().map_err(|problem| Error::Malformed {
+            path: table.path.clone(),
+            line: None,
+            problem,
+        })?;
+        Ok(encoding)
+    }
+
+    /// Whether rows can be encoded by it; to be asked of one that comes from a file.
+    ///
+    /// # Errors
+    /// What was expected and what came.
+    pub(crate) fn check(&self) -> std::result::Result<(), String> {
+        let mut names = BTreeSet::from([self.target.column.as_str()]);
+        for column in &self.columns {
+            if !names.insert(column.name()) {
+                return Err(format!(
+                    "column `{}` must be encoded once, and not be the target",
+                    column.name()
+                ));
+            }
+            match column {
+                ColumnEncoding::Number(number) => number.check()?,
+                ColumnEncoding::Flag(rule) => rule.check()?,
+                ColumnEncoding::Category(rule) => rule.check()?,
+            }
+        }
+        Ok(())
     }
 
     /// What a reader must read to apply this; the target too if `with_target`.
     #[must_use]
     pub fn wanted(&self, with_target: bool) -> Wanted {
-        let mut types = BTreeMap::new();
+        let (mut types, mut levels) = (BTreeMap::new(), BTreeMap::new());
         for column in &self.columns {
             let (name, kind) = match column {
                 ColumnEncoding::Number(number) => (&number.column, ColumnType::Number),
-                ColumnEncoding::Flag(rule) => (&rule.column, ColumnType::Text),
-                ColumnEncoding::Category(rule) => (&rule.column, ColumnType::Text),
+                ColumnEncoding::Flag(rule) => {
+                    levels.insert(rule.column.clone(), rule.listed());
+                    (&rule.column, ColumnType::Text)
+                }
+                ColumnEncoding::Category(rule) => {
+                    levels.insert(rule.column.clone(), rule.listed());
+                    (&rule.column, ColumnType::Text)
+                }
             };
             types.insert(name.clone(), kind);
         }
@@ -95,7 +131,8 @@ impl Encoding {
         Wanted {
             only: Some(types.keys().cloned().collect::<BTreeSet<_>>()),
             types,
-            last_is_text: false,
+            levels,
+            ..Wanted::default()
         }
     }
 
@@ -145,13 +182,14 @@ impl Encoding {
     /// The matrix of a table's rows. Takes the table, to give its memory back column by column.
     ///
     /// # Errors
-    /// If a column is missing, or a category is not in its list, where the encoding says to refuse those.
+    /// If a column is missing, or a category is not in its list, where the encoding says to refuse those; if a number is
+    /// beyond single precision when scaled.
     pub fn apply(&self, mut table: Table) -> Result<Encoded> {
         let rows = table.rows();
         let widths: Vec<usize> = self.columns.iter().map(ColumnEncoding::width).collect();
         let width: usize = widths.iter().sum();
         let mut values = vec![0.0_f32; rows * width];
-        let mut unseen = BTreeMap::new();
+        let (mut unseen, mut missing) = (BTreeMap::new(), BTreeMap::new());
         let mut first = 0;
         // Before columns are given back one by one, so that the message lists all of them.
         if self.missing_column == MissingColumn::Error {
@@ -168,25 +206,33 @@ impl Encoding {
                 width,
                 first,
             };
-            match column {
-                ColumnEncoding::Number(number) => number.fill(source, rows, &mut cells),
+            let count = match column {
+                ColumnEncoding::Number(number) => {
+                    number.fill(source, rows, &mut cells, &table.path)?;
+                    0
+                }
                 ColumnEncoding::Flag(rule) => cells::fill_flag(rule, source, rows, &mut cells),
                 ColumnEncoding::Category(rule) => {
-                    let count = cells::fill_category(rule, source, rows, &mut cells, &table.path)?;
-                    if count > 0 {
-                        unseen.insert(name.to_owned(), count);
-                    }
+                    cells::fill_category(rule, source, rows, &mut cells, &table.path)?
                 }
+            };
+            if count > 0 {
+                unseen.insert(name.to_owned(), count);
+            }
+            let count = source.map_or(rows, Values::missing);
+            if count > 0 {
+                missing.insert(name.to_owned(), count);
             }
             first += widths[position];
-            let is_last_use = self.columns[position + 1..]
-                .iter()
-                .all(|later| later.name() != name);
-            if let (Some(at), true) = (found, is_last_use) {
+            if let Some(at) = found {
                 table.columns.remove(at);
             }
         }
-        Ok(Encoded { values, unseen })
+        Ok(Encoded {
+            values,
+            unseen,
+            missing,
+        })
     }
 
     /// The class of every row; `None` where the target is missing.
@@ -201,11 +247,10 @@ impl Encoding {
 /// The class of every row; `None` where the target is missing.
 pub(super) fn labels(target: &TargetRule, table: &Table) -> Result<Vec<Option<usize>>> {
     let values = &table.column(&target.column)?.values;
+    let place_of = |is_it: &dyn Fn(&ClassRule) -> bool| target.classes.iter().position(is_it);
     let class_of = |value: &str| {
-        target
-            .classes
-            .iter()
-            .position(|class| class.holds(value))
+        place_of(&|class| class.holds(value))
+            .or_else(|| place_of(&|class| class.holds_alike(value)))
             .ok_or_else(|| Error::UnknownClass {
                 path: table.path.clone(),
                 column: target.column.clone(),
@@ -214,14 +259,23 @@ pub(super) fn labels(target: &TargetRule, table: &Table) -> Result<Vec<Option<us
     };
     match values {
         Values::Text(texts) => {
-            let by_level = texts
-                .levels()
-                .iter()
-                .map(|level| class_of(level))
-                .collect::<Result<Vec<_>>>()?;
-            Ok((0..values.len())
-                .map(|row| texts.code(row).map(|code| by_level[code]))
-                .collect())
+            // Of the texts, only those that a row still has must be classes.
+            let mut by_level = vec![None; texts.levels().len()];
+            let mut class_at = |row| match (texts.code(row), texts.is_missing(row)) {
+                (_, true) => Ok(None),
+                (None, false) => Err(Error::TooManyClasses {
+                    path: table.path.clone(),
+                    column: target.column.clone(),
+                    limit: target.classes.len(),
+                }),
+                (Some(code), false) => {
+                    if by_level[code].is_none() {
+                        by_level[code] = Some(class_of(&texts.levels()[code])?);
+                    }
+                    Ok(by_level[code])
+                }
+            };
+            (0..values.len()).map(&mut class_at).collect()
         }
         Values::Number(_) => (0..values.len())
             .map(|row| values.text(row).map(|text| class_of(&text)).transpose())

@@ -3,7 +3,7 @@
 //! Columns: `split` (train, validation, test), `label` (the number of the class), `class` (its name), then the features.
 //! A CSV number is the shortest text that reads as the same single-precision number.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -14,6 +14,7 @@ use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::Type;
+use thickset_engine::write_whole;
 
 use super::dataset::Dataset;
 use super::split::Part;
@@ -34,37 +35,35 @@ pub fn export(dataset: &Dataset, path: &Path) -> Result<()> {
     let ending = path
         .extension()
         .map(|ending| ending.to_string_lossy().to_lowercase());
-    let partial = path.with_file_name(format!(
-        ".{}.partial",
-        path.file_name()
-            .map(|name| name.to_string_lossy().into_owned())
-            .unwrap_or_default()
-    ));
     let io = |source| Error::Io {
         action: "write",
         path: name.clone(),
         source,
     };
-    let written = match ending.as_deref() {
-        Some("csv") => write_csv(dataset, &partial).map_err(io),
-        Some("parquet") => write_parquet(dataset, &partial).map_err(|source| Error::Parquet {
-            path: name.clone(),
-            source,
-        }),
-        _ => {
-            return Err(Error::Malformed {
-                path: name,
-                line: None,
-                problem: "expected a file name that ends in `.csv` or `.parquet`".to_owned(),
-            });
+    match ending.as_deref() {
+        Some("csv") => write_whole(path, |file| write_csv(dataset, file)).map_err(io),
+        Some("parquet") => {
+            write_whole(path, |file| write_parquet(dataset, file)).map_err(|error| match error {
+                // What the file system refuses is not the format's fault.
+                ParquetError::External(cause) => match cause.downcast::<io::Error>() {
+                    Ok(source) => io(*source),
+                    Err(cause) => Error::Parquet {
+                        path: name.clone(),
+                        source: ParquetError::External(cause),
+                    },
+                },
+                source => Error::Parquet {
+                    path: name.clone(),
+                    source,
+                },
+            })
         }
-    };
-    let moved = written.and_then(|()| fs::rename(&partial, path).map_err(io));
-    if moved.is_err() {
-        // The failure that matters is the first one; the half-written file may not even exist.
-        let _ = fs::remove_file(&partial);
+        _ => Err(Error::Malformed {
+            path: name,
+            line: None,
+            problem: "expected a file name that ends in `.csv` or `.parquet`".to_owned(),
+        }),
     }
-    moved
 }
 
 /// Names of the feature columns; one that is named like a leading column gets `feature ` before it.
@@ -84,8 +83,8 @@ fn names(dataset: &Dataset) -> Vec<String> {
         .collect()
 }
 
-fn write_csv(dataset: &Dataset, path: &Path) -> io::Result<()> {
-    let mut writer = csv::Writer::from_writer(BufWriter::new(File::create(path)?));
+fn write_csv(dataset: &Dataset, file: &mut File) -> io::Result<()> {
+    let mut writer = csv::Writer::from_writer(BufWriter::new(file));
     let names = names(dataset);
     writer.write_record(LEADING.into_iter().chain(names.iter().map(String::as_str)))?;
     let parts = dataset.split.parts(dataset.rows());
@@ -112,7 +111,7 @@ fn write_csv(dataset: &Dataset, path: &Path) -> io::Result<()> {
         .flush()
 }
 
-fn write_parquet(dataset: &Dataset, path: &Path) -> std::result::Result<(), ParquetError> {
+fn write_parquet(dataset: &Dataset, file: &mut File) -> std::result::Result<(), ParquetError> {
     let text = |name: &str| {
         Type::primitive_type_builder(name, PhysicalType::BYTE_ARRAY)
             .with_repetition(Repetition::REQUIRED)
@@ -139,8 +138,7 @@ fn write_parquet(dataset: &Dataset, path: &Path) -> std::result::Result<(), Parq
     let properties = WriterProperties::builder()
         .set_compression(Compression::SNAPPY)
         .build();
-    let mut writer =
-        SerializedFileWriter::new(File::create(path)?, Arc::new(schema), Arc::new(properties))?;
+    let mut writer = SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties))?;
     let parts = dataset.split.parts(dataset.rows());
     for start in (0..dataset.rows()).step_by(GROUP) {
         let rows: Vec<usize> = (start..(start + GROUP).min(dataset.rows())).collect();
@@ -156,7 +154,7 @@ fn write_group(
     dataset: &Dataset,
     parts: &[Part],
     rows: &[usize],
-    group: &mut SerializedRowGroupWriter<File>,
+    group: &mut SerializedRowGroupWriter<&mut File>,
 ) -> std::result::Result<(), ParquetError> {
     let width = dataset.features();
     let values = dataset.gather(rows);

@@ -1,5 +1,7 @@
 //! How one column becomes features, as a recipe states it.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 /// How one column becomes features.
@@ -22,6 +24,18 @@ impl FeatureRule {
             Self::Number(rule) => &rule.column,
             Self::Flag(rule) => &rule.column,
             Self::Category(rule) => &rule.column,
+        }
+    }
+
+    /// Whether it makes sense.
+    ///
+    /// # Errors
+    /// What was expected and what came.
+    pub(super) fn check(&self) -> Result<(), String> {
+        match self {
+            Self::Number(rule) => rule.check(),
+            Self::Flag(rule) => rule.check(),
+            Self::Category(rule) => rule.check(),
         }
     }
 }
@@ -66,6 +80,27 @@ pub struct NumberRule {
     pub immutable: bool,
 }
 
+impl NumberRule {
+    fn check(&self) -> Result<(), String> {
+        let column = &self.column;
+        if let Some([low, high]) = self.clip
+            && !(0.0 <= low && low < high && high <= 1.0)
+        {
+            return Err(format!(
+                "`clip` of `{column}` must be two ascending quantiles in 0..=1, got [{low}, {high}]"
+            ));
+        }
+        if let Some([low, high]) = self.range
+            && !(low < high && (high - low).is_finite())
+        {
+            return Err(format!(
+                "`range` of `{column}` must be two ascending numbers, got [{low}, {high}]"
+            ));
+        }
+        Ok(())
+    }
+}
+
 /// A column with two sides.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -77,9 +112,32 @@ pub struct FlagRule {
     pub name: Option<String>,
     /// The values that give 1; all others, and a missing one, give 0.
     pub on: Vec<String>,
+    /// The values that are known to give 0; if there are some, any other value is reported as unseen.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub off: Vec<String>,
     /// A person cannot change it.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub immutable: bool,
+}
+
+impl FlagRule {
+    /// All values that it lists.
+    pub(super) fn listed(&self) -> Vec<String> {
+        [&self.on[..], &self.off[..]].concat()
+    }
+
+    pub(super) fn check(&self) -> Result<(), String> {
+        let column = &self.column;
+        if self.on.is_empty() {
+            return Err(format!("the flag `{column}` lists no value in `on`"));
+        }
+        match self.on.iter().find(|value| self.off.contains(value)) {
+            None => Ok(()),
+            Some(value) => Err(format!(
+                "the flag `{column}` lists `{value}` in both `on` and `off`"
+            )),
+        }
+    }
 }
 
 /// A column of categories.
@@ -100,6 +158,39 @@ pub struct CategoryRule {
     /// The groups, one feature each.
     #[serde(rename = "group")]
     pub groups: Vec<Group>,
+}
+
+impl CategoryRule {
+    /// All values that its groups list.
+    pub(super) fn listed(&self) -> Vec<String> {
+        self.groups.iter().flat_map(Group::members).collect()
+    }
+
+    pub(super) fn check(&self) -> Result<(), String> {
+        let column = &self.column;
+        if self.groups.is_empty() {
+            return Err(format!("the category `{column}` has no group"));
+        }
+        let mut names = BTreeSet::new();
+        if let Some(group) = self.groups.iter().find(|group| !names.insert(&group.name)) {
+            return Err(format!(
+                "the category `{column}` has two groups of the name `{}`",
+                group.name
+            ));
+        }
+        let is_group = self
+            .other
+            .as_ref()
+            .is_some_and(|other| names.contains(other));
+        if (self.unseen == Unseen::Other) != self.other.is_some()
+            || self.other.is_some() != is_group
+        {
+            return Err(format!(
+                "the category `{column}` needs `unseen = \"other\"` and `other` = one of its groups, or neither"
+            ));
+        }
+        Ok(())
+    }
 }
 
 /// Values of a category that share a feature.

@@ -5,9 +5,10 @@ use std::path::Path;
 
 use super::assemble::Inputs;
 use super::csv;
+use super::dataset::Dataset;
 use super::infer;
 use super::read_rule::{ReadRule, Wanted};
-use super::schema::Schema;
+use super::schema::{Schema, check_features};
 use super::table::ColumnType;
 use crate::{Error, Result};
 
@@ -44,17 +45,19 @@ pub fn read(folder: &Path) -> Result<(Inputs, Vec<String>)> {
     };
     let mut nodes = None;
     for (row, label) in labels.into_iter().enumerate() {
-        // The header is line 1.
-        let line = row as u64 + 2;
         let (Some(label), Some(file)) = (label, files.text(row)) else {
             return Err(Error::Malformed {
                 path: list.display().to_string(),
-                line: Some(line),
-                problem: "expected a file and a label".to_owned(),
+                line: None,
+                problem: format!("row {}: expected a file and a label", row + 1),
             });
         };
         let path = folder.join(&file);
         let matrix = matrix(&path)?;
+        check_features(
+            &path.display().to_string(),
+            &[matrix.len(), matrix.len() / 2],
+        )?;
         let size = *nodes.get_or_insert(matrix.len());
         if matrix.len() != size {
             return Err(Error::Malformed {
@@ -69,23 +72,26 @@ pub fn read(folder: &Path) -> Result<(Inputs, Vec<String>)> {
         upper_triangle(&matrix, &path, &mut inputs.values)?;
         inputs.labels.push(label);
     }
-    // Correlations keep their range; other weights get the one they have.
-    let (least, greatest) = inputs
-        .values
-        .iter()
-        .fold((-1.0_f32, 1.0_f32), |(low, high), &weight| {
-            (low.min(weight), high.max(weight))
-        });
-    let low = if inputs.values.iter().all(|&weight| weight >= 0.0) {
-        0.0
-    } else {
-        least
-    };
-    inputs.schema = Schema::graph(nodes.unwrap_or(0), low, greatest);
+    inputs.schema = Schema::graph(nodes.unwrap_or(0), 0.0, 0.0);
     Ok((
         inputs,
         target.classes.into_iter().map(|class| class.name).collect(),
     ))
+}
+
+/// The range of weights, from the training rows. Correlations keep theirs; other weights get the one they have.
+pub fn learn_range(dataset: &mut Dataset) {
+    let weights = dataset.gather(&dataset.split.train);
+    let (least, greatest) = weights
+        .iter()
+        .fold((-1.0_f32, 1.0_f32), |(low, high), &weight| {
+            (low.min(weight), high.max(weight))
+        });
+    let is_positive = weights.iter().all(|&weight| weight >= 0.0);
+    for feature in &mut dataset.schema.features {
+        feature.low = if is_positive { 0.0 } else { least };
+        feature.high = greatest;
+    }
 }
 
 fn matrix(path: &Path) -> Result<Vec<Vec<f64>>> {
@@ -93,7 +99,11 @@ fn matrix(path: &Path) -> Result<Vec<Vec<f64>>> {
         header: Some(false),
         ..ReadRule::default()
     };
-    let table = csv::read(path, &rule, &Wanted::default())?;
+    let wanted = Wanted {
+        only_numbers: true,
+        ..Wanted::default()
+    };
+    let table = csv::read(path, &rule, &wanted)?;
     let nodes = table.rows();
     let name = path.display().to_string();
     if table.columns.len() != nodes || nodes < 2 {
@@ -109,11 +119,11 @@ fn matrix(path: &Path) -> Result<Vec<Vec<f64>>> {
     (0..nodes)
         .map(|row| {
             let weights = table.columns.iter().map(|column| {
-                column.values.number(row).ok_or_else(|| Error::NotANumber {
+                let weight = column.values.number(row);
+                weight.ok_or_else(|| Error::Malformed {
                     path: name.clone(),
-                    line: row as u64 + 1,
-                    column: column.name.clone(),
-                    value: column.values.text(row).unwrap_or_default(),
+                    line: None,
+                    problem: format!("row {}: `{}` has no weight", row + 1, column.name),
                 })
             });
             weights.collect()
@@ -129,16 +139,23 @@ fn upper_triangle(matrix: &[Vec<f64>], path: &Path, values: &mut Vec<f32>) -> Re
     for (from, row) in matrix.iter().enumerate() {
         for (to, &weight) in row.iter().enumerate().skip(from + 1) {
             let mirrored = matrix[to][from];
-            if (weight - mirrored).abs() > ASYMMETRY * weight.abs().max(1.0) {
-                return Err(Error::Malformed {
-                    path: path.display().to_string(),
-                    line: Some(from as u64 + 1),
-                    problem: format!(
-                        "expected a symmetric matrix, got {weight} at ({from}, {to}) and {mirrored} at ({to}, {from})"
-                    ),
-                });
-            }
-            values.push(weight as f32);
+            let problem = if (weight - mirrored).abs() > ASYMMETRY * weight.abs().max(1.0) {
+                format!(
+                    "expected a symmetric matrix, got {weight} in row {} and column {}, and {mirrored} in row {1} and column {0}",
+                    from + 1,
+                    to + 1
+                )
+            } else if (weight as f32).is_finite() {
+                values.push(weight as f32);
+                continue;
+            } else {
+                format!("the weight {weight} is beyond single precision")
+            };
+            return Err(Error::Malformed {
+                path: path.display().to_string(),
+                line: None,
+                problem,
+            });
         }
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! IDX, the format of MNIST: big-endian sizes, then one byte a pixel or a label.
 
 use super::assemble::Inputs;
-use super::schema::Schema;
+use super::schema::{Schema, check_features};
 use crate::{Error, Result};
 
 /// Magic numbers: unsigned bytes in three dimensions (images) and in one (labels).
@@ -78,6 +78,7 @@ pub fn join(images: &Images, labels: &[u8], path: &str) -> Result<Inputs> {
             path: path.to_owned(),
         });
     }
+    check_features(path, &[images.height, images.width])?;
     Ok(Inputs {
         values: images
             .pixels
@@ -162,6 +163,13 @@ mod tests {
         assert_eq!(inputs.values, [0.0, 0.2, 0.4, 1.0]);
         assert_eq!(inputs.labels, [7, 3]);
         assert_eq!(inputs.schema.len(), 2);
+    }
+
+    #[test]
+    fn an_image_of_too_many_pixels_is_refused_before_they_are_described() {
+        let bytes = file([1, 1, 1 << 21], &vec![0; 1 << 21]);
+        let error = join(&images(&bytes, "a").unwrap(), &[7], "a").unwrap_err();
+        assert!(matches!(error, Error::TooManyFeatures { .. }), "{error}");
     }
 
     #[test]

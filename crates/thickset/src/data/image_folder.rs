@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use image::{ImageReader, Limits, imageops::FilterType};
 
 use super::assemble::Inputs;
-use super::schema::Schema;
+use super::schema::{Schema, check_features};
 use crate::{Error, Result};
 
 const WHITE: f32 = 255.0;
@@ -38,6 +38,9 @@ pub fn read(folder: &Path, size: Option<(usize, usize)>) -> Result<(Inputs, Vec<
         for path in sorted(class)?.into_iter().filter(|path| is_image(path)) {
             let image = decode(&path, size)?;
             let found = (image.height() as usize, image.width() as usize);
+            if labels.is_empty() {
+                check_features(&path.display().to_string(), &[3, found.0, found.1])?;
+            }
             let expected = *shape.get_or_insert(found);
             if found != expected {
                 return Err(Error::Malformed {

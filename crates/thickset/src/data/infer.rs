@@ -40,7 +40,7 @@ pub struct InferOptions {
     pub missing_column: MissingColumn,
 }
 
-/// The classes of a target column: its different values, numbers by size, texts by letter.
+/// The classes of a target column: its different values, numbers by size, then texts by letter.
 ///
 /// # Errors
 /// If there are fewer than two, or so many that it is a quantity.
@@ -67,10 +67,7 @@ pub fn target(table: &Table, column: &str) -> Result<TargetRule> {
             limit: MOST_CLASSES,
         });
     }
-    different.sort_by(|a, b| match (parse_number(a), parse_number(b)) {
-        (Some(a), Some(b)) => a.total_cmp(&b),
-        _ => a.cmp(b),
-    });
+    sort_labels(&mut different);
     match different.as_slice() {
         [] => Err(Error::NoRows { path }),
         [class] => Err(Error::OneClass {
@@ -91,6 +88,17 @@ pub fn target(table: &Table, column: &str) -> Result<TargetRule> {
             })
         }
     }
+}
+
+/// Numbers by size, then texts by letter.
+fn sort_labels(labels: &mut [String]) {
+    let number = |label: &String| parse_number(label);
+    labels.sort_by(|a, b| {
+        let (first, second) = (number(a), number(b));
+        let by_size = first.unwrap_or(0.0).total_cmp(&second.unwrap_or(0.0));
+        let by_kind = first.is_none().cmp(&second.is_none());
+        by_kind.then(by_size).then_with(|| a.cmp(b))
+    });
 }
 
 /// A rule for every column that is worth one, from the training rows; the reasons for leaving others out go to `notes`.
@@ -214,16 +222,14 @@ fn category(
         ));
     }
     if present.len() == 2 && missing == 0 {
-        let on = present
-            .iter()
-            .map(|(_, name)| (*name).clone())
-            .max()
-            .into_iter()
-            .collect();
+        let mut both: Vec<String> = present.iter().map(|(_, name)| (*name).clone()).collect();
+        both.sort();
+        let on = both.split_off(1);
         return Ok(FeatureRule::Flag(FlagRule {
             column: column.name.clone(),
             name: None,
             on,
+            off: both,
             immutable,
         }));
     }
@@ -241,16 +247,25 @@ fn category(
         })
         .collect();
     groups.sort_by(|a, b| a.name.cmp(&b.name));
+    let unused = |name: &str| {
+        // A file may have a category of that very name.
+        let mut name = name.to_owned();
+        while texts.levels().contains(&name) {
+            name = format!("({name})");
+        }
+        name
+    };
     if missing > 0 {
         groups.push(Group {
-            name: MISSING.to_owned(),
+            name: unused(MISSING),
             values: vec![String::new()],
         });
     }
-    if has_other {
+    let other = has_other.then(|| unused(OTHER));
+    if let Some(name) = &other {
         // Its only listed value is its own name: it exists to take what no other group lists.
         groups.push(Group {
-            name: OTHER.to_owned(),
+            name: name.clone(),
             values: Vec::new(),
         });
     }
@@ -261,8 +276,76 @@ fn category(
         } else {
             Unseen::Zero
         },
-        other: has_other.then(|| OTHER.to_owned()),
+        other,
         immutable,
         groups,
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn column(texts: &[Option<&str>]) -> Column {
+        let mut values = Texts::default();
+        for text in texts {
+            values.push(*text);
+        }
+        Column {
+            name: "a".to_owned(),
+            values: Values::Text(values),
+        }
+    }
+
+    #[test]
+    fn labels_that_mix_numbers_and_texts_have_one_order() {
+        // By letter alone "10" < "1a" < "9", by size 9 < 10: no order at all, which sorting may panic on.
+        let texts: Vec<String> = (0..99)
+            .map(|number| match number % 3 {
+                0 => number.to_string(),
+                1 => format!("{number}a"),
+                _ => format!("{}", 1000 - number),
+            })
+            .collect();
+        let texts: Vec<Option<&str>> = texts.iter().map(|text| Some(text.as_str())).collect();
+        let table = Table {
+            path: "a.csv".to_owned(),
+            columns: vec![column(&texts)],
+            notes: Vec::new(),
+        };
+        let classes = target(&table, "a").unwrap().classes;
+        assert_eq!(classes.len(), 99);
+        assert_eq!(classes[0].name, "0");
+        assert_eq!(classes[1].name, "3");
+        assert_eq!(classes[98].name, "97a");
+        let mut labels = ["1a", "10", "9", "b", "9.0"].map(str::to_owned);
+        sort_labels(&mut labels);
+        assert_eq!(labels, ["9", "9.0", "10", "1a", "b"]);
+    }
+
+    #[test]
+    fn categories_of_the_user_do_not_collide_with_ours() {
+        let mut rows = vec![Some("(missing)"); 200];
+        rows.extend([Some("(other)"); 200]);
+        rows.extend([Some("x"); 200]);
+        rows.extend([None, Some("rare")]);
+        let column = column(&rows);
+        let Values::Text(texts) = &column.values else {
+            panic!("texts")
+        };
+        let train: Vec<usize> = (0..rows.len()).collect();
+        let Ok(FeatureRule::Category(rule)) = category(&column, texts, &train, false) else {
+            panic!("a category")
+        };
+        let names: Vec<&str> = rule
+            .groups
+            .iter()
+            .map(|group| group.name.as_str())
+            .collect();
+        assert_eq!(
+            names,
+            ["(missing)", "(other)", "x", "((missing))", "((other))"]
+        );
+        assert_eq!(rule.other.as_deref(), Some("((other))"));
+    }
 }

@@ -65,19 +65,18 @@ pub fn open(what: &str, options: &OpenOptions) -> Result<Dataset> {
     }
     let path = Path::new(what);
     if path.is_dir() {
-        let (inputs, classes) = if path.join(graph_folder::LABELS).is_file() {
+        let is_graphs = path.join(graph_folder::LABELS).is_file();
+        let (inputs, classes) = if is_graphs {
             graph_folder::read(path)?
         } else {
             image_folder::read(path, options.image_size)?
         };
-        return finish_inputs(
-            what,
-            "a folder of images or graphs",
-            inputs,
-            classes,
-            None,
-            options,
-        );
+        let title = "a folder of images or graphs";
+        let mut dataset = finish_inputs(what, title, inputs, classes, None, options)?;
+        if is_graphs {
+            graph_folder::learn_range(&mut dataset);
+        }
+        return Ok(dataset);
     }
     if !path.is_file() {
         return Err(known::unknown(what));
@@ -118,6 +117,7 @@ pub fn open(what: &str, options: &OpenOptions) -> Result<Dataset> {
             only: None,
             types,
             last_is_text: options.target.is_none(),
+            ..Wanted::default()
         };
         read_table(path, &options.read, &wanted)?
     };
@@ -192,13 +192,14 @@ pub(super) fn wanted(recipe: &Recipe) -> Wanted {
     if recipe.image.is_some() || recipe.features.is_empty() {
         let types = BTreeMap::from([(recipe.target.column.clone(), ColumnType::Text)]);
         return Wanted {
-            only: None,
             types,
-            last_is_text: false,
+            ..Wanted::default()
         };
     }
-    let mut types = BTreeMap::new();
+    let (mut types, mut levels) = (BTreeMap::new(), BTreeMap::<_, Vec<String>>::new());
     for keep in &recipe.keeps {
+        let kept: &mut Vec<String> = levels.entry(keep.column.clone()).or_default();
+        kept.extend(keep.none_of.iter().cloned());
         types.insert(
             keep.column.clone(),
             if keep.is_numeric() {
@@ -210,6 +211,13 @@ pub(super) fn wanted(recipe: &Recipe) -> Wanted {
     }
     for feature in &recipe.features {
         let number = matches!(feature, FeatureRule::Number(_));
+        let listed = match feature {
+            FeatureRule::Number(_) => Vec::new(),
+            FeatureRule::Flag(rule) => rule.listed(),
+            FeatureRule::Category(rule) => rule.listed(),
+        };
+        let column = feature.column().to_owned();
+        levels.entry(column).or_default().extend(listed);
         types.insert(
             feature.column().to_owned(),
             if number {
@@ -223,7 +231,8 @@ pub(super) fn wanted(recipe: &Recipe) -> Wanted {
     Wanted {
         only: Some(types.keys().cloned().collect()),
         types,
-        last_is_text: false,
+        levels,
+        ..Wanted::default()
     }
 }
 

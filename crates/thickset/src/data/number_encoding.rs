@@ -98,6 +98,45 @@ impl NumberEncoding {
         }
     }
 
+    /// Whether values can be encoded by it.
+    ///
+    /// # Errors
+    /// What was expected and what came.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let Self {
+            column,
+            low,
+            high,
+            offset,
+            factor,
+            impute,
+            ..
+        } = self;
+        if !(low.is_finite() && high.is_finite() && low <= high) {
+            return Err(format!(
+                "the range of `{column}` must be two ascending numbers, got [{low}, {high}]"
+            ));
+        }
+        if !(offset.is_finite() && factor.is_finite() && *factor > 0.0) {
+            return Err(format!(
+                "the scale of `{column}` must be a finite offset and a positive factor, got {offset} and {factor}"
+            ));
+        }
+        if !impute.is_finite() {
+            return Err(format!(
+                "what stands in for a missing `{column}` must be a number, got {impute}"
+            ));
+        }
+        let encoded = [*low, *high, *impute].map(|value| self.encode(value));
+        if encoded.iter().all(|value| value.is_finite()) {
+            Ok(())
+        } else {
+            Err(format!(
+                "the range of `{column}`, [{low}, {high}], is too wide for single precision"
+            ))
+        }
+    }
+
     /// The encoded value of an original one.
     #[expect(
         clippy::cast_possible_truncation,
@@ -128,11 +167,16 @@ fn quantile(sorted: &[f64], q: f64) -> f64 {
     let below = (place.floor() as usize).min(last);
     let (a, b) = (sorted[below], sorted[(below + 1).min(last)]);
     let t = place - below as f64;
+    let step = b - a;
+    if !step.is_finite() {
+        // So far apart that their difference is no number.
+        return a * (1.0 - t) + b * t;
+    }
     // From the nearer end, so that equal neighbours and the ends come out exactly.
     if t < 0.5 {
-        a + (b - a) * t
+        a + step * t
     } else {
-        b - (b - a) * (1.0 - t)
+        b - step * (1.0 - t)
     }
 }
 
@@ -211,6 +255,20 @@ mod tests {
             vec![0.0, 0.0, 0.0, 0.0, 5.0],
         );
         assert_eq!([0.0, 5.0].map(|x| rare.encode(x)), [0.0, 1.0]);
+    }
+
+    #[test]
+    fn numbers_at_the_ends_of_double_precision_have_quantiles_between_them() {
+        let ends = [-1.7e308, 1.7e308];
+        assert_eq!(quantile(&ends, 0.0), ends[0]);
+        assert_eq!(quantile(&ends, 0.5), 0.0);
+        assert_eq!(quantile(&ends, 1.0), ends[1]);
+        let encoding = fit(&rule(Scale::MinMax, Some([0.01, 0.99])), ends.to_vec());
+        assert!(encoding.low < encoding.high);
+        assert!(encoding.check().unwrap_err().contains("too wide"));
+        let large = fit(&rule(Scale::MinMax, None), vec![-1e40, 0.0, 1e40]);
+        assert_eq!([-1e40, 0.0, 1e40].map(|x| large.encode(x)), [0.0, 0.5, 1.0]);
+        assert_eq!(large.check(), Ok(()));
     }
 
     #[test]

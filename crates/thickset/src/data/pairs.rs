@@ -116,10 +116,17 @@ impl Made {
                     .then_some((*left, *right))
             });
             let Some((left, right)) = found else {
-                return Err(Error::TooFewRows {
+                return Err(Error::TooFewPairs {
                     path: inputs.name.clone(),
-                    rows: from.len(),
-                    least: from.len() + 1,
+                    part: part.name(),
+                    inputs: from.len(),
+                    relation: if want_same {
+                        "one class"
+                    } else {
+                        "two classes"
+                    },
+                    found: number,
+                    expected: count,
                 });
             };
             self.push(inputs, part, left, right);
@@ -265,7 +272,10 @@ mod tests {
         };
         assert!(matches!(
             pair(inputs(30), &rule, Seed::new(1)),
-            Err(Error::TooFewRows { .. })
+            Err(Error::TooFewPairs {
+                relation: "one class",
+                ..
+            })
         ));
     }
 }

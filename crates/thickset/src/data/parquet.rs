@@ -2,9 +2,12 @@
 //!
 //! The codecs are those written in Rust: none, Snappy, gzip and LZ4.
 
+use std::cell::Cell;
 use std::fs::File;
 use std::io::Read as _;
+use std::panic::{self, UnwindSafe};
 use std::path::Path;
+use std::sync::Once;
 
 use parquet::basic::{ConvertedType, LogicalType};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
@@ -23,6 +26,34 @@ const MAGIC: &[u8] = b"PAR1";
 
 /// Values that are read at a time.
 const BATCH: usize = 8192;
+
+/// The most cells that a file may unpack to, per byte of the file: a run of one value takes no room however long it is.
+const MOST_RATIO: u64 = 200;
+
+/// A file may always have this many cells.
+const FREE_CELLS: u64 = 1 << 25;
+
+thread_local! {
+    /// Whether a panic of this thread is expected and says nothing to the user.
+    static QUIET: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs `work`; a panic in it is `None` and prints nothing. What other threads print is not changed.
+fn without_panic<T>(work: impl FnOnce() -> T + UnwindSafe) -> Option<T> {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let print = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            if !QUIET.get() {
+                print(info);
+            }
+        }));
+    });
+    let before = QUIET.replace(true);
+    let result = panic::catch_unwind(work);
+    QUIET.set(before);
+    result.ok()
+}
 
 /// Whether a file starts like a Parquet file.
 ///
@@ -48,7 +79,7 @@ pub fn is_parquet(path: &Path) -> Result<bool> {
 /// # Errors
 /// If the file is broken, or a number column has a text.
 pub fn read(path: &Path, rule: &ReadRule, wanted: &Wanted) -> Result<Table> {
-    std::panic::catch_unwind(|| read_columns(path, rule, wanted)).unwrap_or_else(|_| {
+    without_panic(|| read_columns(path, rule, wanted, FREE_CELLS)).unwrap_or_else(|| {
         Err(Error::Malformed {
             path: path.display().to_string(),
             line: None,
@@ -59,7 +90,7 @@ pub fn read(path: &Path, rule: &ReadRule, wanted: &Wanted) -> Result<Table> {
 
 /// Nested columns, and types without a meaning as number or text, are left out with a note. Of `rule`, only the texts
 /// for missing values matter.
-fn read_columns(path: &Path, rule: &ReadRule, wanted: &Wanted) -> Result<Table> {
+fn read_columns(path: &Path, rule: &ReadRule, wanted: &Wanted, free_cells: u64) -> Result<Table> {
     let name = path.display().to_string();
     let broken = |source| Error::Parquet {
         path: name.clone(),
@@ -72,6 +103,9 @@ fn read_columns(path: &Path, rule: &ReadRule, wanted: &Wanted) -> Result<Table> 
     })?;
     let reader = SerializedFileReader::new(file).map_err(broken)?;
     check_offsets(&name, reader.metadata(), path)?;
+    let size = path.metadata().map_or(0, |metadata| metadata.len());
+    let most_cells = size.saturating_mul(MOST_RATIO).max(free_cells);
+    let mut cells = 0;
     let schema = reader.metadata().file_metadata().schema_descr_ptr();
     let mut table = Table {
         path: name.clone(),
@@ -109,11 +143,13 @@ fn read_columns(path: &Path, rule: &ReadRule, wanted: &Wanted) -> Result<Table> 
             column: &column,
             missing: &rule.missing,
             values: None,
-            wanted: wanted
+            wanted,
+            kind: wanted
                 .types
                 .get(&column)
                 .copied()
                 .or((wanted.last_is_text && last).then_some(ColumnType::Text)),
+            most: most_cells.saturating_sub(cells),
             error: None,
         };
         let mut readable = true;
@@ -127,6 +163,7 @@ fn read_columns(path: &Path, rule: &ReadRule, wanted: &Wanted) -> Result<Table> 
         }
         match sink.values.filter(|_| readable) {
             Some(mut values) => {
+                cells += values.len() as u64;
                 values.shrink();
                 table.columns.push(Column {
                     name: column,
@@ -139,6 +176,12 @@ fn read_columns(path: &Path, rule: &ReadRule, wanted: &Wanted) -> Result<Table> 
             )),
         }
     }
+    same_length(table)
+}
+
+/// Refuses a table without rows, or with columns of different lengths.
+fn same_length(table: Table) -> Result<Table> {
+    let name = table.path.clone();
     let rows = table.rows();
     if rows == 0 {
         return Err(Error::NoRows { path: name });
@@ -199,7 +242,7 @@ fn check_offsets(name: &str, metadata: &ParquetMetaData, path: &Path) -> Result<
 }
 
 /// One value of a column.
-enum Cell<'a> {
+enum Value<'a> {
     Missing,
     Number(f64),
     Text(&'a str),
@@ -210,25 +253,39 @@ struct Sink<'a> {
     path: &'a str,
     column: &'a str,
     missing: &'a [String],
-    wanted: Option<ColumnType>,
+    wanted: &'a Wanted,
+    /// The type asked for; that of the file if absent.
+    kind: Option<ColumnType>,
     values: Option<Values>,
+    /// The most rows that it may have.
+    most: u64,
     error: Option<Error>,
 }
 
 impl Sink<'_> {
-    fn push(&mut self, kind: ColumnType, cell: &Cell) {
-        let wanted = self.wanted.unwrap_or(kind);
-        let values = self.values.get_or_insert_with(|| Values::new(wanted));
+    fn push(&mut self, kind: ColumnType, cell: &Value) {
+        let kind = self.kind.unwrap_or(kind);
+        let values = self
+            .values
+            .get_or_insert_with(|| self.wanted.empty(self.column, kind));
+        if values.len() as u64 >= self.most {
+            self.error.get_or_insert_with(|| Error::TooLarge {
+                path: self.path.to_owned(),
+                what: "the number of its rows times columns".to_owned(),
+                limit: format!("{MOST_RATIO} a byte"),
+            });
+            return;
+        }
         match (values, cell) {
-            (Values::Number(values), Cell::Missing) => values.push(f64::NAN),
-            (Values::Text(texts), Cell::Missing) => texts.push(None),
-            (Values::Number(values), Cell::Number(number)) => values.push(*number),
-            (Values::Text(texts), Cell::Number(number)) => texts.push(Some(&number.to_string())),
-            (Values::Text(texts), Cell::Text(text)) => {
+            (Values::Number(values), Value::Missing) => values.push(f64::NAN),
+            (Values::Text(texts), Value::Missing) => texts.push(None),
+            (Values::Number(values), Value::Number(number)) => values.push(*number),
+            (Values::Text(texts), Value::Number(number)) => texts.push(Some(&number.to_string())),
+            (Values::Text(texts), Value::Text(text)) => {
                 let missing = text.is_empty() || self.missing.iter().any(|marker| marker == text);
                 texts.push((!missing).then_some(*text));
             }
-            (Values::Number(values), Cell::Text(text)) => {
+            (Values::Number(values), Value::Text(text)) => {
                 if let Some(number) = parse_number(text) {
                     values.push(number);
                 } else if text.is_empty() || self.missing.iter().any(|marker| marker == text) {
@@ -255,25 +312,30 @@ fn drain(
     let scale = decimal_scale(descriptor);
     let number = move |value: f64| {
         if value.is_finite() {
-            Cell::Number(value * scale)
+            Value::Number(value * scale)
         } else {
-            Cell::Missing
+            Value::Missing
         }
     };
     let optional = descriptor.max_def_level() > 0;
+    let unsigned = is_unsigned(descriptor);
     match pages {
         ColumnReader::BoolColumnReader(pages) => {
-            each(pages, optional, |value| match value {
-                None => sink.push(ColumnType::Text, &Cell::Missing),
-                Some(value) => sink.push(
-                    ColumnType::Text,
-                    &Cell::Text(if *value { "true" } else { "false" }),
-                ),
+            each(pages, optional, sink, |sink, value| {
+                let word = |value: &bool| Value::Text(if *value { "true" } else { "false" });
+                sink.push(ColumnType::Text, &value.map_or(Value::Missing, word));
             })?;
         }
         ColumnReader::Int32ColumnReader(pages) => {
-            each(pages, optional, |value| {
-                push_number(sink, value.map(|value| number(f64::from(*value))));
+            each(pages, optional, sink, |sink, value| {
+                let whole = |value: &i32| {
+                    if unsigned {
+                        f64::from(value.cast_unsigned())
+                    } else {
+                        f64::from(*value)
+                    }
+                };
+                push_number(sink, value.map(|value| number(whole(value))));
             })?;
         }
         #[expect(
@@ -281,25 +343,35 @@ fn drain(
             reason = "a double is what a number column holds"
         )]
         ColumnReader::Int64ColumnReader(pages) => {
-            each(pages, optional, |value| {
-                push_number(sink, value.map(|value| number(*value as f64)));
+            each(pages, optional, sink, |sink, value| {
+                let whole = |value: &i64| {
+                    if unsigned {
+                        value.cast_unsigned() as f64
+                    } else {
+                        *value as f64
+                    }
+                };
+                push_number(sink, value.map(|value| number(whole(value))));
             })?;
         }
         ColumnReader::FloatColumnReader(pages) => {
-            each(pages, optional, |value| {
+            each(pages, optional, sink, |sink, value| {
                 push_number(sink, value.map(|value| number(f64::from(*value))));
             })?;
         }
         ColumnReader::DoubleColumnReader(pages) => {
-            each(pages, optional, |value| {
+            each(pages, optional, sink, |sink, value| {
                 push_number(sink, value.map(|value| number(*value)));
             })?;
         }
         ColumnReader::ByteArrayColumnReader(pages) => {
-            each(pages, optional, |value: Option<&ByteArray>| {
-                match value.map(ByteArray::as_utf8) {
-                    None => sink.push(ColumnType::Text, &Cell::Missing),
-                    Some(Ok(text)) => sink.push(ColumnType::Text, &Cell::Text(text.trim())),
+            each(
+                pages,
+                optional,
+                sink,
+                |sink, value: Option<&ByteArray>| match value.map(ByteArray::as_utf8) {
+                    None => sink.push(ColumnType::Text, &Value::Missing),
+                    Some(Ok(text)) => sink.push(ColumnType::Text, &Value::Text(text.trim())),
                     Some(Err(_)) => {
                         let line = sink.values.as_ref().map_or(0, Values::len) as u64 + 1;
                         sink.error.get_or_insert(Error::NotUtf8 {
@@ -307,8 +379,8 @@ fn drain(
                             line,
                         });
                     }
-                }
-            })?;
+                },
+            )?;
         }
         ColumnReader::Int96ColumnReader(_) | ColumnReader::FixedLenByteArrayColumnReader(_) => {
             return Ok(false);
@@ -317,8 +389,8 @@ fn drain(
     Ok(true)
 }
 
-fn push_number(sink: &mut Sink, cell: Option<Cell>) {
-    sink.push(ColumnType::Number, &cell.unwrap_or(Cell::Missing));
+fn push_number(sink: &mut Sink, cell: Option<Value>) {
+    sink.push(ColumnType::Number, &cell.unwrap_or(Value::Missing));
 }
 
 /// Decimals are stored as whole numbers times a power of ten.
@@ -334,29 +406,145 @@ fn decimal_scale(descriptor: &ColumnDescriptor) -> f64 {
     }
 }
 
-/// Calls `visit` once a row, with `None` for a null.
+/// Whether whole numbers are stored as if their highest bit were no sign.
+fn is_unsigned(descriptor: &ColumnDescriptor) -> bool {
+    matches!(
+        descriptor.logical_type_ref(),
+        Some(LogicalType::Integer(whole)) if !whole.is_signed
+    ) || matches!(
+        descriptor.converted_type(),
+        ConvertedType::UINT_8
+            | ConvertedType::UINT_16
+            | ConvertedType::UINT_32
+            | ConvertedType::UINT_64
+    )
+}
+
+/// Calls `visit` once a row, with `None` for a null, and stops when the sink has an error.
 fn each<T: DataType>(
     mut pages: ColumnReaderImpl<T>,
     optional: bool,
-    mut visit: impl FnMut(Option<&T::T>),
+    sink: &mut Sink,
+    visit: impl Fn(&mut Sink, Option<&T::T>),
 ) -> std::result::Result<(), ParquetError> {
     let (mut values, mut levels) = (Vec::with_capacity(BATCH), Vec::with_capacity(BATCH));
     loop {
         values.clear();
         levels.clear();
         let (records, ..) = pages.read_records(BATCH, Some(&mut levels), None, &mut values)?;
-        if records == 0 {
+        if records == 0 || sink.error.is_some() {
             return Ok(());
         }
         if optional {
             let mut present = values.iter();
             for &level in &levels {
-                visit(if level > 0 { present.next() } else { None });
+                visit(sink, if level > 0 { present.next() } else { None });
             }
         } else {
             for value in &values {
-                visit(Some(value));
+                visit(sink, Some(value));
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use parquet::basic::{Encoding, Repetition, Type as PhysicalType};
+    use parquet::data_type::{BoolType, Int32Type, Int64Type};
+    use parquet::file::properties::WriterProperties;
+    use parquet::file::writer::SerializedFileWriter;
+    use parquet::schema::types::Type;
+
+    use super::*;
+
+    fn field(name: &str, kind: PhysicalType, converted: ConvertedType) -> Arc<Type> {
+        let builder = Type::primitive_type_builder(name, kind);
+        let builder = builder.with_repetition(Repetition::REQUIRED);
+        Arc::new(builder.with_converted_type(converted).build().unwrap())
+    }
+
+    fn schema(fields: Vec<Arc<Type>>) -> Arc<Type> {
+        Arc::new(
+            Type::group_type_builder("a")
+                .with_fields(fields)
+                .build()
+                .unwrap(),
+        )
+    }
+
+    #[test]
+    fn numbers_without_a_sign_read_as_what_they_are() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.parquet");
+        let file = File::create(&path).unwrap();
+        let fields = vec![
+            field("a", PhysicalType::INT32, ConvertedType::UINT_32),
+            field("b", PhysicalType::INT64, ConvertedType::UINT_64),
+            field("c", PhysicalType::INT32, ConvertedType::INT_32),
+        ];
+        let mut writer = SerializedFileWriter::new(file, schema(fields), Arc::default()).unwrap();
+        let mut group = writer.next_row_group().unwrap();
+        let large = 4_000_000_000_u32.cast_signed();
+        for at in 0..3 {
+            let mut column = group.next_column().unwrap().unwrap();
+            if at == 1 {
+                let values = [(1_u64 << 63).cast_signed()];
+                let typed = column.typed::<Int64Type>();
+                typed.write_batch(&values, None, None).unwrap();
+            } else {
+                let typed = column.typed::<Int32Type>();
+                typed.write_batch(&[large], None, None).unwrap();
+            }
+            column.close().unwrap();
+        }
+        group.close().unwrap();
+        writer.close().unwrap();
+        let table = read(&path, &ReadRule::default(), &Wanted::default()).unwrap();
+        let found: Vec<f64> = table
+            .columns
+            .iter()
+            .map(|column| column.values.number(0).unwrap())
+            .collect();
+        assert_eq!(found, [4e9, 2_f64.powi(63), f64::from(large)]);
+    }
+
+    #[test]
+    fn a_small_file_of_long_runs_is_refused_at_the_cap() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("bomb.parquet");
+        let file = File::create(&path).unwrap();
+        let fields = vec![field("a", PhysicalType::BOOLEAN, ConvertedType::NONE)];
+        let properties = WriterProperties::builder()
+            .set_dictionary_enabled(false)
+            .set_encoding(Encoding::RLE)
+            .set_writer_version(parquet::file::properties::WriterVersion::PARQUET_2_0)
+            .build();
+        let mut writer =
+            SerializedFileWriter::new(file, schema(fields), Arc::new(properties)).unwrap();
+        let mut group = writer.next_row_group().unwrap();
+        let mut column = group.next_column().unwrap().unwrap();
+        let typed = column.typed::<BoolType>();
+        typed.write_batch(&vec![true; 300_000], None, None).unwrap();
+        column.close().unwrap();
+        group.close().unwrap();
+        writer.close().unwrap();
+        assert!(path.metadata().unwrap().len() * MOST_RATIO < 300_000);
+        let read = |free| read_columns(&path, &ReadRule::default(), &Wanted::default(), free);
+        assert_eq!(read(300_000).unwrap().rows(), 300_000);
+        let refused = read(1000);
+        assert!(
+            matches!(refused, Err(Error::TooLarge { .. })),
+            "{refused:?}"
+        );
+    }
+
+    #[test]
+    fn a_panic_is_caught_and_the_next_one_is_loud_again() {
+        assert!(without_panic::<()>(|| panic!("not shown")).is_none());
+        assert_eq!(without_panic(|| 3), Some(3));
+        assert!(!QUIET.get());
     }
 }

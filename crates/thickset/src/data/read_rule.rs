@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::table::ColumnType;
+use super::table::{ColumnType, Values};
 
 /// How a text file is read. The default infers what it can.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -30,6 +30,16 @@ pub struct ReadRule {
     /// The second column of a name gets `.1` appended, the third `.2`; otherwise two columns of a name are an error.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub number_duplicates: bool,
+}
+
+impl Wanted {
+    /// An empty column of this name and type.
+    pub(super) fn empty(&self, name: &str, kind: ColumnType) -> Values {
+        match self.levels.get(name) {
+            Some(levels) if kind == ColumnType::Text => Values::knowing(levels),
+            _ => Values::new(kind),
+        }
+    }
 }
 
 impl Default for ReadRule {
@@ -63,6 +73,10 @@ pub struct Wanted {
     pub only: Option<BTreeSet<String>>,
     /// Types that are known; the rest are inferred.
     pub types: BTreeMap<String, ColumnType>,
+    /// Texts of a column that are kept however many different ones come.
+    pub levels: BTreeMap<String, Vec<String>>,
     /// The last column is a target, to be kept as text.
     pub last_is_text: bool,
+    /// Columns whose type is not known are numbers.
+    pub only_numbers: bool,
 }

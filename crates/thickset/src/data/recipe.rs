@@ -3,10 +3,14 @@
 //! The known datasets are recipes that come with the program; a user's own table gets one by inference
 //! ([`super::infer`]), which can be printed, edited and given back.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
-use super::feature_rule::{FeatureRule, Unseen};
+use super::feature_rule::FeatureRule;
 use super::read_rule::ReadRule;
+use super::schema::MOST_FEATURES;
+use super::table::alike;
 use crate::{Error, Result};
 
 /// How a dataset's files become rows, labels and features.
@@ -164,10 +168,20 @@ impl ClassRule {
                     && self.below.is_none_or(|end| number < end)
             });
         }
+        self.listed().iter().any(|one| one == value)
+    }
+
+    /// The same for a value that a program may have spelled otherwise.
+    pub(super) fn holds_alike(&self, value: &str) -> bool {
+        let is_range = self.at_least.is_some() || self.below.is_some();
+        !is_range && self.listed().iter().any(|one| alike(one, value))
+    }
+
+    fn listed(&self) -> &[String] {
         if self.values.is_empty() {
-            self.name == value
+            std::slice::from_ref(&self.name)
         } else {
-            self.values.iter().any(|one| one == value)
+            &self.values
         }
     }
 }
@@ -209,6 +223,30 @@ pub struct ImageRule {
     pub width: usize,
     /// The greatest value, which becomes 1; the least is 0.
     pub white: f64,
+}
+
+impl ImageRule {
+    fn check(&self) -> std::result::Result<(), String> {
+        let Self {
+            channels,
+            height,
+            width,
+            white,
+        } = *self;
+        if !(white.is_finite() && white > 0.0) {
+            return Err(format!("`white` must be finite and positive, got {white}"));
+        }
+        let pixels = channels
+            .checked_mul(height)
+            .and_then(|pixels| pixels.checked_mul(width));
+        if pixels.is_some_and(|pixels| (1..=MOST_FEATURES).contains(&pixels)) {
+            Ok(())
+        } else {
+            Err(format!(
+                "an image must have 1 to {MOST_FEATURES} pixels, got {channels} x {height} x {width}"
+            ))
+        }
+    }
 }
 
 /// How pairs are made of single inputs; the label is whether both have the same class.
@@ -271,6 +309,7 @@ impl Recipe {
                 self.target.classes.len()
             )));
         }
+        let mut columns = BTreeSet::new();
         for rule in &self.features {
             let column = rule.column();
             if column == self.target.column {
@@ -278,45 +317,59 @@ impl Recipe {
                     "`{column}` is the target and must not be a feature"
                 )));
             }
-            match rule {
-                FeatureRule::Number(rule) => {
-                    if let Some([low, high]) = rule.clip
-                        && !(0.0 <= low && low < high && high <= 1.0)
-                    {
-                        return Err(self.problem(format!(
-                            "`clip` of `{column}` must be two ascending quantiles in 0..=1, got [{low}, {high}]"
-                        )));
-                    }
-                    if let Some([low, high]) = rule.range
-                        && !(low.is_finite() && high.is_finite() && low < high)
-                    {
-                        return Err(self.problem(format!(
-                            "`range` of `{column}` must be two ascending numbers, got [{low}, {high}]"
-                        )));
-                    }
-                }
-                FeatureRule::Flag(rule) if rule.on.is_empty() => {
-                    return Err(self.problem(format!("the flag `{column}` lists no value in `on`")));
-                }
-                FeatureRule::Flag(_) => {}
-                FeatureRule::Category(rule) => {
-                    let names = rule
-                        .groups
-                        .iter()
-                        .any(|group| Some(&group.name) == rule.other.as_ref());
-                    if rule.groups.is_empty() {
-                        return Err(self.problem(format!("the category `{column}` has no group")));
-                    }
-                    if (rule.unseen == Unseen::Other) != rule.other.is_some()
-                        || rule.other.is_some() != names
-                    {
-                        return Err(self.problem(format!(
-                            "the category `{column}` needs `unseen = \"other\"` and `other` = one of its groups, or neither"
-                        )));
-                    }
-                }
+            if !columns.insert(column) {
+                return Err(self.problem(format!("`{column}` must be one feature, got two rules")));
             }
+            rule.check().map_err(|problem| self.problem(problem))?;
         }
-        Ok(())
+        match self.image.as_ref().map(ImageRule::check) {
+            Some(Err(problem)) => Err(self.problem(problem)),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const START: &str = "name = \"a\"\ntitle = \"\"\n[target]\ncolumn = \"y\"\nclass = [{ name = \"0\" }, { name = \"1\" }]\n";
+
+    fn refusal(rest: &str) -> String {
+        let refused = Recipe::parse(&format!("{START}{rest}"), "a.toml");
+        refused.unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_recipe_that_contradicts_itself_says_where() {
+        let number = "[[feature]]\nkind = \"number\"\ncolumn = \"x\"\n";
+        let image = |white: &str| {
+            format!("[image]\nchannels = 1\nheight = 2\nwidth = 2\nwhite = {white}\n")
+        };
+        for (rest, sentence) in [
+            (number.repeat(2), "`x` must be one feature, got two rules"),
+            (image("0.0"), "`white` must be finite and positive, got 0"),
+            (image("nan"), "`white` must be finite and positive, got NaN"),
+            (
+                image("255.0").replace("height = 2", "height = 9223372036854775807"),
+                "an image must have 1 to 1048576 pixels",
+            ),
+            (
+                format!("{number}range = [-1e308, 1e308]\n"),
+                "must be two ascending numbers",
+            ),
+            (
+                "[[feature]]\nkind = \"flag\"\ncolumn = \"x\"\non = [\"a\"]\noff = [\"a\"]\n".to_owned(),
+                "lists `a` in both `on` and `off`",
+            ),
+            (
+                "[[feature]]\nkind = \"category\"\ncolumn = \"x\"\ngroup = [{ name = \"a\" }, { name = \"a\" }]\n".to_owned(),
+                "two groups of the name `a`",
+            ),
+        ] {
+            let refusal = refusal(&rest);
+            assert!(refusal.contains(sentence), "`{sentence}` is not in: {refusal}");
+        }
+        assert!(Recipe::parse(&format!("{START}{}", image("16.0")), "a.toml").is_ok());
     }
 }

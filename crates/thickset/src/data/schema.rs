@@ -4,6 +4,29 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::{Error, Result};
+
+/// The most features of a row of images or graphs; each has a name, and a layer of 64 outputs has 64 weights for it.
+pub const MOST_FEATURES: usize = 1 << 20;
+
+/// Refuses a row of more features than [`MOST_FEATURES`], before any of them is described; `sizes` are multiplied.
+///
+/// # Errors
+/// If there are more.
+pub fn check_features(path: &str, sizes: &[usize]) -> Result<()> {
+    let features = sizes
+        .iter()
+        .fold(1_usize, |product, &size| product.saturating_mul(size));
+    if features <= MOST_FEATURES {
+        return Ok(());
+    }
+    Err(Error::TooManyFeatures {
+        path: path.to_owned(),
+        features,
+        limit: MOST_FEATURES,
+    })
+}
+
 /// What an encoded feature is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
@@ -115,6 +138,29 @@ pub enum InputShape {
     },
 }
 
+impl InputShape {
+    /// Whether a row of this shape has so many features; a table's may have any number.
+    #[must_use]
+    pub fn fits(&self, features: usize) -> bool {
+        match self {
+            Self::Table => true,
+            Self::Image {
+                channels,
+                height,
+                width,
+            } => {
+                let plane = height.checked_mul(*width);
+                plane.and_then(|plane| plane.checked_mul(*channels)) == Some(features)
+            }
+            Self::Graph { nodes } => {
+                let twice = nodes.checked_mul(nodes.saturating_sub(1));
+                twice.map(|twice| twice / 2) == Some(features)
+            }
+            Self::Pair { of } => features.is_multiple_of(2) && of.fits(features / 2),
+        }
+    }
+}
+
 impl fmt::Display for InputShape {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -157,7 +203,7 @@ impl Schema {
     pub fn by_column(&self) -> Vec<(&str, Vec<usize>)> {
         let mut columns: Vec<(&str, Vec<usize>)> = Vec::new();
         for (position, feature) in self.features.iter().enumerate() {
-            // Features of a column stand together, so looking at the last is enough.
+            // A recipe names a column once, so its features stand together and looking at the last is enough.
             match columns.last_mut() {
                 Some((name, positions)) if *name == feature.column => positions.push(position),
                 _ => columns.push((&feature.column, vec![position])),

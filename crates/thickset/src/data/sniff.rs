@@ -14,9 +14,10 @@ const NUMBER_SHARE: f64 = 0.9;
 const FEW_VALUES: usize = 20;
 
 /// Delimiters that are tried, the first of equals wins.
-const DELIMITERS: [u8; 5] = [b',', b';', b'\t', b'|', b' '];
+const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
 
-/// The delimiter that cuts the first lines into the same number of fields, and into the most.
+/// The delimiter that cuts the first lines into the same number of fields, and into the most. A space, which texts have as
+/// well, is one only if no other cuts all lines alike.
 pub fn delimiter(head: &[u8], comment: Option<char>) -> u8 {
     let comment = comment.and_then(|c| u8::try_from(c).ok());
     let lines: Vec<&[u8]> = head
@@ -36,16 +37,20 @@ pub fn delimiter(head: &[u8], comment: Option<char>) -> u8 {
             .count()
     };
     let mut best = (0, b',');
-    for delimiter in DELIMITERS {
-        let Some(least) = lines.iter().map(|line| count(line, delimiter)).min() else {
-            continue;
-        };
-        let steady = lines.iter().all(|line| count(line, delimiter) == least);
+    let mut try_one = |delimiter| {
+        let least = lines.iter().map(|line| count(line, delimiter)).min();
+        let least = least.unwrap_or(0);
+        let steady = least > 0 && lines.iter().all(|line| count(line, delimiter) == least);
         // A delimiter that gives every line as many fields beats one that does not.
         let score = if steady { 2 * least } else { least };
         if score > best.0 {
             best = (score, delimiter);
         }
+        steady
+    };
+    let steady = DELIMITERS.map(&mut try_one);
+    if !steady.contains(&true) {
+        try_one(b' ');
     }
     best.1
 }

@@ -10,6 +10,9 @@ const MOST_LEVELS: usize = 100_000;
 /// The code of a missing text.
 const MISSING: u32 = u32::MAX;
 
+/// The code of a text that is not kept.
+const NOT_KEPT: u32 = u32::MAX - 1;
+
 /// How the values of a column are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnType {
@@ -43,37 +46,55 @@ pub struct Texts {
     codes: Vec<u32>,
     levels: Vec<String>,
     index: HashMap<String, u32>,
-    /// There were more different values than we keep; the codes mean nothing.
+    /// How many of the first levels are kept whatever comes.
+    known: usize,
+    /// There were more different values than we keep; only the known levels have codes.
     overflow: bool,
 }
 
 impl Texts {
+    /// No row yet; these texts are kept however many others come.
+    #[must_use]
+    pub fn knowing(levels: &[String]) -> Self {
+        let mut texts = Self::default();
+        for level in levels {
+            texts.code_of(level);
+        }
+        texts.known = texts.levels.len();
+        texts
+    }
+
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "far fewer than 2^32 levels"
+    )]
+    fn code_of(&mut self, text: &str) -> u32 {
+        if let Some(&code) = self.index.get(text) {
+            return code;
+        }
+        if self.overflow {
+            return NOT_KEPT;
+        }
+        if self.levels.len() >= self.known + MOST_LEVELS {
+            self.overflow = true;
+            let known = self.known;
+            self.levels.truncate(known);
+            self.index.retain(|_, code| (*code as usize) < known);
+            return NOT_KEPT;
+        }
+        let code = self.levels.len() as u32;
+        self.levels.push(text.to_owned());
+        self.index.insert(text.to_owned(), code);
+        code
+    }
+
     /// Adds a row.
     pub fn push(&mut self, value: Option<&str>) {
-        let code = match value {
-            None => MISSING,
-            _ if self.overflow => 0,
-            Some(text) => match self.index.get(text) {
-                Some(&code) => code,
-                None if self.levels.len() == MOST_LEVELS => {
-                    self.overflow = true;
-                    self.levels = Vec::new();
-                    self.index = HashMap::new();
-                    0
-                }
-                #[expect(clippy::cast_possible_truncation, reason = "at most MOST_LEVELS")]
-                None => {
-                    let code = self.levels.len() as u32;
-                    self.levels.push(text.to_owned());
-                    self.index.insert(text.to_owned(), code);
-                    code
-                }
-            },
-        };
+        let code = value.map_or(MISSING, |text| self.code_of(text));
         self.codes.push(code);
     }
 
-    /// The text of a row; `None` if it is missing, or if there were too many different texts to keep.
+    /// The text of a row; `None` if it is missing, or one of too many different texts to keep.
     #[must_use]
     pub fn get(&self, row: usize) -> Option<&str> {
         self.levels
@@ -94,7 +115,8 @@ impl Texts {
         (code < self.levels.len()).then_some(code)
     }
 
-    /// The different texts, in order of first appearance; empty if there were too many to keep.
+    /// The different texts, known ones first, then in order of first appearance; only the known ones if there were too many
+    /// to keep.
     #[must_use]
     pub fn levels(&self) -> &[String] {
         &self.levels
@@ -115,6 +137,12 @@ impl Values {
             ColumnType::Number => Self::Number(Vec::new()),
             ColumnType::Text => Self::Text(Texts::default()),
         }
+    }
+
+    /// An empty column of texts of which these are kept however many others come.
+    #[must_use]
+    pub fn knowing(levels: &[String]) -> Self {
+        Self::Text(Texts::knowing(levels))
     }
 
     /// Rows so far.
@@ -139,6 +167,12 @@ impl Values {
             Self::Number(values) => values[row].is_nan(),
             Self::Text(texts) => texts.is_missing(row),
         }
+    }
+
+    /// How many rows have no value.
+    #[must_use]
+    pub fn missing(&self) -> usize {
+        (0..self.len()).filter(|&row| self.is_missing(row)).count()
     }
 
     /// The value of a row as a number, if it is one.
@@ -177,6 +211,16 @@ impl Values {
             Self::Text(texts) => texts.codes.retain(|_| next()),
         }
     }
+}
+
+/// Whether two texts are the same value: equal, or the same of `true` and `false` in upper or lower case, which programs
+/// spell as they like.
+#[must_use]
+pub fn alike(first: &str, second: &str) -> bool {
+    let is_boolean = ["true", "false"]
+        .iter()
+        .any(|word| word.eq_ignore_ascii_case(first));
+    first == second || (is_boolean && first.eq_ignore_ascii_case(second))
 }
 
 /// A number as a table writes it; never NaN or infinite.
@@ -250,5 +294,29 @@ impl Table {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_texts_keep_their_codes_however_many_others_come() {
+        let known = ["Graz", "Linz"].map(str::to_owned);
+        let mut texts = Texts::knowing(&known);
+        texts.push(Some("Linz"));
+        for number in 0..=MOST_LEVELS {
+            texts.push(Some(&number.to_string()));
+        }
+        texts.push(Some("Graz"));
+        texts.push(None);
+        assert!(texts.overflowed());
+        assert_eq!(texts.levels(), known);
+        assert_eq!(texts.get(0), Some("Linz"));
+        assert_eq!(texts.get(1), None);
+        assert!(!texts.is_missing(1));
+        assert_eq!(texts.code(MOST_LEVELS + 2), Some(0));
+        assert!(texts.is_missing(MOST_LEVELS + 3));
     }
 }

@@ -17,13 +17,18 @@ pub use stored::{Description, Model};
 
 use serde::{Deserialize, Serialize};
 use thickset_engine::layer::{Relu, Softplus};
-use thickset_engine::{Network, NetworkBuilder, ParameterSource, Source};
+use thickset_engine::{
+    DType, Device, Init, Network, NetworkBuilder, ParameterSource, Role, Source, Tensor,
+};
 
 use crate::data::InputShape;
 use crate::{Error, Result};
 
 /// The widest layer or deepest stack that a configuration may ask for.
 const MAX_SIZE: usize = 1 << 20;
+
+/// The most numbers of a network: with their gradients and an optimiser's two averages they take 4 GiB in single precision.
+const MAX_NUMBERS: usize = 1 << 28;
 
 /// An architecture as a configuration states it: `model = { kind = "mlp", hidden = [64, 32] }`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -77,7 +82,7 @@ impl ModelConfig {
     /// Builds the network over `features` of the given shape, its weights taken from `source`.
     ///
     /// # Errors
-    /// If the architecture does not fit the input or the source cannot fill it.
+    /// If the architecture does not fit the input, has too many weights, or the source cannot fill it.
     pub fn network(
         &self,
         input: &InputShape,
@@ -85,6 +90,25 @@ impl ModelConfig {
         classes: usize,
         source: &mut dyn ParameterSource,
     ) -> Result<Network> {
+        // Before the first weight is made.
+        self.build(input, features, classes, &mut Count::default())?;
+        self.build(input, features, classes, source)
+    }
+
+    fn build(
+        &self,
+        input: &InputShape,
+        features: usize,
+        classes: usize,
+        source: &mut dyn ParameterSource,
+    ) -> Result<Network> {
+        if features == 0 {
+            return Err(Error::ModelSize {
+                name: "features",
+                expected: "at least 1",
+                got: features,
+            });
+        }
         if classes < 2 {
             return Err(Error::ModelSize {
                 name: "classes",
@@ -102,6 +126,39 @@ impl ModelConfig {
             Self::Siamese(config) => config.build(input, classes, &mut builder)?,
         }
         Ok(builder.finish()?)
+    }
+}
+
+/// Counts what a network asks for, and gives it nothing to compute with.
+#[derive(Default)]
+struct Count {
+    numbers: usize,
+}
+
+impl ParameterSource for Count {
+    fn values(
+        &mut self,
+        _: &str,
+        shape: &[usize],
+        _: Init,
+        _: Role,
+    ) -> thickset_engine::Result<Tensor<2>> {
+        let more = shape
+            .iter()
+            .fold(1_usize, |product, &size| product.saturating_mul(size));
+        self.numbers = self.numbers.saturating_add(more);
+        if self.numbers > MAX_NUMBERS {
+            return Err(thickset_engine::Error::Size {
+                name: "weights of the network",
+                most: MAX_NUMBERS,
+                got: self.numbers,
+            });
+        }
+        Ok(Tensor::zeros([1, 1], &Device::flex()))
+    }
+
+    fn dtype(&self) -> DType {
+        DType::F32
     }
 }
 
@@ -217,6 +274,20 @@ mod tests {
         ] {
             assert!(parsed(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_network_of_terabytes_is_refused_before_a_weight_is_drawn() {
+        let model = ModelConfig::Mlp(mlp::Config {
+            hidden: vec![1 << 20, 1 << 20],
+            ..mlp::Config::default()
+        });
+        let mut source = Fresh::new(Seed::new(0));
+        let refused = model.network(&InputShape::Table, 28, 2, &mut source);
+        assert_eq!(
+            refused.unwrap_err().to_string(),
+            "`weights of the network` must lie in 1..=268435456, got 1099542036480"
+        );
     }
 
     #[test]

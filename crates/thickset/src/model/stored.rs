@@ -30,6 +30,37 @@ pub struct Description {
     pub encoding: Option<Encoding>,
 }
 
+impl Description {
+    /// Whether its parts agree, as far as they can be judged without the weights.
+    fn check(&self) -> std::result::Result<(), String> {
+        let Self {
+            input, features, ..
+        } = self;
+        if *features == 0 || !input.fits(*features) {
+            return Err(format!("a row of {features} features is not {input}"));
+        }
+        let Some(encoding) = &self.encoding else {
+            return Ok(());
+        };
+        if *input != InputShape::Table {
+            return Err(format!("expected a table for its encoding, got {input}"));
+        }
+        encoding.check()?;
+        let encoded = encoding.schema().len();
+        if encoded != *features {
+            return Err(format!(
+                "the encoding gives {encoded} features, the model takes {features}"
+            ));
+        }
+        let classes = encoding.target.classes.iter().map(|class| &class.name);
+        if classes.eq(&self.classes) {
+            Ok(())
+        } else {
+            Err("the encoding's target has other classes than the model".to_owned())
+        }
+    }
+}
+
 /// A network and what it is.
 #[derive(Clone, Debug)]
 pub struct Model {
@@ -103,6 +134,10 @@ impl Model {
                 got: description.format,
             });
         }
+        description.check().map_err(|problem| Error::ModelContent {
+            path: path.display().to_string(),
+            problem,
+        })?;
         let network = description.model.network(
             &description.input,
             description.features,

@@ -24,7 +24,7 @@ pub static INFO: Info = Info {
     family: Family::Objective,
     summary: "The class loss on an attacked input and the correlation of its attribution with the input's",
     formula: "L = max over x~ of CE(f(x~), y) + w (1 - (PCC(IG(x), IG(x~)) + 1) / 2)",
-    source: "IGR, Eq. 41, after Ivankay et al. 2022",
+    source: "IGR, Eq. 41, after Ivankay et al. 2022; weight, steps and the budget for tables are ours",
     direction: None,
     cost: "attack steps * attack_ig_steps + ig_steps input gradients a step, twice",
     defaults: &[

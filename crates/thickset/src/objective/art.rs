@@ -93,6 +93,19 @@ fn attack_over_defaults<'d, D: Deserializer<'d>>(
     Ok(PartialAttack::deserialize(text)?.over(&Config::default().attack))
 }
 
+impl Config {
+    /// The rows where the soft margin is largest: the true class's gradient is turned away from the input, the rival's
+    /// towards it.
+    fn perturbed(&self, batch: &Batch<'_>) -> Result<Tensor<2>> {
+        batch.perturbed_or(|draws| {
+            self.attack
+                .perturb(batch.network, &batch.x, draws, |network, x| {
+                    alignment(network, &x, &batch.labels)
+                })
+        })
+    }
+}
+
 impl Objective for Config {
     fn info(&self) -> &'static Info {
         &INFO
@@ -104,18 +117,35 @@ impl Objective for Config {
     }
 
     fn loss(&self, batch: &Batch<'_>) -> Result<Loss> {
-        let labels = &batch.labels;
-        let perturbed = batch.perturbed_or(|draws| {
-            self.attack
-                .perturb(batch.network, &batch.x, draws, |network, x| {
-                    alignment(network, &x, labels)
-                })
-        })?;
-        let loss = batch.class_loss(perturbed);
+        let loss = batch.class_loss(self.perturbed(batch)?);
         if self.weight == 0.0 {
             return Ok(loss);
         }
-        let alignment = alignment(batch.network, &batch.x, labels)?;
+        let alignment = alignment(batch.network, &batch.x, &batch.labels)?;
         Ok(loss.plus("alignment", self.weight, alignment, self.adaptive))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::batch::sample;
+    use super::super::term::reading::value;
+    use super::*;
+
+    #[test]
+    fn the_search_turns_the_true_classs_gradient_away_from_the_input() {
+        let network = sample::network();
+        let batch = sample::batch(&network);
+        let found = Config::default().perturbed(&batch).unwrap();
+        let of = |x: &Tensor<2>| value(&alignment(&network, x, &batch.labels).unwrap());
+        let (before, after) = (of(&batch.x), of(&found));
+        assert!(after > 1.01 * before, "{after}, before {before}");
+        // The margin is rival less true: it is above log 2 where the rival's gradient is nearer to the input.
+        let cosine_of = |x: &Tensor<2>| {
+            let pass = network.pass(x.clone());
+            let gradient = pass.input_gradient(Output::Logit, batch.labels.clone());
+            value(&mean_over_rows(cosine(gradient.value(), x.clone())))
+        };
+        assert!(cosine_of(&found) < cosine_of(&batch.x));
     }
 }

@@ -2,7 +2,7 @@
 //! (R2ET, section 6.1). One step of the attack by default, as fast adversarial training has it; more by `attack.steps`.
 
 use serde::{Deserialize, Deserializer, Serialize};
-use thickset_engine::Output;
+use thickset_engine::{Output, Tensor};
 
 use super::term::gap::Pairs;
 use super::term::inner_attack::{InnerAttack, Norm, PartialAttack, Start};
@@ -58,17 +58,9 @@ fn attack_over_defaults<'d, D: Deserializer<'d>>(
     Ok(PartialAttack::deserialize(text)?.over(&Config::default().attack))
 }
 
-impl Objective for Config {
-    fn info(&self) -> &'static Info {
-        &INFO
-    }
-
-    fn check(&self) -> Result<()> {
-        self.attack.check()
-    }
-
-    fn loss(&self, batch: &Batch<'_>) -> Result<Loss> {
-        let perturbed = batch.perturbed_or(|draws| {
+impl Config {
+    fn perturbed(&self, batch: &Batch<'_>) -> Result<Tensor<2>> {
+        batch.perturbed_or(|draws| {
             let mut frozen = batch.network.clone();
             frozen.untrack();
             let pass = frozen.pass(constant(&batch.x));
@@ -79,7 +71,55 @@ impl Objective for Config {
                 .perturb(batch.network, &batch.x, draws, |network, x| {
                     Ok(-Batch::gap_at(network, x, classes.clone(), &weights))
                 })
-        })?;
-        Ok(batch.class_loss(perturbed))
+        })
+    }
+}
+
+impl Objective for Config {
+    fn info(&self) -> &'static Info {
+        &INFO
+    }
+
+    fn check(&self) -> Result<()> {
+        self.attack.check()
+    }
+
+    fn loss(&self, batch: &Batch<'_>) -> Result<Loss> {
+        Ok(batch.class_loss(self.perturbed(batch)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::batch::sample;
+    use super::super::term::reading::value;
+    use super::*;
+
+    /// The mean gap of x's own salient set and class, at other rows.
+    fn gap_at(batch: &Batch<'_>, rows: Tensor<2>) -> f64 {
+        let pass = batch.network.pass(batch.x.clone());
+        let classes = batch.predicted(&pass).unwrap();
+        let gradient = pass.input_gradient(Output::Probability, classes.clone());
+        let weights = batch.pair_weights(&gradient.value(), Pairs::All, None);
+        value(&Batch::gap_at(
+            batch.network,
+            rows,
+            classes,
+            &weights.unwrap(),
+        ))
+    }
+
+    #[test]
+    fn what_the_search_finds_has_a_smaller_gap_and_more_steps_find_a_smaller_one() {
+        let network = sample::network();
+        let batch = sample::batch(&network);
+        let mut last = gap_at(&batch, batch.x.clone());
+        for steps in [1, 5] {
+            let mut config = Config::default();
+            config.attack.steps = steps;
+            let found = gap_at(&batch, config.perturbed(&batch).unwrap());
+            assert!(found < last, "{steps} steps: {found}, before {last}");
+            last = found;
+        }
     }
 }

@@ -116,3 +116,42 @@ impl Batch<'_> {
         weights.mean_gap(pass.input_gradient(Output::Probability, classes).value())
     }
 }
+
+/// A small smooth network and a few rows, for tests of objectives.
+#[cfg(test)]
+pub(super) mod sample {
+    use thickset_engine::{Network, one_hot};
+
+    use super::Batch;
+    use crate::Seed;
+    use crate::data::InputShape;
+    use crate::model::{Activation, Fresh, ModelConfig, mlp};
+
+    pub(in super::super) fn network() -> Network {
+        let model = ModelConfig::Mlp(mlp::Config {
+            hidden: vec![8, 6],
+            activation: Activation::Softplus { beta: 2.0 },
+        });
+        let mut source = Fresh::double(Seed::new(3));
+        model
+            .network(&InputShape::Table, 10, 3, &mut source)
+            .unwrap()
+    }
+
+    pub(in super::super) fn batch(network: &Network) -> Batch<'_> {
+        let mut stream = Seed::new(3).stream("rows");
+        let values: Vec<f64> = (0..120).map(|_| stream.normal()).collect();
+        let x = network.batch(&values);
+        let classes: Vec<usize> = (0..12).map(|_| stream.below(3)).collect();
+        Batch {
+            network,
+            labels: one_hot(&classes, 3, network.dtype(), &x.device()),
+            x,
+            k: 3,
+            reference: None,
+            perturbed: None,
+            seed: Seed::new(3),
+            step: 0,
+        }
+    }
+}

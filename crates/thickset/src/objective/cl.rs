@@ -24,7 +24,7 @@ pub static INFO: Info = Info {
     family: Family::Objective,
     summary: "The class loss and the radius in which the ranking holds, to first order",
     formula: "L = CE - w min over i <= k < j of (I_i - I_j) / (||H_i - H_j||_2 + 1e-6), capped",
-    source: "R2ET, Prop. 4.5 and B.2.5 (CL), after Hein and Andriushchenko 2017",
+    source: "R2ET, Prop. 4.5 and B.2.5 (CL), after Hein and Andriushchenko 2017; weight and cap are ours",
     direction: None,
     cost: "one Hessian product a feature and step, without a tape: for tables",
     defaults: &[

@@ -16,7 +16,7 @@ pub static INFO: Info = Info {
     family: Family::Objective,
     summary: "The class loss and the Hessian norm along the gradient's sign",
     formula: "L = CE + w ||H z||_2, z = sign(g) / ||sign(g)||_2",
-    source: "R2ET, section 6.1 (Est-H), after Dombrowski et al. 2022 and Moosavi-Dezfooli et al. 2019",
+    source: "R2ET, section 6.1 (Est-H), after Dombrowski et al. 2022 and Moosavi-Dezfooli et al. 2019; weight and step are ours, measured on the tables",
     direction: None,
     cost: "one input gradient and one Hessian product a step, about three vanilla steps",
     defaults: &[

@@ -17,7 +17,7 @@ pub static INFO: Info = Info {
     family: Family::Objective,
     summary: "The class loss and the Frobenius norm of the input Hessian",
     formula: "L = CE + w ||H||_F",
-    source: "R2ET, section 6.1 (Exact-H)",
+    source: "R2ET, section 6.1 (Exact-H); the weight is ours, that of Est-H",
     direction: None,
     cost: "one Hessian product a feature and step: for tables",
     defaults: &[

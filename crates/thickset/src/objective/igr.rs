@@ -1,8 +1,9 @@
 //! IGR: a base loss and the angle between the attributions of an input and of its attacked twin,
 //! `L = L_base(x~) + w (1 - cos(IG(x), IG(x~)))` (IGR, Algorithm 1).
 //!
-//! IG is of the true class's logit, from a zero baseline, signed, and is differentiated through. x~ is what the base
-//! loss's own attack finds.
+//! IG is of the true class's logit, from a zero baseline, signed, and is differentiated through. x~ ascends the base loss
+//! (section C.1): for MART that is more than the cross-entropy, which MART alone ascends; for TRADES the divergence is all
+//! of it that x~ changes. The start is the base's own.
 
 use serde::{Deserialize, Serialize};
 use thickset_engine::Tensor;
@@ -22,7 +23,7 @@ pub static INFO: Info = Info {
     family: Family::Objective,
     summary: "An adversarial class loss and the angle between attributions of an input and its attacked twin",
     formula: "L = L_base + w (1 - cos(IG(x), IG(x~)))",
-    source: "IGR, Algorithm 1; weight and steps are not in the appendix, 1 is what a replication uses",
+    source: "IGR, Algorithm 1 and C.1; weight and steps are not in the appendix, 1 is what a replication uses, steps are ours",
     direction: None,
     cost: "the base's, and 2 * steps input gradients",
     defaults: &[
@@ -70,11 +71,11 @@ impl Base {
         }
     }
 
-    fn perturbed(&self, batch: &Batch<'_>) -> Result<Tensor<2>> {
+    pub(super) fn perturbed(&self, batch: &Batch<'_>) -> Result<Tensor<2>> {
         match self {
             Self::PgdAt(config) => config.perturbed(batch),
             Self::Trades(config) => config.perturbed(batch),
-            Self::Mart(config) => config.perturbed(batch),
+            Self::Mart(config) => config.perturbed_by_itself(batch),
         }
     }
 

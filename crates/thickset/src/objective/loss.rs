@@ -15,6 +15,8 @@ pub struct Term {
     pub name: &'static str,
     /// What it is multiplied by; negative where more is better.
     pub weight: f64,
+    /// Whether that follows the class loss, and so changes from step to step.
+    pub adaptive: bool,
     /// Its value before weighting, the mean over the batch.
     pub value: Tensor<1>,
 }
@@ -39,6 +41,7 @@ impl Loss {
             terms: vec![Term {
                 name,
                 weight: 1.0,
+                adaptive: false,
                 value,
             }],
             total,
@@ -66,6 +69,7 @@ impl Loss {
         self.terms.push(Term {
             name,
             weight,
+            adaptive,
             value: term,
         });
         self

@@ -1,5 +1,6 @@
 //! MART: `L = BCE(q, y) + beta (1 - p_y) KL(p || q)` with p = p(x), q = p(x~) and
-//! `BCE = CE(q, y) - log(1 - max over other classes of q)` (Wang et al. 2020). x~ by ascent of the cross-entropy.
+//! `BCE = CE(q, y) - log(1 - max over other classes of q)` (Wang et al. 2020). x~ by ascent of the cross-entropy, or of
+//! the loss itself under IGR.
 //!
 //! The small constants that keep logarithms finite are those of its authors' code.
 
@@ -7,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use thickset_engine::{Tensor, activation::log_softmax};
 
 use super::term::inner_attack::InnerAttack;
-use super::term::reading::mean_over_rows;
+use super::term::reading::{constant, mean_over_rows};
 use super::{Batch, Loss, Objective, pgd_at};
 use crate::Result;
 use crate::check::check_weight;
@@ -77,9 +78,38 @@ impl Config {
         pgd_at::perturbed(&self.attack, batch)
     }
 
+    /// The rows that raise this loss itself most, not the cross-entropy alone: what IGR adds to (IGR, C.1).
+    pub(super) fn perturbed_by_itself(&self, batch: &Batch<'_>) -> Result<Tensor<2>> {
+        batch.perturbed_or(|draws| {
+            let clean = constant(&batch.network.logits(constant(&batch.x)));
+            self.attack
+                .perturb(batch.network, &batch.x, draws, |network, x| {
+                    let attacked = network.logits(x);
+                    let loss = self.loss_of(attacked, &batch.labels, || clean.clone());
+                    Ok(loss.total)
+                })
+        })
+    }
+
     pub(super) fn loss_at(&self, batch: &Batch<'_>, perturbed: Tensor<2>) -> Loss {
-        let labels = batch.labels.clone();
         let (attacked, mut statistics) = batch.fitting_logits(perturbed);
+        let mut loss = self.loss_of(attacked, &batch.labels, || {
+            let (clean, more) = batch.fitting_logits(batch.x.clone());
+            statistics.extend(more);
+            clean
+        });
+        loss.statistics = statistics;
+        loss
+    }
+
+    /// The loss of the logits at x~ and, where they are needed, at x.
+    fn loss_of(
+        &self,
+        attacked: Tensor<2>,
+        labels: &Tensor<2>,
+        clean: impl FnOnce() -> Tensor<2>,
+    ) -> Loss {
+        let labels = labels.clone();
         let q = log_softmax(attacked.clone(), 1).exp();
         // A true class's probability less 2 is below every other one.
         let wrong = (q.clone() - labels.clone() * 2.0).max_dim(1);
@@ -87,16 +117,13 @@ impl Config {
         let class = cross_entropy(attacked, labels.clone()) + margin;
         let mut loss = Loss::new("class", class);
         if self.beta > 0.0 {
-            let (clean, more) = batch.fitting_logits(batch.x.clone());
-            statistics.extend(more);
-            let log_p = log_softmax(clean, 1);
+            let log_p = log_softmax(clean(), 1);
             let p = log_p.clone().exp();
             let doubt = -(p.clone() * labels).sum_dim(1) + CONFIDENCE;
             let divergence = (p * (log_p - (q + TINY).log())).sum_dim(1);
             let divergence = mean_over_rows(doubt * divergence);
             loss = loss.plus("divergence", self.beta, divergence, self.adaptive);
         }
-        loss.statistics = statistics;
         loss
     }
 }
@@ -113,5 +140,29 @@ impl Objective for Config {
 
     fn loss(&self, batch: &Batch<'_>) -> Result<Loss> {
         Ok(self.loss_at(batch, self.perturbed(batch)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::batch::sample;
+    use super::super::igr::Base;
+    use super::super::term::reading::value;
+    use super::*;
+
+    #[test]
+    fn under_igr_the_search_is_of_the_whole_loss() {
+        let network = sample::network();
+        let batch = sample::batch(&network);
+        let config = Config {
+            beta: 50.0,
+            ..Config::default()
+        };
+        let at = |rows: Tensor<2>| value(&config.loss_at(&batch, rows).total);
+        let clean = at(batch.x.clone());
+        let by_class = at(config.perturbed(&batch).unwrap());
+        let by_loss = at(Base::Mart(config.clone()).perturbed(&batch).unwrap());
+        assert!(clean < by_class, "{clean} {by_class}");
+        assert!(by_class < by_loss, "{by_class} {by_loss}");
     }
 }

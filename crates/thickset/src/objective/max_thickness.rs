@@ -19,7 +19,7 @@ pub static INFO: Info = Info {
     family: Family::Objective,
     summary: "The class loss and the ranking's thickness in a neighbourhood",
     formula: "L = CE - w mean over x' ~ D, t in [0,1] and pairs of (I_i - I_j)(x + t (x' - x))",
-    source: "R2ET, Eq. 4",
+    source: "R2ET, Eq. 4; the weight is R2ET's of the mean gap, draws and deviation are ours, chosen for their cost",
     direction: None,
     cost: "draws * interpolations input gradients a step",
     defaults: &[

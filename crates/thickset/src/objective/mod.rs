@@ -48,6 +48,14 @@ pub trait Objective {
     /// [`crate::Error::OutOfRange`], with the setting's name.
     fn check(&self) -> Result<()>;
 
+    /// Refuses settings that do not go with a salient set of this size.
+    ///
+    /// # Errors
+    /// [`crate::Error::OutOfRange`], with the setting's name.
+    fn check_k(&self, _k: usize) -> Result<()> {
+        Ok(())
+    }
+
     /// The loss of one batch.
     ///
     /// # Errors

@@ -12,7 +12,7 @@ use thickset_engine::Output;
 use super::term::gap::Pairs;
 use super::term::hessian_norm::{self, Method};
 use super::{Batch, Loss, Objective};
-use crate::check::{check_positive, check_weight};
+use crate::check::{as_f64, check_positive, check_weight};
 use crate::data::InputShape;
 use crate::registry::{Family, Info, Setting};
 use crate::{Error, Result};
@@ -128,6 +128,17 @@ impl Objective for Config {
             });
         }
         Ok(())
+    }
+
+    fn check_k(&self, k: usize) -> Result<()> {
+        match self.pair_count {
+            Some(count) if count > k => Err(Error::OutOfRange {
+                what: "`r2et.pair_count`",
+                expected: "at most k",
+                got: as_f64(count),
+            }),
+            _ => Ok(()),
+        }
     }
 
     fn loss(&self, batch: &Batch<'_>) -> Result<Loss> {

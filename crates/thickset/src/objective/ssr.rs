@@ -22,7 +22,7 @@ pub static INFO: Info = Info {
     family: Family::Objective,
     summary: "The class loss and the largest eigenvalue of its input Hessian",
     formula: "L = CE + w max eigenvalue of J' (diag p - p p') J",
-    source: "IGR, Eq. 45, after Wang et al. 2020; R2ET, section 6.1 (SSR)",
+    source: "IGR, Eq. 45, after Wang et al. 2020; R2ET, section 6.1 (SSR); the weight is ours, that of Est-H",
     direction: None,
     cost: "one input gradient a class, without a tape, and one tangent",
     defaults: &[

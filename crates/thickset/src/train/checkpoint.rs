@@ -1,8 +1,10 @@
 //! Checkpoints: all that the next step depends on, in one safetensors file.
 //!
 //! Tensors are the network's parameters under their own names, the optimiser's memory under `optimizer.`, and the
-//! parameters of the epochs that may be selected under `candidate.N.`. The rest is JSON in the header.
+//! parameters of the epochs that may be selected under `candidate.N.`. The rest is JSON in the header, with the hash of the
+//! whole file, so that one that was damaged anywhere is not taken for sound.
 
+use std::fs;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -10,11 +12,14 @@ use thickset_engine::optimizer::{Optimizer, State};
 use thickset_engine::{Network, StoredModel, TensorData};
 
 use super::selection::{Candidate, Front, Standing};
-use crate::data::exact;
+use crate::data::{exact, hash};
 use crate::{Error, Result};
 
 /// The version of this form.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
+
+/// What stands for the hash while the file is hashed.
+const NO_HASH: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
 /// Where a run stands.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -28,6 +33,8 @@ pub(super) struct Progress {
     pub(super) batches: usize,
     /// Sums over the rows of that epoch, of the loss and each of its terms.
     pub(super) sums: Vec<Sum>,
+    /// The same of the weights that are adaptive.
+    pub(super) weights: Vec<Sum>,
     /// Epochs since one was better than all before it in some way.
     pub(super) stale: usize,
     /// The lines of `metrics.jsonl`.
@@ -49,7 +56,9 @@ pub(super) struct Sum {
 #[serde(deny_unknown_fields)]
 struct Header {
     format: u32,
-    /// The fingerprint of the training data.
+    /// The hash of the file with zeros in this place.
+    sha256: String,
+    /// The fingerprint of the data and the reference.
     data: String,
     progress: Progress,
     optimizer_steps: u32,
@@ -67,6 +76,7 @@ pub(super) fn to_bytes(
     let state = optimizer.state();
     let header = Header {
         format: FORMAT,
+        sha256: NO_HASH.to_owned(),
         data: data.to_owned(),
         progress: progress.clone(),
         optimizer_steps: state.steps,
@@ -84,7 +94,20 @@ pub(super) fn to_bytes(
         }
     }
     let header = serde_json::to_string(&header).expect("a header is plain data");
-    network.to_file_with(&header, &tensors)
+    let mut bytes = network.to_file_with(&header, &tensors);
+    let own = hash(&bytes);
+    replace(&mut bytes, NO_HASH, &own);
+    bytes
+}
+
+/// Replaces the first occurrence of a text by another one of the same length.
+fn replace(bytes: &mut [u8], old: &str, new: &str) {
+    let at = bytes
+        .windows(old.len())
+        .position(|window| window == old.as_bytes());
+    if let Some(at) = at {
+        bytes[at..at + old.len()].copy_from_slice(new.as_bytes());
+    }
 }
 
 /// What a checkpoint holds, fitted to a network.
@@ -98,23 +121,33 @@ pub(super) struct Restored {
 /// Reads a checkpoint of this network and data.
 ///
 /// # Errors
-/// [`Error::Checkpoint`] if it is broken or of another network; [`Error::RunChanged`] if it is of other data.
+/// [`Error::Checkpoint`] if it is broken or of another network; [`Error::RunChanged`] if it is of other data or another reference.
 pub(super) fn read(path: &Path, network: &Network, data: &str) -> Result<Restored> {
     let broken = |problem: String| Error::Checkpoint {
         path: path.display().to_string(),
         problem,
     };
-    let mut stored = StoredModel::read(path).map_err(|error| broken(error.to_string()))?;
+    let mut bytes = fs::read(path).map_err(|error| broken(error.to_string()))?;
+    let mut stored = StoredModel::parse(&bytes).map_err(|error| broken(error.to_string()))?;
     let header: Header =
         serde_json::from_str(stored.description()).map_err(|error| broken(error.to_string()))?;
     if header.format != FORMAT {
         let got = header.format;
         return Err(broken(format!("it has format {got}, expected {FORMAT}")));
     }
+    if header.sha256.len() == NO_HASH.len() {
+        replace(&mut bytes, &header.sha256, NO_HASH);
+    }
+    if hash(&bytes) != header.sha256 {
+        return Err(broken(
+            "its content has changed since it was written".to_owned(),
+        ));
+    }
+    drop(bytes);
     if header.data != data {
         return Err(Error::RunChanged {
             path: path.display().to_string(),
-            what: "the training data",
+            what: "the data, or the model it began with,",
         });
     }
     let mut take = |prefix: &str| -> Result<Vec<TensorData>> {

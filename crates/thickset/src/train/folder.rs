@@ -1,8 +1,10 @@
 //! A run's folder: `model.safetensors`, `run.toml`, `metrics.jsonl` and `checkpoint/`.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
+
+use thickset_engine::write_whole;
 
 use crate::{Error, Result};
 
@@ -125,14 +127,24 @@ impl RunFolder {
         }
     }
 
+    /// Sets a latest checkpoint that cannot be used aside, so that it does not take the place of the one before it.
+    pub(super) fn discard_latest(&self) -> Result<()> {
+        let (latest, aside) = (
+            self.latest(),
+            self.latest().with_file_name("broken.safetensors"),
+        );
+        fs::rename(&latest, &aside).map_err(|source| failed("write", &aside, source))
+    }
+
     /// Makes a new checkpoint the latest, and the latest the previous one. At every moment one of the two is whole.
     pub(super) fn write_checkpoint(&self, bytes: &[u8]) -> Result<()> {
         let (latest, previous) = (self.latest(), self.previous());
-        let beside = write_beside(&latest, bytes)?;
+        let next = self.0.join("checkpoint").join("next.safetensors");
+        write(&next, bytes)?;
         if latest.exists() {
             fs::rename(&latest, &previous).map_err(|source| failed("write", &previous, source))?;
         }
-        fs::rename(&beside, &latest).map_err(|source| failed("write", &latest, source))
+        fs::rename(&next, &latest).map_err(|source| failed("write", &latest, source))
     }
 
     /// Sets the lines of `metrics.jsonl`, which may have one that belongs to a step done again.
@@ -161,21 +173,7 @@ fn create(folder: &Path) -> Result<()> {
 
 /// Writes a whole file: beside first, then renamed, so that no half-written one is ever seen.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
-    let beside = write_beside(path, bytes)?;
-    fs::rename(beside, path).map_err(|source| failed("write", path, source))
-}
-
-fn write_beside(path: &Path, bytes: &[u8]) -> Result<PathBuf> {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".part");
-    let beside = PathBuf::from(beside);
-    let write = || {
-        let mut file = File::create(&beside)?;
-        file.write_all(bytes)?;
-        file.sync_all()
-    };
-    write().map_err(|source| failed("write", &beside, source))?;
-    Ok(beside)
+    write_whole(path, |file| file.write_all(bytes)).map_err(|source| failed("write", path, source))
 }
 
 fn failed(action: &'static str, path: &Path, source: std::io::Error) -> Error {

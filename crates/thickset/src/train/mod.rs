@@ -4,6 +4,8 @@
 //! run that was killed at any moment and resumed ends with the same bytes as one that was not.
 
 mod checkpoint;
+mod fingerprint;
+mod fit;
 mod folder;
 mod observer;
 mod optimizer;

@@ -1,5 +1,6 @@
 //! Progress as events: the library tells, the command line draws.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use serde::Serialize;
@@ -19,6 +20,11 @@ pub enum Event<'e> {
         /// The first step of this session, counted from 0.
         step: u64,
     },
+    /// Something a user should know.
+    Note {
+        /// In a sentence.
+        text: &'e str,
+    },
     /// A checkpoint could not be used; the one before it, if any, is tried.
     BrokenCheckpoint {
         /// The file.
@@ -32,6 +38,8 @@ pub enum Event<'e> {
         step: u64,
         /// The step's loss.
         loss: f64,
+        /// Each of its terms before weighting.
+        terms: &'e BTreeMap<&'static str, f64>,
     },
     /// An epoch is done and judged.
     Epoch(&'e EpochRecord),
@@ -44,7 +52,7 @@ pub enum Event<'e> {
     End {
         /// Why: all epochs are done, or it stopped early.
         reason: &'e str,
-        /// The epoch whose weights are kept, counted from 1.
+        /// The epoch whose weights are kept, counted from 1; 0 is the model that retraining began with.
         selected: usize,
     },
 }

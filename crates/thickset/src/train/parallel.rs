@@ -112,7 +112,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Datasets that jobs have in common, each opened by the first job that needs it and let go by the last.
-struct Shelf(Vec<Held>);
+pub(super) struct Shelf(Vec<Held>);
 
 struct Held {
     data: DataConfig,
@@ -122,7 +122,7 @@ struct Held {
 }
 
 impl Shelf {
-    fn new(jobs: &[Job]) -> Self {
+    pub(super) fn new(jobs: &[Job]) -> Self {
         let mut shelf = Self(Vec::new());
         for job in jobs {
             let config = job.run.config();
@@ -145,7 +145,7 @@ impl Shelf {
         held.position(|held| held.data == config.data && held.seed == config.seed)
     }
 
-    fn take(&mut self, run: &CheckedRun) -> Result<Arc<Dataset>> {
+    pub(super) fn take(&mut self, run: &CheckedRun) -> Result<Arc<Dataset>> {
         let config = run.config();
         let open = || config.data.open(config.seed).map(Arc::new);
         let Some(place) = self.place(run) else {

@@ -2,8 +2,8 @@
 //! highest validation P@k under attack.
 //!
 //! The threshold is a number, or lies a little below the best epoch's AUC. That one is known only at the end, so the
-//! weights of every epoch that some threshold would select are held: those that no other epoch equals or beats in both
-//! AUC and P@k.
+//! weights of every epoch that may still be selected are held: those that reach the threshold so far, which only rises, and
+//! that no other epoch equals or beats in both AUC and P@k.
 
 use serde::{Deserialize, Serialize};
 use thickset_engine::TensorData;
@@ -49,6 +49,13 @@ impl SelectionConfig {
         }
     }
 
+    /// The least AUC that may be selected where the best is this.
+    pub(super) fn threshold(&self, best: f64) -> f64 {
+        self.auc_at_least
+            .unwrap_or(best - self.auc_within)
+            .min(best)
+    }
+
     /// The place of the standing that the rule keeps: the highest P@k among those whose AUC reaches the threshold, of equals
     /// the higher AUC, then the first. Where none reaches it, the best AUC. None where there are no standings.
     #[must_use]
@@ -57,10 +64,7 @@ impl SelectionConfig {
             .iter()
             .map(|held| held.auc)
             .max_by(f64::total_cmp)?;
-        let threshold = self
-            .auc_at_least
-            .unwrap_or(best - self.auc_within)
-            .min(best);
+        let threshold = self.threshold(best);
         let mut chosen: Option<usize> = None;
         for (place, standing) in standings.iter().enumerate() {
             let is_better = |than: &Standing| {
@@ -82,7 +86,7 @@ impl SelectionConfig {
 /// How an epoch did on validation rows.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Standing {
-    /// Counted from 1.
+    /// Counted from 1; 0 is the model that retraining began with.
     pub epoch: usize,
     /// The AUC, or the accuracy where there is none.
     #[serde(with = "exact")]
@@ -105,26 +109,37 @@ pub(super) struct Candidate {
     pub(super) parameters: Vec<TensorData>,
 }
 
-/// The epochs that no other one equals or beats in both AUC and P@k, in the order of epochs.
+/// The epochs that may still be selected, in the order of epochs.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Front(pub(super) Vec<Candidate>);
 
 impl Front {
-    /// Whether the epoch is better than all before it in some way; if so it joins. Of equals the first stays.
+    /// Whether the epoch may be selected and is better than all before it in some way; if so it joins. Of equals the first
+    /// stays.
     pub(super) fn join(
         &mut self,
         standing: Standing,
+        rule: &SelectionConfig,
         parameters: impl FnOnce() -> Vec<TensorData>,
     ) -> bool {
-        if self.0.iter().any(|held| held.standing.covers(&standing)) {
+        let threshold = rule.threshold(self.best_auc().max(standing.auc));
+        let mut held = self.0.iter();
+        if standing.auc < threshold || held.any(|held| held.standing.covers(&standing)) {
             return false;
         }
-        self.0.retain(|held| !standing.covers(&held.standing));
+        self.0
+            .retain(|held| held.standing.auc >= threshold && !standing.covers(&held.standing));
         self.0.push(Candidate {
             standing,
             parameters: parameters(),
         });
         true
+    }
+
+    /// The best AUC of all epochs that joined.
+    pub(super) fn best_auc(&self) -> f64 {
+        let held = self.0.iter().map(|held| held.standing.auc);
+        held.fold(0.0, f64::max)
     }
 
     /// The epoch to keep.
@@ -146,7 +161,7 @@ mod tests {
                 auc,
                 precision_at_k,
             };
-            front.join(standing, Vec::new);
+            front.join(standing, config, Vec::new);
         }
         front.selected(config).unwrap().standing.epoch
     }
@@ -175,6 +190,36 @@ mod tests {
             ..SelectionConfig::default()
         };
         assert_eq!(select(&config, &[(0.8, 0.9), (0.9, 0.1)]), 2);
+    }
+
+    #[test]
+    fn epochs_that_can_no_longer_be_selected_are_let_go() {
+        let within = SelectionConfig::default();
+        let fixed = SelectionConfig {
+            auc_at_least: Some(0.85),
+            ..SelectionConfig::default()
+        };
+        let epochs = [(0.70, 0.99), (0.86, 0.90), (0.90, 0.80), (0.895, 0.85)];
+        for (rule, expected) in [(within, vec![3, 4]), (fixed, vec![2, 3, 4])] {
+            let mut front = Front::default();
+            for (index, &(auc, precision_at_k)) in epochs.iter().enumerate() {
+                let standing = Standing {
+                    epoch: index + 1,
+                    auc,
+                    precision_at_k,
+                };
+                assert!(front.join(standing, &rule, Vec::new));
+            }
+            // Worse than the first of the list, which was let go, and still no improvement.
+            let late = Standing {
+                epoch: 9,
+                auc: 0.69,
+                precision_at_k: 0.98,
+            };
+            assert!(!front.join(late, &rule, Vec::new));
+            let held: Vec<usize> = front.0.iter().map(|held| held.standing.epoch).collect();
+            assert_eq!(held, expected);
+        }
     }
 
     #[test]

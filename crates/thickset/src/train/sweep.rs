@@ -1,8 +1,8 @@
 //! A sweep: all combinations of some settings, trained in parallel, and the one that the selection rule chooses.
 //!
 //! Each combination is a run of its own in `sweep/1/`, `sweep/2/`, …, trained as it would be alone. The rule that chooses among
-//! the epochs of a run chooses among the runs: of those whose validation AUC is good enough, the one with the highest
-//! validation P@k. Its files are then the run's own.
+//! the epochs of a run chooses among the runs: of those whose validation AUC is good enough, beside the best epoch of all
+//! runs, the one with the highest validation P@k. Its files are then the run's own.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,8 +10,9 @@ use std::num::NonZero;
 
 use serde::Serialize;
 
+use super::fit::Fit;
 use super::folder::{self, RunFolder};
-use super::parallel::{Job, JobObserver, train_all};
+use super::parallel::{Job, JobObserver, Shelf, train_all};
 use super::selection::{SelectionConfig, Standing};
 use super::trainer::Outcome;
 use crate::config::CheckedRun;
@@ -37,6 +38,8 @@ pub struct SweepRun {
     pub settings: BTreeMap<String, toml::Value>,
     /// How its selected epoch did on validation rows; absent where it diverged.
     pub standing: Option<Standing>,
+    /// The best validation AUC of its epochs.
+    pub best_auc: Option<f64>,
     /// Why it ended, or what went wrong.
     pub reason: String,
 }
@@ -54,8 +57,11 @@ impl Sweep {
 /// kept. Nothing is returned if the observer stopped it.
 ///
 /// # Errors
-/// If the run is no sweep, the folder holds another run or one that is not to be resumed, a run fails for another reason
-/// than that it diverges, or all of them diverge.
+/// If the run is no sweep, a combination does not fit its data, the folder holds another run or one that is not to be
+/// resumed, a run fails for another reason than that it diverges, or all of them diverge.
+///
+/// # Panics
+/// Never: a sweep is plain data.
 pub fn sweep(
     run: &CheckedRun,
     folder: &RunFolder,
@@ -70,7 +76,6 @@ pub fn sweep(
             problem: "the configuration has no `sweep`".to_owned(),
         });
     }
-    folder.prepare_sweep(&config.to_text(), resume)?;
     let jobs: Vec<Job> = variants
         .iter()
         .zip(1..)
@@ -79,17 +84,26 @@ pub fn sweep(
             folder: folder.of_sweep(number),
         })
         .collect();
+    // Every combination fits its data, or none is begun.
+    let mut shelf = Shelf::new(&jobs);
+    for job in &jobs {
+        Fit::new(job.run.config(), &*shelf.take(&job.run)?)?;
+    }
+    folder.prepare_sweep(&config.to_text(), resume)?;
     // The folder is this sweep's own, so whatever a run's folder holds is to be resumed.
     let outcomes = train_all(&jobs, true, threads, observer);
     let mut runs = Vec::with_capacity(variants.len());
     for ((variant, outcome), number) in variants.into_iter().zip(outcomes).zip(1..) {
-        let (standing, reason) = match outcome {
+        let (standing, best_auc, reason) = match outcome {
             Ok(Outcome::Done {
-                selected, reason, ..
-            }) => (Some(selected), reason),
+                selected,
+                best_auc,
+                reason,
+                ..
+            }) => (Some(selected), Some(best_auc), reason),
             Ok(Outcome::Stopped) => return Ok(None),
             Err(error @ (Error::Diverged { .. } | Error::NotFinite { .. })) => {
-                (None, error.to_string())
+                (None, None, error.to_string())
             }
             Err(other) => return Err(other),
         };
@@ -97,6 +111,7 @@ pub fn sweep(
             number,
             settings: variant.settings,
             standing,
+            best_auc,
             reason,
         });
     }
@@ -114,13 +129,22 @@ pub fn sweep(
     Ok(Some(result))
 }
 
-/// The number of the run that the rule chooses.
+/// The number of the run that the rule chooses. The threshold is that of one run with all the epochs: taken from selected
+/// epochs, each of which may lie below its run's best, the slack would count twice.
 fn chosen(runs: &[SweepRun], rule: &SelectionConfig) -> Option<usize> {
     let ended: Vec<(usize, Standing)> = runs
         .iter()
         .filter_map(|run| Some((run.number, run.standing?)))
         .collect();
     let standings: Vec<Standing> = ended.iter().map(|(_, standing)| *standing).collect();
+    let best = runs
+        .iter()
+        .filter_map(|run| run.best_auc)
+        .fold(0.0, f64::max);
+    let rule = SelectionConfig {
+        auc_at_least: Some(rule.threshold(best)),
+        ..rule.clone()
+    };
     rule.choose(&standings).map(|place| ended[place].0)
 }
 
@@ -157,6 +181,7 @@ mod tests {
                     auc,
                     precision_at_k,
                 }),
+                best_auc: standing.map(|(auc, _)| auc),
                 reason: String::new(),
             })
             .collect()
@@ -179,5 +204,15 @@ mod tests {
             chosen(&runs(&[Some((0.9, 0.5)), Some((0.9, 0.5))]), &rule),
             Some(1)
         );
+    }
+
+    #[test]
+    fn the_slack_counts_from_the_best_epoch_of_all_runs_once() {
+        let mut list = runs(&[Some((0.905, 0.7)), Some((0.896, 0.9))]);
+        let rule = SelectionConfig::default();
+        assert_eq!(chosen(&list, &rule), Some(2));
+        // The first run's best epoch lies above the one it selected, and above what the second may be compared with.
+        list[0].best_auc = Some(0.914);
+        assert_eq!(chosen(&list, &rule), Some(1));
     }
 }

@@ -2,18 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 use thickset_engine::optimizer::{Optimizer, clip};
 use thickset_engine::{Network, one_hot};
 
 use super::checkpoint::{self, Progress, Sum};
+use super::fingerprint::fingerprint;
+use super::fit::{Fit, Reference};
 use super::folder::RunFolder;
 use super::observer::{Event, Observer};
 use super::probe::Probe;
 use super::selection::{Front, Standing};
-use super::settings::salient_features;
 use super::validation::{Validation, Verdict};
 use crate::check::as_f64;
 use crate::config::{CheckedRun, RunConfig};
@@ -37,6 +38,9 @@ pub struct EpochRecord {
     pub loss: f64,
     /// The mean of each term before weighting.
     pub terms: BTreeMap<String, f64>,
+    /// The mean weight of each term that is weighed relative to the class loss.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
+    pub weights: BTreeMap<String, f64>,
     /// Validation AUC; absent where all rows are of one class.
     pub auc: Option<f64>,
     /// Validation accuracy.
@@ -56,6 +60,8 @@ pub enum Outcome {
     Done {
         /// How the selected epoch did on validation rows.
         selected: Standing,
+        /// The best validation AUC of all epochs that might have been selected.
+        best_auc: f64,
         /// Epochs done.
         epochs: usize,
         /// Why it ended.
@@ -83,10 +89,11 @@ pub fn train(
             problem: "it is many runs, and one was asked for".to_owned(),
         });
     }
-    let k = salient_features(run.config().k, dataset)?;
+    // All that may be refused is refused before the folder is made.
+    let fit = Fit::new(run.config(), dataset)?;
     let mut config = run.config().clone();
-    config.k = Some(k);
-    let mut trainer = Trainer::new(&config, dataset, k)?;
+    config.k = Some(fit.k);
+    let mut trainer = Trainer::new(&config, dataset, fit)?;
     folder.prepare(&config.to_text(), resume)?;
     if trainer.restore(folder, observer)?.is_break() {
         return Ok(Outcome::Stopped);
@@ -106,40 +113,37 @@ struct Trainer<'r> {
     reference: Option<(Network, Verdict)>,
     optimizer: Box<dyn Optimizer>,
     probe: Probe,
-    validation: Validation,
+    validation: Validation<'r>,
     progress: Progress,
     front: Front,
     fingerprint: String,
 }
 
 impl<'r> Trainer<'r> {
-    fn new(config: &'r RunConfig, dataset: &'r Dataset, k: usize) -> Result<Self> {
-        if dataset.part(Part::Train).is_empty() {
-            return Err(Error::Empty {
-                what: "the training rows",
-            });
-        }
-        let mut model = Model::fresh(
-            config.model.clone(),
-            dataset.shape().clone(),
-            dataset.features(),
-            dataset.classes.clone(),
-            dataset.encoding.clone(),
-            config.seed,
-        )?;
+    fn new(config: &'r RunConfig, dataset: &'r Dataset, fit: Fit) -> Result<Self> {
+        let Fit {
+            k,
+            model,
+            reference,
+        } = fit;
         let own = dataset.attack.as_ref().map(|attack| attack.epsilon);
         let own = own.unwrap_or(USUAL_EPSILON);
         let probe = config.probe.probe(&dataset.schema, k, own, config.seed)?;
-        let validation = Validation::new(&model.network, dataset, config.probe.rows, config.seed);
-        let mut reference = None;
-        if let Some(retrain) = &config.retrain {
-            let from = Model::load(&retrain.from)?;
-            model
-                .network
-                .set_parameter_values(&fitting(&from, &model)?)?;
-            let verdict = validation.judge(&from.network, &probe)?;
-            reference = Some((from.network, verdict));
-        }
+        let validation = Validation::new(dataset, config.probe.rows, config.seed);
+        let hash = reference.as_ref().map(|reference| &*reference.sha256);
+        let fingerprint = fingerprint(dataset, hash);
+        let mut front = Front::default();
+        let reference = match reference {
+            None => None,
+            Some(Reference { network, .. }) => {
+                let verdict = validation.judge(&network, &probe)?;
+                // If no epoch is better, or all drift away, the reference itself is kept.
+                front.join(verdict.standing(0), &config.selection, || {
+                    network.parameter_values()
+                });
+                Some((network, verdict))
+            }
+        };
         Ok(Self {
             config,
             dataset,
@@ -150,8 +154,8 @@ impl<'r> Trainer<'r> {
             probe,
             validation,
             progress: Progress::default(),
-            front: Front::default(),
-            fingerprint: fingerprint(dataset),
+            front,
+            fingerprint,
         })
     }
 
@@ -170,23 +174,21 @@ impl<'r> Trainer<'r> {
             if !path.exists() {
                 continue;
             }
-            match checkpoint::read(&path, &self.model.network, &self.fingerprint) {
-                Ok(restored) => {
-                    self.model
-                        .network
-                        .set_parameter_values(&restored.parameters)?;
-                    self.optimizer.restore(restored.optimizer)?;
-                    self.progress = restored.progress;
-                    self.front = restored.front;
-                    break;
-                }
-                Err(Error::Checkpoint { path, problem }) => {
+            match self.take_up(&path) {
+                Ok(()) => break,
+                Err(Error::Checkpoint {
+                    path: named,
+                    problem,
+                }) => {
                     let event = Event::BrokenCheckpoint {
-                        path: &path,
+                        path: &named,
                         problem: &problem,
                     };
                     if observer.on_event(&event).is_break() {
                         return Ok(ControlFlow::Break(()));
+                    }
+                    if path == folder.latest() {
+                        folder.discard_latest()?;
                     }
                 }
                 Err(other) => return Err(other),
@@ -196,8 +198,33 @@ impl<'r> Trainer<'r> {
         Ok(ControlFlow::Continue(()))
     }
 
+    /// Takes up where one checkpoint stands.
+    fn take_up(&mut self, path: &Path) -> Result<()> {
+        let restored = checkpoint::read(path, &self.model.network, &self.fingerprint)?;
+        let mut optimizer = self.config.train.optimizer.optimizer();
+        optimizer
+            .restore(restored.optimizer)
+            .map_err(|error| Error::Checkpoint {
+                path: path.display().to_string(),
+                problem: error.to_string(),
+            })?;
+        self.model
+            .network
+            .set_parameter_values(&restored.parameters)?;
+        self.optimizer = optimizer;
+        self.progress = restored.progress;
+        self.front = restored.front;
+        Ok(())
+    }
+
     fn run(&mut self, folder: &RunFolder, observer: &mut dyn Observer) -> Result<ControlFlow<()>> {
         self.model.network.track();
+        if self.validation.is_of_training_rows() {
+            let text = "there are no validation rows; epochs are judged on the training rows";
+            if observer.on_event(&Event::Note { text }).is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
         let begin = Event::Begin {
             epochs: self.config.train.epochs,
             steps_per_epoch: self.steps_per_epoch(),
@@ -229,9 +256,14 @@ impl<'r> Trainer<'r> {
         let batch = self.config.train.batch;
         let done = self.progress.batches;
         for rows in order.chunks(batch).skip(done) {
-            let loss = self.step(rows)?;
+            let (loss, terms) = self.step(rows)?;
             let step = self.progress.step;
-            if observer.on_event(&Event::Step { step, loss }).is_break() {
+            let event = Event::Step {
+                step,
+                loss,
+                terms: &terms,
+            };
+            if observer.on_event(&event).is_break() {
                 return Ok(ControlFlow::Break(()));
             }
             let due = self.config.train.checkpoint_steps;
@@ -258,8 +290,8 @@ impl<'r> Trainer<'r> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// One step; its loss.
-    fn step(&mut self, rows: &[usize]) -> Result<f64> {
+    /// One step; its loss and the terms of that.
+    fn step(&mut self, rows: &[usize]) -> Result<(f64, BTreeMap<&'static str, f64>)> {
         let network = &self.model.network;
         let x = network.batch_f32(&self.dataset.gather(rows));
         let labels = self.dataset.gather_labels(rows);
@@ -282,14 +314,14 @@ impl<'r> Trainer<'r> {
                 loss: total,
             });
         }
-        add_sums(&mut self.progress.sums, &loss, total, rows.len());
+        let terms = add_sums(&mut self.progress, &loss, total, rows.len());
         let mut gradients = loss.total.backward();
         if let Some(most) = self.config.train.clip {
             clip(network, &mut gradients, most);
         }
-        let all = self.steps_per_epoch() * self.config.train.epochs;
+        let all = as_f64(self.steps_per_epoch()) * as_f64(self.config.train.epochs);
         #[expect(clippy::cast_precision_loss, reason = "steps are far below 2^53")]
-        let share = self.progress.step as f64 / as_f64(all);
+        let share = self.progress.step as f64 / all;
         let factor = self.config.train.schedule.factor(share);
         self.optimizer
             .set_rate(self.config.train.optimizer.rate() * factor);
@@ -299,7 +331,7 @@ impl<'r> Trainer<'r> {
         }
         self.progress.step += 1;
         self.progress.batches += 1;
-        Ok(total)
+        Ok((total, terms))
     }
 
     /// Judges the epoch that has just ended and decides whether it was the last.
@@ -314,16 +346,13 @@ impl<'r> Trainer<'r> {
         let progress = &mut self.progress;
         progress.epochs += 1;
         progress.batches = 0;
-        let mut means: BTreeMap<String, f64> = progress
-            .sums
-            .drain(..)
-            .map(|sum| (sum.name, sum.total / as_f64(sum.rows.max(1))))
-            .collect();
+        let mut terms = means(&mut progress.sums);
         let record = EpochRecord {
             epoch: progress.epochs,
             step: progress.step,
-            loss: means.remove(TOTAL).unwrap_or(0.0),
-            terms: means,
+            loss: terms.remove(TOTAL).unwrap_or(0.0),
+            terms,
+            weights: means(&mut progress.weights),
             auc: verdict.auc,
             accuracy: verdict.accuracy,
             precision_at_k: verdict.precision_at_k,
@@ -332,18 +361,14 @@ impl<'r> Trainer<'r> {
         progress
             .records
             .push(serde_json::to_string(&record).expect("a record is plain data"));
-        let standing = Standing {
-            epoch: record.epoch,
-            auc: record.auc.unwrap_or(record.accuracy),
-            precision_at_k: record.precision_at_k.unwrap_or(0.0),
-        };
-        let drifted = self.drifted(&record);
-        // An epoch that has drifted too far from the reference is not to be selected, unless there is no other.
-        let better = if drifted.is_some() && !self.front.0.is_empty() {
-            false
-        } else {
-            self.front.join(standing, || network.parameter_values())
-        };
+        let drifted = self.drifted(verdict, agreement);
+        let standing = verdict.standing(record.epoch);
+        let rule = &self.config.selection;
+        // An epoch that has drifted too far from the reference is not to be selected.
+        let better = drifted.is_none()
+            && self
+                .front
+                .join(standing, rule, || network.parameter_values());
         let progress = &mut self.progress;
         progress.stale = if better { 0 } else { progress.stale + 1 };
         let settings = &self.config.train;
@@ -360,14 +385,18 @@ impl<'r> Trainer<'r> {
     }
 
     /// Why retraining must stop, if it must.
-    fn drifted(&self, record: &EpochRecord) -> Option<String> {
+    fn drifted(&self, now: Verdict, agreement: Option<f64>) -> Option<String> {
         let retrain = self.config.retrain.as_ref()?;
         let (_, reference) = self.reference.as_ref()?;
-        if record.agreement? < retrain.least_agreement {
+        if agreement? < retrain.least_agreement {
             return Some("the ranking drifted from the reference's".to_owned());
         }
-        let drop = reference.auc? - record.auc?;
-        (drop > retrain.most_auc_drop).then(|| "the AUC fell below the reference's".to_owned())
+        let (what, drop) = match (reference.auc, now.auc) {
+            (Some(before), Some(now)) => ("AUC", before - now),
+            // Rows of one class have no AUC.
+            _ => ("accuracy", reference.accuracy - now.accuracy),
+        };
+        (drop > retrain.most_auc_drop).then(|| format!("the {what} fell below the reference's"))
     }
 
     fn save(&self, folder: &RunFolder) -> Result<()> {
@@ -394,6 +423,15 @@ impl<'r> Trainer<'r> {
             .network
             .set_parameter_values(&selected.parameters)?;
         self.model.save(&folder.model())?;
+        let best_auc = self.front.best_auc();
+        if let Some(least) = self.config.selection.auc_at_least
+            && standing.auc < least
+        {
+            let text = format!(
+                "no epoch reached the AUC of `selection.auc_at_least`, {least}; the best is kept"
+            );
+            let _ = observer.on_event(&Event::Note { text: &text });
+        }
         let reason = self.progress.ended.unwrap_or_default();
         let event = Event::End {
             reason: &reason,
@@ -403,6 +441,7 @@ impl<'r> Trainer<'r> {
         let _ = observer.on_event(&event);
         Ok(Outcome::Done {
             selected: standing,
+            best_auc,
             epochs: self.progress.epochs,
             reason,
         })
@@ -412,57 +451,44 @@ impl<'r> Trainer<'r> {
 /// The name under which the whole loss is summed; no term is called so.
 const TOTAL: &str = "total";
 
-fn add_sums(sums: &mut Vec<Sum>, loss: &Loss, total: f64, rows: usize) {
-    let terms = loss
-        .terms
-        .iter()
-        .map(|term| (term.name, value(&term.value)));
-    for (name, mean) in terms.chain([(TOTAL, total)]) {
-        let place = sums.iter().position(|sum| sum.name == name);
-        let place = place.unwrap_or_else(|| {
-            sums.push(Sum {
-                name: name.to_owned(),
-                total: 0.0,
-                rows: 0,
-            });
-            sums.len() - 1
-        });
-        sums[place].total += mean * as_f64(rows);
-        sums[place].rows += rows;
-    }
-}
-
-/// The reference's parameters, if it is of the same architecture and data.
-fn fitting(from: &Model, model: &Model) -> Result<Vec<thickset_engine::TensorData>> {
-    let (theirs, ours) = (&from.description, &model.description);
-    if theirs.model != ours.model || theirs.features != ours.features {
-        return Err(Error::ModelInput {
-            model: ours.model.kind(),
-            expected: "a reference of its own architecture, settings and number of features",
-            got: format!("`{}` of {} features", theirs.model.kind(), theirs.features),
-        });
-    }
-    if theirs.classes != ours.classes {
-        return Err(Error::ModelInput {
-            model: ours.model.kind(),
-            expected: "a reference of the same classes",
-            got: theirs.classes.join(", "),
-        });
-    }
-    Ok(from.network.parameter_values())
-}
-
-/// Tells other training data from the one a checkpoint was made with.
-fn fingerprint(dataset: &Dataset) -> String {
-    let mut hash = Sha256::new();
-    let rows = dataset.part(Part::Train);
-    let mut row_values = vec![0.0_f32; dataset.features()];
-    for &row in rows {
-        dataset.copy_row(row, &mut row_values);
-        for value in &row_values {
-            hash.update(value.to_le_bytes());
+/// Adds a step to the sums of its epoch; returns the loss's terms.
+fn add_sums(
+    progress: &mut Progress,
+    loss: &Loss,
+    total: f64,
+    rows: usize,
+) -> BTreeMap<&'static str, f64> {
+    let mut terms = BTreeMap::new();
+    for term in &loss.terms {
+        let mean = value(&term.value);
+        terms.insert(term.name, mean);
+        add(&mut progress.sums, term.name, mean, rows);
+        if term.adaptive {
+            add(&mut progress.weights, term.name, term.weight, rows);
         }
-        hash.update((dataset.labels[row] as u64).to_le_bytes());
     }
-    crate::data::hexadecimal(&hash.finalize())
+    add(&mut progress.sums, TOTAL, total, rows);
+    terms
+}
+
+/// Adds the mean of so many rows to the sum of this name.
+fn add(sums: &mut Vec<Sum>, name: &str, mean: f64, rows: usize) {
+    let place = sums.iter().position(|sum| sum.name == name);
+    let place = place.unwrap_or_else(|| {
+        sums.push(Sum {
+            name: name.to_owned(),
+            total: 0.0,
+            rows: 0,
+        });
+        sums.len() - 1
+    });
+    sums[place].total += mean * as_f64(rows);
+    sums[place].rows += rows;
+}
+
+/// The mean of each sum, which is then empty.
+fn means(sums: &mut Vec<Sum>) -> BTreeMap<String, f64> {
+    let sums = sums.drain(..);
+    sums.map(|sum| (sum.name, sum.total / as_f64(sum.rows.max(1))))
+        .collect()
 }

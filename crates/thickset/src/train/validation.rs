@@ -1,8 +1,9 @@
 //! How a model does on rows it does not train on.
 
-use thickset_engine::{Network, Tensor};
+use thickset_engine::Network;
 
 use super::probe::Probe;
+use super::selection::Standing;
 use crate::check::as_f64;
 use crate::data::{Dataset, Part};
 use crate::explain::Rows;
@@ -15,12 +16,16 @@ use crate::{Result, Seed};
 /// Rows that run through the network at once.
 const CHUNK: usize = 1024;
 
-/// The validation rows, and those of them that are attacked.
-pub(super) struct Validation {
-    x: Vec<Tensor<2>>,
-    labels: Vec<usize>,
+/// The most rows on which two models' rankings are compared.
+const COMPARED: usize = 256;
+
+/// The validation rows, those of them that are attacked, and those on which rankings are compared.
+pub(super) struct Validation<'d> {
+    dataset: &'d Dataset,
+    rows: &'d [usize],
     attacked: Vec<f64>,
     ids: Vec<u64>,
+    compared: Vec<usize>,
 }
 
 /// What validation says of a model.
@@ -31,9 +36,20 @@ pub(super) struct Verdict {
     pub(super) precision_at_k: Option<f64>,
 }
 
-impl Validation {
+impl Verdict {
+    /// As the selection sees it.
+    pub(super) fn standing(&self, epoch: usize) -> Standing {
+        Standing {
+            epoch,
+            auc: self.auc.unwrap_or(self.accuracy),
+            precision_at_k: self.precision_at_k.unwrap_or(0.0),
+        }
+    }
+}
+
+impl<'d> Validation<'d> {
     /// Takes the validation rows, and of them at most `attacked`, chosen by the seed once for the whole run.
-    pub(super) fn new(network: &Network, dataset: &Dataset, attacked: usize, seed: Seed) -> Self {
+    pub(super) fn new(dataset: &'d Dataset, attacked: usize, seed: Seed) -> Self {
         let part = dataset.part(Part::Validation);
         // A table of a few rows may have none to validate on; the training rows are then better than nothing.
         let rows = if part.is_empty() {
@@ -41,26 +57,36 @@ impl Validation {
         } else {
             part
         };
-        let mut chosen = rows.to_vec();
-        seed.stream("validation probe").shuffle(&mut chosen);
-        chosen.truncate(attacked);
-        chosen.sort_unstable();
+        let mut shuffled = rows.to_vec();
+        seed.stream("validation probe").shuffle(&mut shuffled);
+        let first = |most: usize| {
+            let mut chosen = shuffled[..most.min(shuffled.len())].to_vec();
+            chosen.sort_unstable();
+            chosen
+        };
+        let chosen = first(attacked);
         Self {
-            x: rows
-                .chunks(CHUNK)
-                .map(|rows| network.batch_f32(&dataset.gather(rows)))
-                .collect(),
-            labels: dataset.gather_labels(rows),
+            dataset,
+            rows,
             attacked: dataset.gather(&chosen).into_iter().map(f64::from).collect(),
             ids: chosen.into_iter().map(|row| row as u64).collect(),
+            compared: first(COMPARED),
         }
+    }
+
+    /// Whether there are no validation rows, so that the training rows stand in.
+    pub(super) fn is_of_training_rows(&self) -> bool {
+        self.dataset.part(Part::Validation).is_empty()
     }
 
     /// Judges a model with constant weights.
     pub(super) fn judge(&self, network: &Network, probe: &Probe) -> Result<Verdict> {
-        let mut probabilities: Vec<Vec<f64>> = Vec::with_capacity(self.labels.len());
-        for x in &self.x {
-            let chunk = values(&network.probabilities(x.clone()));
+        let labels = self.dataset.gather_labels(self.rows);
+        let mut probabilities: Vec<Vec<f64>> = Vec::with_capacity(labels.len());
+        // Chunk by chunk: all rows of pairs at once would not fit in memory.
+        for rows in self.rows.chunks(CHUNK) {
+            let x = network.batch_f32(&self.dataset.gather(rows));
+            let chunk = values(&network.probabilities(x));
             probabilities.extend(chunk.chunks(network.classes()).map(<[f64]>::to_vec));
         }
         let predicted = probabilities
@@ -68,30 +94,27 @@ impl Validation {
             .map(|row| largest(row))
             .collect::<Result<Vec<_>>>()?;
         Ok(Verdict {
-            auc: auc::score(&probabilities, &self.labels)?.map(|auc| auc.value),
-            accuracy: accuracy::score(&predicted, &self.labels)?,
-            precision_at_k: match self.rows() {
+            auc: auc::score(&probabilities, &labels)?.map(|auc| auc.value),
+            accuracy: accuracy::score(&predicted, &labels)?,
+            precision_at_k: match self.attacked() {
                 None => None,
                 Some(rows) => Some(probe.precision_at_k(network, rows)?),
             },
         })
     }
 
-    fn rows(&self) -> Option<Rows<'_>> {
+    fn attacked(&self) -> Option<Rows<'_>> {
         (!self.ids.is_empty()).then_some(Rows {
             values: &self.attacked,
             ids: &self.ids,
         })
     }
 
-    /// The mean share of one model's salient features that are the other's too, without any attack; 1 where no row is
-    /// looked at.
+    /// The mean share of one model's salient features that are the other's too, without any attack.
     pub(super) fn agreement(&self, first: &Network, second: &Network, k: usize) -> Result<f64> {
-        let Some(rows) = self.rows() else {
-            return Ok(1.0);
-        };
+        let x = first.batch_f32(&self.dataset.gather(&self.compared));
         let sets = |network: &Network| -> Result<Vec<TopK>> {
-            let explanations = explanation(network, network.batch(rows.values))?;
+            let explanations = explanation(network, x.clone())?;
             let rows = explanations.chunks(network.features());
             rows.map(|row| {
                 let magnitudes: Vec<f64> = row.iter().map(|value| value.abs()).collect();

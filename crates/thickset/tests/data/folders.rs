@@ -81,8 +81,55 @@ fn a_folder_of_adjacency_matrices_is_a_dataset_of_graphs() {
     assert_eq!(dataset.classes, ["sick", "well"]);
     assert_eq!(dataset.gather(&[4]), [0.25, 1.0, 0.0]);
     fs::write(folder.path().join("g3.csv"), "0,1,1\n0,0,0\n1,0,0\n").unwrap();
-    assert!(matches!(
-        data::open(&path, &OpenOptions::default()),
-        Err(Error::Malformed { line: Some(1), .. })
-    ));
+    for (matrix, part) in [
+        ("0,1,1\n\n0,0,0\n1,0,0\n", "got 1 in row 1 and column 2"),
+        ("0,1e39,1\n1e39,0,0\n1,0,0\n", "beyond single precision"),
+        ("0,,1\n,0,0\n1,0,0\n", "row 1: `column_2` has no weight"),
+        (
+            "0,1,1\n\n1,0,x\n1,x,0\n",
+            "line 3: column `column_3` holds numbers",
+        ),
+    ] {
+        fs::write(folder.path().join("g3.csv"), matrix).unwrap();
+        let refused = data::open(&path, &OpenOptions::default()).unwrap_err();
+        assert!(refused.to_string().contains(part), "{refused}");
+    }
+}
+
+#[test]
+fn the_range_of_weights_comes_from_the_training_graphs() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut labels = "file,label\n".to_owned();
+    for number in 0..40 {
+        writeln!(labels, "g{number}.csv,{}", number % 2).unwrap();
+    }
+    write(&folder, "labels.csv", labels);
+    let graph = |number: usize, weight: f64| {
+        let matrix = format!("0,{weight}\n{weight},0\n");
+        fs::write(folder.path().join(format!("g{number}.csv")), matrix).unwrap();
+    };
+    (0..40).for_each(|number| graph(number, 2.0));
+    let path = folder.path().display().to_string();
+    let honest = data::open(&path, &OpenOptions::default()).unwrap();
+    assert_eq!(honest.schema.features[0].high, 2.0);
+    for &row in &honest.split.test {
+        graph(row, -9.0);
+    }
+    let spoiled = data::open(&path, &OpenOptions::default()).unwrap();
+    assert_eq!(spoiled.schema, honest.schema);
+}
+
+#[test]
+fn an_image_of_millions_of_pixels_is_refused_with_a_limit() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("cat")).unwrap();
+    image::GrayImage::new(2048, 512)
+        .save(folder.path().join("cat/a.png"))
+        .unwrap();
+    let path = folder.path().display().to_string();
+    let refused = data::open(&path, &OpenOptions::default()).unwrap_err();
+    assert!(
+        matches!(refused, Error::TooManyFeatures { .. }),
+        "{refused}"
+    );
 }

@@ -5,7 +5,7 @@ use std::fs;
 
 use proptest::prelude::*;
 use thickset::Result;
-use thickset::data::{self, OpenOptions, ReadRule, Table, Wanted};
+use thickset::data::{self, InferOptions, OpenOptions, ReadRule, Scale, Table, Wanted};
 
 use crate::{golden, write};
 
@@ -20,10 +20,33 @@ proptest! {
     }
 
     #[test]
-    fn no_text_makes_opening_a_table_panic(text in "([a-c0-9.,;\"\n -]{0,8}[,\n]){0,60}") {
+    fn no_text_makes_opening_a_table_panic(text in "([a-ce0-9.,;\"\n -]{0,8}[,\n]){0,60}") {
         let folder = tempfile::tempdir().unwrap();
         let path = write(&folder, "a.csv", text);
         let _ = data::open(&path.display().to_string(), &OpenOptions::default());
+    }
+
+    #[test]
+    fn no_number_makes_a_table_panic_or_gives_a_value_that_is_none(
+        exponents in proptest::collection::vec((-330_i32..309, any::<bool>()), 12..40)
+    ) {
+        let mut text = "a,b\n".to_owned();
+        for (row, (exponent, negative)) in exponents.iter().enumerate() {
+            let sign = if *negative { "-" } else { "" };
+            writeln!(text, "{sign}1.7e{exponent},{}", row % 2).unwrap();
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = write(&folder, "a.csv", text);
+        for scale in [Scale::MinMax, Scale::Standard] {
+            let infer = InferOptions { scale, ..InferOptions::default() };
+            let options = OpenOptions { infer, ..OpenOptions::default() };
+            if let Ok(dataset) = data::open(&path.display().to_string(), &options) {
+                let all: Vec<usize> = (0..dataset.rows()).collect();
+                prop_assert!(dataset.gather(&all).iter().all(|value| value.is_finite()));
+                let feature = &dataset.schema.features[0];
+                prop_assert!(feature.low.is_finite() && feature.high.is_finite());
+            }
+        }
     }
 
     #[test]

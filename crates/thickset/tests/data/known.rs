@@ -101,33 +101,6 @@ fn the_paper_counts_of_features_hold_and_all_lie_between_zero_and_one() {
 }
 
 #[test]
-fn german_credit_has_a_feature_a_code() {
-    let Some(folder) = data_folder() else { return };
-    let expected = &expected()["german-credit"];
-    let dataset = open_known("german-credit", &folder);
-    assert_eq!(
-        dataset.features() as u64,
-        expected["feature_count"].as_u64().unwrap()
-    );
-    assert_eq!(class_counts(&dataset), sizes(&expected["classes"]));
-    let duration = dataset
-        .schema
-        .features
-        .iter()
-        .position(|feature| feature.name == "duration")
-        .unwrap();
-    let found: Vec<f64> = (0..5)
-        .map(|row| f64::from(dataset.gather(&[row])[duration]))
-        .collect();
-    assert_close(
-        &found,
-        &numbers(&expected["duration_of_first_rows"]),
-        VALUE_TOLERANCE,
-        "duration",
-    );
-}
-
-#[test]
 fn images_have_the_bytes_that_numpy_reads() {
     let Some(folder) = data_folder() else { return };
     for (name, expected) in expected()["bytes"].as_object().unwrap() {
@@ -189,10 +162,21 @@ fn brain_graphs_have_the_edges_that_python_reads() {
     let expected = expected();
     let abide = open_known("abide", &folder);
     assert_eq!(abide.shape(), &InputShape::Graph { nodes: 116 });
-    assert_eq!(class_counts(&abide), sizes(&expected["abide"]["classes"]));
+    let facts = &expected["abide"];
+    assert_eq!(class_counts(&abide), sizes(&facts["classes"]));
+    assert_eq!(abide.rows() as u64, facts["rows"].as_u64().unwrap());
+    assert_eq!(
+        abide.features() as u64,
+        facts["feature_count"].as_u64().unwrap()
+    );
+    let code = |r: f32| (f64::from(r) * 32767.0).round();
+    let sum: f64 = (0..abide.rows())
+        .map(|row| abide.gather(&[row]).into_iter().map(code).sum::<f64>())
+        .sum();
+    assert_eq!(sum, facts["sum"].as_f64().unwrap());
     let codes: Vec<f64> = abide.gather(&[7])[300..320]
         .iter()
-        .map(|r| (f64::from(*r) * 32767.0).round())
+        .map(|r| code(*r))
         .collect();
     assert_eq!(codes, numbers(&expected["abide"]["row_7"]));
     for (name, expected) in expected["adhd"].as_object().unwrap() {
@@ -240,6 +224,81 @@ fn mnist_pairs_are_threes_and_eights_in_the_paper_numbers() {
         *inputs < 6131 + 5851 + 1010 + 974,
         "only threes and eights are kept"
     );
+}
+
+#[test]
+fn brain_graphs_pair_up_as_the_manual_says() {
+    let Some(folder) = data_folder() else { return };
+    for (name, rows, features) in [
+        ("abide-pairs", 505_582, 2 * 6670),
+        ("adhd-kki-pairs", 0, 2 * 17_955),
+        ("adhd-ohsu-pairs", 0, 2 * 17_955),
+        ("adhd-peking-pairs", 0, 2 * 17_955),
+    ] {
+        let single = open_known(name.strip_suffix("-pairs").unwrap(), &folder);
+        let dataset = open_known(name, &folder);
+        let [train, validation, test] =
+            [Part::Train, Part::Validation, Part::Test].map(|part| single.part(part).len());
+        assert_eq!(
+            [Part::Train, Part::Validation, Part::Test].map(|part| dataset.part(part).len()),
+            [train * (train - 1) / 2, validation * train, test * train],
+            "{name}"
+        );
+        assert!(rows == 0 || dataset.rows() == rows, "{name}");
+        assert_eq!(dataset.features(), features, "{name}");
+        let last = dataset.rows() - 1;
+        let [left, right] = dataset.pairs().unwrap()[last].map(|input| input as usize);
+        let expected = [single.gather(&[left]), single.gather(&[right])].concat();
+        assert_eq!(dataset.gather(&[last]), expected, "{name}");
+        let same = usize::from(single.labels[left] == single.labels[right]);
+        assert_eq!(dataset.labels[last], same, "{name}");
+    }
+}
+
+#[test]
+fn every_file_of_a_known_dataset_is_pinned_but_four_batches_of_cifar() {
+    let mut unpinned = Vec::new();
+    for known in data::KNOWN {
+        for file in known.recipe().unwrap().files {
+            let is_pinned =
+                file.sha256.is_some() && (file.labels.is_none() || file.labels_sha256.is_some());
+            if !is_pinned {
+                unpinned.push(file.path);
+            }
+        }
+    }
+    let batches: Vec<String> = (2..=5)
+        .map(|batch| format!("cifar10/data_batch_{batch}.bin"))
+        .collect();
+    assert_eq!(unpinned, batches);
+}
+
+#[test]
+fn cifar_is_read_from_the_batches_that_are_there() {
+    let Some(folder) = data_folder() else { return };
+    let copy = tempfile::tempdir().unwrap();
+    let batches = copy.path().join("cifar10");
+    fs::create_dir(&batches).unwrap();
+    for name in ["data_batch_1.bin", "test_batch.bin"] {
+        let found = data::find_file(std::slice::from_ref(&folder), &format!("cifar10/{name}"));
+        let found = found.unwrap();
+        fs::copy(&found, batches.join(found.file_name().unwrap())).unwrap();
+    }
+    let open = || open_known("cifar10", copy.path());
+    let one = open();
+    assert_eq!((one.rows(), one.part(Part::Test).len()), (20_000, 10_000));
+    // Two pictures of one colour: class 3, then class 9.
+    let picture = |class: u8, shade: u8| [vec![class], vec![shade; 3072]].concat();
+    let bytes = [picture(3, 51), picture(9, 102)].concat();
+    fs::write(batches.join("data_batch_4.bin"), bytes).unwrap();
+    let two = open();
+    assert_eq!((two.rows(), two.part(Part::Test).len()), (20_002, 10_000));
+    // Files are read in the order of the recipe: the fourth batch after the first, before the test batch.
+    assert_eq!(two.labels[10_000..10_002], [3, 9]);
+    assert_eq!(two.gather(&[10_001])[3071], 0.4);
+    let last = |dataset: &data::Dataset| dataset.gather(&[dataset.rows() - 1]);
+    assert_eq!(last(&two), last(&one));
+    assert_eq!(two.notes.len(), 3, "{:?}", two.notes);
 }
 
 #[test]

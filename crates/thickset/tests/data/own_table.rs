@@ -169,6 +169,116 @@ fn unseen_categories_and_missing_columns_do_as_declared() {
     );
 }
 
+/// `n,flag,y` with two values of the flag.
+fn flagged(rows: usize, values: [&str; 2]) -> String {
+    let mut text = "n,flag,y\n".to_owned();
+    for row in 0..rows {
+        let flag = values[usize::from(row % 5 < 2)];
+        writeln!(text, "{}.5,{flag},{}", row * 7 % 31, row % 2).unwrap();
+    }
+    text
+}
+
+#[test]
+fn an_unseen_value_of_a_flag_is_told_and_missing_values_are_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = write(&folder, "a.csv", flagged(100, ["no", "yes"]));
+    let encoding = open_file(&path, "y").unwrap().encoding.unwrap();
+    let names: Vec<String> = encoding
+        .schema()
+        .features
+        .into_iter()
+        .map(|feature| feature.name)
+        .collect();
+    assert_eq!(names, ["n", "flag=yes"]);
+    let new = write(
+        &folder,
+        "new.csv",
+        "n,flag\n3,yes\n3,no\n,perhaps\n3,\n3,never\n",
+    );
+    let encoded = data::read_encoded(&new, &encoding).unwrap();
+    let flags: Vec<f32> = encoded.values.iter().skip(1).step_by(2).copied().collect();
+    assert_eq!(flags, [1.0, 0.0, 0.0, 0.0, 0.0]);
+    assert_eq!(encoded.unseen["flag"], 2);
+    assert_eq!(encoded.missing["flag"], 1);
+    assert_eq!(encoded.missing["n"], 1);
+}
+
+#[test]
+fn booleans_are_the_same_however_a_program_spells_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = write(&folder, "a.csv", flagged(100, ["False", "True"]));
+    let encoding = open_file(&path, "y").unwrap().encoding.unwrap();
+    for [no, yes] in [["False", "True"], ["false", "true"], ["FALSE", "TRUE"]] {
+        let new = write(&folder, "new.csv", format!("n,flag\n3,{yes}\n3,{no}\n"));
+        let encoded = data::read_encoded(&new, &encoding).unwrap();
+        assert_eq!([encoded.values[1], encoded.values[3]], [1.0, 0.0], "{yes}");
+        assert!(encoded.unseen.is_empty(), "{yes}");
+    }
+    // As a category and as the target too.
+    let rows: Vec<String> = (0..60)
+        .map(|row| {
+            format!(
+                "{},{}\n",
+                ["True", "False", "unknown"][row % 3],
+                row % 2 == 0
+            )
+        })
+        .collect();
+    let path = write(&folder, "b.csv", format!("c,y\n{}", rows.concat()));
+    let encoding = open_file(&path, "y").unwrap().encoding.unwrap();
+    let new = write(&folder, "new.csv", "c,y\ntrue,TRUE\nfalse,False\n");
+    let (encoded, labels) = data::read_labelled(&new, &encoding).unwrap();
+    assert_eq!(encoded.values, [0.0, 1.0, 0.0, 1.0, 0.0, 0.0]);
+    assert_eq!(labels, [Some(1), Some(0)]);
+}
+
+#[test]
+fn a_number_beyond_single_precision_names_its_column_and_row() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = write(&folder, "a.csv", flagged(100, ["no", "yes"]));
+    let recipe = open_file(&path, "y").unwrap().recipe.unwrap();
+    let text = recipe.to_toml().unwrap();
+    let unclipped = text.replace("clip = [0.01, 0.99]\n", "");
+    assert_ne!(unclipped, text);
+    let options = OpenOptions {
+        recipe: Some(Recipe::parse(&unclipped, "a.toml").unwrap()),
+        ..OpenOptions::default()
+    };
+    let encoding = data::open(path.to_str().unwrap(), &options).unwrap();
+    let encoding = encoding.encoding.unwrap();
+    let new = write(&folder, "new.csv", "n,flag\n3,yes\n-1e41,no\n");
+    let refused = data::read_encoded(&new, &encoding).unwrap_err();
+    assert!(
+        matches!(&refused, Error::BeyondScale { row: 2, column, .. } if column == "n"),
+        "{refused}"
+    );
+    // Where outliers are clipped, nothing is beyond.
+    let clipped = open_file(&path, "y").unwrap().encoding.unwrap();
+    let encoded = data::read_encoded(&new, &clipped).unwrap();
+    assert_eq!(encoded.values[2], 0.0);
+}
+
+#[test]
+fn a_category_that_is_known_is_found_among_very_many_texts() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows: Vec<String> = (0..60)
+        .map(|row| format!("{},{}\n", ["Graz", "Linz", "Wels"][row % 3], row % 2))
+        .collect();
+    let path = write(&folder, "a.csv", format!("city,y\n{}", rows.concat()));
+    let encoding = open_file(&path, "y").unwrap().encoding.unwrap();
+    let mut text = "city\n".to_owned();
+    for number in 0..100_001 {
+        writeln!(text, "town {number}").unwrap();
+    }
+    text.push_str("Linz\n");
+    let new = write(&folder, "new.csv", text);
+    let encoded = data::read_encoded(&new, &encoding).unwrap();
+    assert_eq!(encoded.values[3 * 100_001..], [0.0, 1.0, 0.0]);
+    assert_eq!(encoded.unseen["city"], 100_001);
+    assert!(encoded.missing.is_empty());
+}
+
 /// The encoding of the loans by their inferred recipe, printed, edited and read again.
 fn declared_to_impute(folder: &tempfile::TempDir) -> Encoding {
     let file = folder.path().join("a.csv");

@@ -1,5 +1,8 @@
 //! Training on bundled data: it learns, and a run that is stopped and resumed ends with the same bytes.
 
+mod checkpoints;
+mod retraining;
+mod shapes;
 mod stable;
 mod sweep;
 
@@ -10,7 +13,7 @@ use thickset::Error;
 use thickset::config::RunConfig;
 use thickset::data::Dataset;
 use thickset::model::Model;
-use thickset::train::{Event, Outcome, RunFolder, train};
+use thickset::train::{EpochRecord, Event, Outcome, RunFolder, train};
 
 fn config(rest: &str) -> RunConfig {
     let text = format!("name = \"test\"\nk = 8\n{rest}\n[data]\nsource = \"breast-cancer\"\n");
@@ -28,6 +31,17 @@ fn run_until(
     resume: bool,
     mut stop: impl FnMut(&Event<'_>) -> bool,
 ) -> thickset::Result<Outcome> {
+    train_on(&data(config), config, folder, resume, &mut stop)
+}
+
+/// The same on rows that are not quite those of the configuration.
+fn train_on(
+    dataset: &Dataset,
+    config: &RunConfig,
+    folder: &Path,
+    resume: bool,
+    stop: &mut dyn FnMut(&Event<'_>) -> bool,
+) -> thickset::Result<Outcome> {
     let run = config.clone().check().unwrap();
     let mut observer = |event: &Event<'_>| {
         if stop(event) {
@@ -38,11 +52,21 @@ fn run_until(
     };
     train(
         &run,
-        &data(config),
+        dataset,
         &RunFolder::new(folder),
         resume,
         &mut observer,
     )
+}
+
+/// The selected epoch and why training ended.
+fn ending(outcome: Outcome) -> (usize, String) {
+    match outcome {
+        Outcome::Done {
+            selected, reason, ..
+        } => (selected.epoch, reason),
+        Outcome::Stopped => panic!("it was not stopped"),
+    }
 }
 
 fn run(config: &RunConfig, folder: &Path) -> Outcome {
@@ -152,43 +176,6 @@ fn a_finished_run_that_is_resumed_stays_as_it_is() {
 }
 
 #[test]
-fn a_broken_checkpoint_falls_back_to_the_one_before_and_says_so() {
-    let config = config("train = { epochs = 5 }\nprobe = { rows = 10, steps = 2 }");
-    let whole = tempfile::tempdir().unwrap();
-    run(&config, whole.path());
-    for broken in [1, 2] {
-        let parts = tempfile::tempdir().unwrap();
-        run_until(
-            &config,
-            parts.path(),
-            false,
-            |event| matches!(event, Event::Epoch(record) if record.epoch == 3),
-        )
-        .unwrap();
-        let folder = RunFolder::new(parts.path());
-        let bytes = std::fs::read(folder.latest()).unwrap();
-        std::fs::write(folder.latest(), &bytes[..bytes.len() / 2]).unwrap();
-        if broken == 2 {
-            std::fs::write(folder.previous(), b"").unwrap();
-        }
-        let (mut said, mut begun) = (0, None);
-        run_until(&config, parts.path(), true, |event| {
-            match event {
-                Event::BrokenCheckpoint { .. } => said += 1,
-                Event::Begin { step, .. } => begun = Some(*step),
-                _ => {}
-            }
-            false
-        })
-        .unwrap();
-        assert_eq!(said, broken);
-        // 398 training rows in batches of 128 are 4 steps an epoch.
-        assert_eq!(begun, Some(if broken == 1 { 8 } else { 0 }));
-        same(whole.path(), parts.path(), "fallback");
-    }
-}
-
-#[test]
 fn a_folder_with_another_run_is_left_alone() {
     let first = config("train = { epochs = 1 }\nprobe = { rows = 0 }");
     let folder = tempfile::tempdir().unwrap();
@@ -232,32 +219,79 @@ fn patience_ends_a_run_that_improves_nothing() {
 }
 
 #[test]
-fn retraining_begins_with_the_reference_and_stops_when_it_drifts() {
-    let vanilla = tempfile::tempdir().unwrap();
-    let first = config(
-        "objective = { kind = \"vanilla\" }\ntrain = { epochs = 8, batch = 32 }\nprobe = { rows = 50, steps = 3 }",
+fn settings_that_do_not_fit_the_data_are_refused_before_the_folder_is_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("run");
+    for rest in [
+        "objective = { kind = \"r2et\", pairs = \"closest\", pair_count = 9 }",
+        "model = { kind = \"cnn\" }",
+    ] {
+        assert!(run_until(&config(rest), &out, false, |_| false).is_err());
+        assert!(!out.exists(), "{rest}");
+    }
+}
+
+#[test]
+fn more_epochs_than_can_be_counted_begin_like_any_other() {
+    let config = config(
+        "train = { epochs = 9223372036854775807, schedule = \"cosine\" }\nprobe = { rows = 0 }",
     );
-    run(&first, vanilla.path());
-    let model = vanilla.path().join("model.safetensors");
-    let retrained = |rate: f64, folder: &Path| {
-        let config = config(&format!(
-            "retrain = {{ from = {:?}, least_agreement = 0.9 }}\nprobe = {{ rows = 50, steps = 3 }}\n\
-             train = {{ epochs = 3, optimizer = {{ kind = \"adam\", rate = {rate} }} }}",
-            model.display().to_string()
-        ));
-        run(&config, folder);
-        let text = std::fs::read_to_string(folder.join("metrics.jsonl")).unwrap();
-        let line = text.lines().next().unwrap().to_owned();
-        let record: serde_json::Value = serde_json::from_str(&line).unwrap();
-        (record["agreement"].as_f64().unwrap(), text.lines().count())
+    let folder = tempfile::tempdir().unwrap();
+    let stop = |event: &Event<'_>| matches!(event, Event::Step { step: 2, .. });
+    let outcome = run_until(&config, folder.path(), false, stop);
+    assert_eq!(outcome.unwrap(), Outcome::Stopped);
+}
+
+#[test]
+fn a_threshold_out_of_reach_and_missing_validation_rows_are_told() {
+    let config = config(
+        "objective = { kind = \"vanilla\" }\nprobe = { rows = 0 }\nselection = { auc_at_least = 1.0 }\n\
+         train = { epochs = 1, optimizer = { kind = \"sgd\", rate = 1e-9 } }",
+    );
+    let notes = |dataset: &Dataset| {
+        let folder = tempfile::tempdir().unwrap();
+        let mut notes = Vec::new();
+        let mut hear = |event: &Event<'_>| {
+            if let Event::Note { text } = event {
+                notes.push((*text).to_owned());
+            }
+            false
+        };
+        train_on(dataset, &config, folder.path(), false, &mut hear).unwrap();
+        notes
     };
-    let (gentle, rough) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let (agreement, epochs) = retrained(1e-6, gentle.path());
-    assert!(agreement > 0.99, "{agreement}");
-    assert_eq!(epochs, 3);
-    let (agreement, epochs) = retrained(0.5, rough.path());
-    assert!(agreement < 0.9, "{agreement}");
-    assert_eq!(epochs, 1);
+    let mut dataset = data(&config);
+    let told = notes(&dataset);
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].contains("auc_at_least"), "{told:?}");
+    dataset.split.validation.clear();
+    let told = notes(&dataset);
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(told[0].contains("no validation rows"), "{told:?}");
+}
+
+#[test]
+fn adaptive_weights_are_logged_and_plain_ones_are_not() {
+    for (adaptive, expected) in [(true, vec!["gap", "hessian"]), (false, vec![])] {
+        let folder = tempfile::tempdir().unwrap();
+        let config = config(&format!(
+            "objective = {{ kind = \"r2et\", gap_weight = 0.1, hessian_weight = 0.01, adaptive = {adaptive} }}\n\
+             train = {{ epochs = 1 }}\nprobe = {{ rows = 0 }}"
+        ));
+        run(&config, folder.path());
+        let text = std::fs::read_to_string(folder.path().join("metrics.jsonl")).unwrap();
+        let record: EpochRecord = serde_json::from_str(text.trim_end()).unwrap();
+        assert_eq!(record.weights.keys().collect::<Vec<_>>(), expected);
+        if adaptive {
+            // The weight times the term is the given share of the class loss and 1.
+            let product = record.weights["gap"] * record.terms["gap"];
+            let expected = -0.1 * (record.terms["class"] + 1.0);
+            assert!(
+                (product / expected - 1.0).abs() < 0.2,
+                "{product} {expected}"
+            );
+        }
+    }
 }
 
 #[test]

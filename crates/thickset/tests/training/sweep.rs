@@ -102,7 +102,7 @@ fn a_sweep_that_is_stopped_and_resumed_ends_with_the_same_bytes_and_keeps_finish
         assert!(!parts.path().join("model.safetensors").exists());
     }
     let mut steps = 0;
-    let mut after_the_end = vec![false; 6];
+    let mut after_the_end = [false; 6];
     swept(parts.path(), true, 2, |number, event| {
         steps += usize::from(matches!(event, Event::Step { .. }));
         if let Event::Begin { step, .. } = event {
@@ -136,4 +136,24 @@ fn a_folder_of_another_sweep_or_run_is_left_alone() {
         matches!(result, Err(Error::Sweep { .. })),
         "one run was asked for"
     );
+}
+
+#[test]
+fn a_combination_that_does_not_fit_the_data_is_refused_before_anything_is_begun() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("sweep");
+    for sweep_of in [
+        "k = [8, 40]",
+        "\"objective.pair_count\" = [8, 9]",
+        "\"model.kind\" = [\"mlp\", \"cnn\"]",
+    ] {
+        let config = config(&format!(
+            "train = {{ epochs = 1 }}\nprobe = {{ rows = 0 }}\nsweep = {{ {sweep_of} }}"
+        ));
+        let run = config.check().unwrap();
+        let mut observer = |_: usize, _: &Event<'_>| ControlFlow::Continue(());
+        let result = sweep(&run, &RunFolder::new(&out), false, None, &mut observer);
+        assert!(result.is_err(), "{sweep_of}: {result:?}");
+        assert!(!out.exists(), "{sweep_of}");
+    }
 }

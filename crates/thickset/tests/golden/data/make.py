@@ -213,14 +213,51 @@ def breast_cancer():
 
 
 def german():
-    """Counts and a few values only: the recipe is one feature a code of the codebook."""
+    """Of each column: its place, and the names of its codes in the order of the codebook, or how the number is called."""
     frame = pd.read_csv(io.BytesIO(content("german-credit/german.data")), sep=" ", header=None, keep_default_na=False)
-    labels = (frame[20] == 2).astype(int).tolist()
-    train = split(labels, [False] * len(frame)) == "train"
-    duration = scaled(frame[1].astype(float), train).astype(np.float32)
-    codes = {f"column {at}": int(frame[at].nunique()) for at in (0, 2, 3, 5, 6, 8, 9, 11, 13, 14, 16)}
-    return {"rows": len(frame), "feature_count": 7 + 2 + sum(codes.values()), "classes": [700, 300],
-            "duration_of_first_rows": [float(value) for value in duration[:5]]}
+    coded = {
+        "status": (0, ["A11", "A12", "A13", "A14"], ["below 0 DM", "0 to 200 DM", "200 DM and more, or salary for a year",
+                                                     "no account"]),
+        "duration": 1,
+        "history": (2, ["A30", "A31", "A32", "A33", "A34"], [
+            "none taken or all paid", "all paid here", "existing paid till now", "delay in the past",
+            "critical account or other credits elsewhere"]),
+        "purpose": (3, ["A40", "A41", "A42", "A43", "A44", "A45", "A46", "A48", "A49", "A410"], [
+            "new car", "used car", "furniture or equipment", "radio or television", "domestic appliances", "repairs",
+            "education", "retraining", "business", "others"]),
+        "amount": 4,
+        "savings": (5, ["A61", "A62", "A63", "A64", "A65"], [
+            "below 100 DM", "100 to 500 DM", "500 to 1000 DM", "1000 DM and more", "unknown or none"]),
+        "employment": (6, ["A71", "A72", "A73", "A74", "A75"], [
+            "unemployed", "below 1 year", "1 to 4 years", "4 to 7 years", "7 years and more"]),
+        "installment rate": 7,
+        "personal status": (8, ["A91", "A92", "A93", "A94"], [
+            "male, divorced or separated", "female, divorced, separated or married", "male, single",
+            "male, married or widowed"]),
+        "other debtors": (9, ["A101", "A102", "A103"], ["none", "co-applicant", "guarantor"]),
+        "residence since": 10,
+        "property": (11, ["A121", "A122", "A123", "A124"], [
+            "real estate", "building society savings or life insurance", "car or other", "unknown or none"]),
+        "age": 12,
+        "other installments": (13, ["A141", "A142", "A143"], ["bank", "stores", "none"]),
+        "housing": (14, ["A151", "A152", "A153"], ["rent", "own", "for free"]),
+        "existing credits": 15,
+        "job": (16, ["A171", "A172", "A173", "A174"], [
+            "unemployed or unskilled, non-resident", "unskilled, resident", "skilled or official",
+            "management, self-employed or highly qualified"]),
+        "dependents": 17,
+    }
+    features = {}
+    for column, what in coded.items():
+        if isinstance(what, int):
+            features[column] = number(frame, what)
+        else:
+            place, codes, names = what
+            assert set(frame[place]) <= set(codes)
+            features |= {f"{column}={name}": (frame[place] == code).astype(float) for code, name in zip(codes, names)}
+    features["has a telephone"] = (frame[18] == "A192").astype(float)
+    features["is a foreign worker"] = (frame[19] == "A201").astype(float)
+    return facts(features, (frame[20] == 2).astype(int).tolist(), [False] * len(frame))
 
 
 def images(labels, pixels, classes):
@@ -284,8 +321,7 @@ def adhd(entry):
 
 json.dump({
     "tables": {"adult": adult(), "bank": bank(), "compas": compas(), "wine-quality": wine(),
-               "breast-cancer": breast_cancer()},
-    "german-credit": german(),
+               "breast-cancer": breast_cancer(), "german-credit": german()},
     "bytes": {"mnist": idx("mnist"), "fashion-mnist": idx("fashion-mnist"), "digits": digits(),
               "cifar10": cifar(["cifar10/data_batch_1.bin", "cifar10/test_batch.bin"], 10),
               "gtsrb": cifar([f"gtsrb/gtsrb32-{part}-subset.bin" for part in ("train", "test")], 43)},
