@@ -501,19 +501,31 @@ mod tests {
 
     #[test]
     fn a_solver_without_an_answer_leaves_the_row_unfinished() {
-        let mut steep = Formula {
-            values: |_: &[f64]| Values {
-                outputs: vec![],
-                importance: vec![1.0, 0.0],
-                followed: None,
-            },
-            derivatives: |_: &[f64]| Derivatives {
-                outputs: vec![],
-                importance: vec![vec![0.0], vec![1e300]],
-            },
-        };
-        let outcome = attack(&mut steep, &[0.0], 1, &Settings::default()).unwrap();
-        assert_eq!(outcome.ending, Ending::Unfinished);
+        /// Fails as the solver of a step does.
+        struct Unsolved;
+
+        impl Gaps for Unsolved {
+            fn values(&mut self, _: &[f64]) -> Result<Values> {
+                Ok(Values {
+                    outputs: vec![],
+                    importance: vec![1.0, 0.0],
+                    followed: None,
+                })
+            }
+
+            fn derivatives(&mut self, _: &[f64]) -> Result<Derivatives> {
+                Err(Error::Solver {
+                    problem: "TR-MOO",
+                    status: "NumericalError".to_owned(),
+                })
+            }
+        }
+
+        let outcome = attack(&mut Unsolved, &[0.0], 1, &Settings::default()).unwrap();
+        assert_eq!(
+            (outcome.ending, outcome.iterations),
+            (Ending::Unfinished, 0)
+        );
     }
 
     #[test]
