@@ -34,7 +34,7 @@ pub enum Command {
     Attack(attack::Arguments),
     /// Say how far a model's explanations can be trusted, and fail if not far enough
     ///
-    /// Explains the model's predictions, attacks the explanations with every attack there is, measures what random noise
+    /// Explains the model's predictions, attacks the explanations with a suite of attacks, measures what random noise
     /// does to them, how thick, how distinct and how faithful they are, and fits a linear model for comparison. Writes
     /// audit.json and report.html, prints the figures, and checks what is required of them.
     Audit(audit::Arguments),

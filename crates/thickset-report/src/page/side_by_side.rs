@@ -110,18 +110,24 @@ fn compared(members: &[(usize, &Audit)], number: usize) -> Option<SideBySide> {
     }
     let k = first.settings.k;
     let precision = format!("P@{k} under attack");
-    let columns = [
+    let mut columns = vec![
         "AUC",
         &precision,
         "noise",
         "thickness",
         "distinctness",
         "accuracy",
-        "gate",
     ];
+    if members.iter().any(|(_, audit)| !audit.gate.is_empty()) {
+        columns.push("gate");
+    } else {
+        for line in &mut lines {
+            line.cells.pop();
+        }
+    }
     Some(SideBySide {
         data: first.data.name.clone(),
-        columns: columns.map(str::to_owned).into(),
+        columns: columns.into_iter().map(str::to_owned).collect(),
         lines,
         trade_off: trade_off(&points, k, number),
     })

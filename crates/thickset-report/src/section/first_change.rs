@@ -2,7 +2,8 @@
 
 use thickset::audit::Audit;
 use thickset::audit::result::Row;
-use thickset::metric::spearman;
+use thickset::data::InputShape;
+use thickset::metric::{manipulation_epoch, spearman};
 
 use crate::figure::{Figure, Values};
 use crate::number::{as_f64, count, percent, plain, score, share};
@@ -59,11 +60,14 @@ fn scatter(audit: &Audit, prefix: &str) -> Option<Figure> {
         .map(|value| (*value, ticks.label(*value)))
         .collect();
     labels.push((never, "never".to_owned()));
-    let mut frame = frame.axes_with(
-        "steps to the first change of the top-k set",
-        &labels,
-        "thickness",
-    );
+    let along = match audit.data.shape {
+        InputShape::Table => "steps of ERAttack to the first change of the top-k set".to_owned(),
+        ref shape => format!(
+            "steps of ERAttack until P@k is below {}",
+            manipulation_epoch::bound(shape)
+        ),
+    };
+    let mut frame = frame.axes_with(&along, &labels, "thickness");
     let is_binned = bins::is_binned(rows.len());
     let points = rows.iter().zip(&steps).map(|(row, step)| Point {
         // Those that never changed would stand on one line; their numbers spread them over the lane.
