@@ -22,6 +22,8 @@ use super::storage::{by_type, size};
 const REGISTERS: usize = 2;
 /// Rows of a tile: 16 accumulators with two registers each.
 const TILE_ROWS: usize = 8;
+/// Rows of a tile one register wide, where there are few registers and each takes two of the processor's: 12 of its 16.
+const FEW_TILE_ROWS: usize = 6;
 /// Rows that one thread takes at a time.
 const THREAD_ROWS: usize = 32;
 /// Inner indices per pass, so that a packed panel stays in the first-level cache.
@@ -212,20 +214,18 @@ struct Rows<'a, T> {
 impl<T: Number> Task<T> for Rows<'_, T> {
     #[inline(always)]
     fn run<V: Vector<Number = T>>(self) {
-        let [rows, columns, depth] = self.size;
+        let [_, columns, depth] = self.size;
         let width = REGISTERS * V::LANES;
         for (panel, values) in self.packed.chunks_exact(depth * width).enumerate() {
-            let mut row = 0;
-            while row < rows {
-                // SAFETY: the rows lie within both matrices, and the panel holds `depth` of width.
-                unsafe {
-                    if row + TILE_ROWS <= rows {
-                        self.tile::<V, TILE_ROWS>(row, panel * width, values);
-                        row += TILE_ROWS;
-                    } else {
-                        self.tile::<V, 1>(row, panel * width, values);
-                        row += 1;
+            let left = panel * width;
+            // SAFETY: the rows lie within both matrices, and the panel holds `depth` of width.
+            unsafe {
+                if V::FEW {
+                    for part in (0..width.min(columns - left)).step_by(V::LANES) {
+                        self.strip::<V, FEW_TILE_ROWS, 1>(left + part, &values[part..]);
                     }
+                } else {
+                    self.strip::<V, TILE_ROWS, REGISTERS>(left, values);
                 }
             }
         }
@@ -234,23 +234,51 @@ impl<T: Number> Task<T> for Rows<'_, T> {
 }
 
 impl<T: Number> Rows<'_, T> {
+    /// All rows of `WIDE` registers side by side.
+    ///
     /// # Safety
-    /// `ROWS` rows from `row` must lie within the task's rows.
+    /// `panel` must begin with those registers' numbers, and go on every two registers for each inner index.
     #[inline(always)]
-    unsafe fn tile<V: Vector<Number = T>, const ROWS: usize>(
+    unsafe fn strip<V: Vector<Number = T>, const ROWS: usize, const WIDE: usize>(
+        &self,
+        left: usize,
+        panel: &[T],
+    ) {
+        let rows = self.size[0];
+        let mut row = 0;
+        // SAFETY: no tile reaches beyond the last row.
+        unsafe {
+            while row + ROWS <= rows {
+                self.tile::<V, ROWS, WIDE>(row, left, panel);
+                row += ROWS;
+            }
+            while row + 2 <= rows {
+                self.tile::<V, 2, WIDE>(row, left, panel);
+                row += 2;
+            }
+            if row < rows {
+                self.tile::<V, 1, WIDE>(row, left, panel);
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for [`Rows::strip`], and `ROWS` rows from `row` must lie within the task's rows.
+    #[inline(always)]
+    unsafe fn tile<V: Vector<Number = T>, const ROWS: usize, const WIDE: usize>(
         &self,
         row: usize,
         left: usize,
         panel: &[T],
     ) {
         let [_, columns, depth] = self.size;
-        let width = REGISTERS * V::LANES;
+        let width = WIDE * V::LANES;
         let here = width.min(columns - left);
         let mut edge = [T::default(); 64];
         // SAFETY: every address lies within the operands as the caller promises; a tile narrower
         // than its registers goes through `edge`, which holds two registers of any type.
         unsafe {
-            let mut sums = [[V::splat(T::default()); REGISTERS]; ROWS];
+            let mut sums = [[V::splat(T::default()); WIDE]; ROWS];
             if self.keep {
                 for (r, sums) in sums.iter_mut().enumerate() {
                     let mut from = self.out.add((row + r) * columns + left).cast_const();
@@ -266,14 +294,15 @@ impl<T: Number> Rows<'_, T> {
             let mut b = panel.as_ptr();
             let mut a = self.a.add(row * self.row_step);
             for _ in 0..depth {
-                let lanes = [V::load(b), V::load(b.add(V::LANES))];
+                let lanes: [V; WIDE] =
+                    std::array::from_fn(|place| V::load(b.add(place * V::LANES)));
                 for (r, sums) in sums.iter_mut().enumerate() {
                     let factor = V::splat(*a.add(r * self.row_step));
                     for (sum, lane) in sums.iter_mut().zip(lanes) {
                         *sum = lane.mul_add(factor, *sum);
                     }
                 }
-                b = b.wrapping_add(width);
+                b = b.wrapping_add(REGISTERS * V::LANES);
                 a = a.wrapping_add(self.column_step);
             }
             for (r, sums) in sums.iter().enumerate() {

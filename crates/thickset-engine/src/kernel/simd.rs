@@ -86,7 +86,7 @@ pub(crate) trait Number:
     fn vectorised(task: impl Task<Self>);
 }
 
-/// Registers as arrays, for processors without AVX-512; the compiler maps them to what there is.
+/// Registers as arrays, for processors without AVX2; the compiler maps them to what there is.
 #[derive(Clone, Copy)]
 struct Portable<T, const LANES: usize, const FUSED: bool>([T; LANES]);
 
@@ -149,7 +149,7 @@ portable!(f64, 8);
 mod x86 {
     use std::arch::x86_64 as arch;
 
-    use super::{Portable, Task, Vector};
+    use super::{Task, Vector};
 
     macro_rules! wide {
         ($name:ident, $register:ident, $number:ty, $splat:ident, $load:ident, $store:ident, $add:ident, $sub:ident, $mul:ident, $mul_add:ident $(, $transpose:ident)?) => {
@@ -291,8 +291,97 @@ mod x86 {
         _mm512_fmadd_pd
     );
 
+    macro_rules! halves {
+        ($name:ident, $register:ident, $number:ty, $lanes:literal, $splat:ident, $load:ident, $store:ident, $add:ident, $sub:ident, $mul:ident, $mul_add:ident) => {
+            /// Two AVX2 registers as one. Private to this module, which makes one only where the processor is known to have them.
+            #[derive(Clone, Copy)]
+            struct $name([arch::$register; 2]);
+
+            impl Vector for $name {
+                type Number = $number;
+                const FEW: bool = true;
+
+                #[inline(always)]
+                fn splat(value: $number) -> Self {
+                    // SAFETY: this type is used behind a check for AVX2 and FMA only, here and below.
+                    Self([unsafe { arch::$splat(value) }; 2])
+                }
+
+                #[inline(always)]
+                unsafe fn load(from: *const $number) -> Self {
+                    // SAFETY: as above; the caller vouches for the pointer.
+                    Self(unsafe { [arch::$load(from), arch::$load(from.add($lanes))] })
+                }
+
+                #[inline(always)]
+                unsafe fn store(self, to: *mut $number) {
+                    // SAFETY: as above; the caller vouches for the pointer.
+                    unsafe {
+                        arch::$store(to, self.0[0]);
+                        arch::$store(to.add($lanes), self.0[1]);
+                    }
+                }
+
+                #[inline(always)]
+                fn add(self, other: Self) -> Self {
+                    let ([a, b], [c, d]) = (self.0, other.0);
+                    // SAFETY: as in `splat`.
+                    Self(unsafe { [arch::$add(a, c), arch::$add(b, d)] })
+                }
+
+                #[inline(always)]
+                fn sub(self, other: Self) -> Self {
+                    let ([a, b], [c, d]) = (self.0, other.0);
+                    // SAFETY: as in `splat`.
+                    Self(unsafe { [arch::$sub(a, c), arch::$sub(b, d)] })
+                }
+
+                #[inline(always)]
+                fn mul(self, other: Self) -> Self {
+                    let ([a, b], [c, d]) = (self.0, other.0);
+                    // SAFETY: as in `splat`.
+                    Self(unsafe { [arch::$mul(a, c), arch::$mul(b, d)] })
+                }
+
+                #[inline(always)]
+                fn mul_add(self, by: Self, plus: Self) -> Self {
+                    let ([a, b], [c, d], [e, f]) = (self.0, by.0, plus.0);
+                    // SAFETY: as in `splat`.
+                    Self(unsafe { [arch::$mul_add(a, c, e), arch::$mul_add(b, d, f)] })
+                }
+            }
+        };
+    }
+
+    halves!(
+        Halves32,
+        __m256,
+        f32,
+        8,
+        _mm256_set1_ps,
+        _mm256_loadu_ps,
+        _mm256_storeu_ps,
+        _mm256_add_ps,
+        _mm256_sub_ps,
+        _mm256_mul_ps,
+        _mm256_fmadd_ps
+    );
+    halves!(
+        Halves64,
+        __m256d,
+        f64,
+        4,
+        _mm256_set1_pd,
+        _mm256_loadu_pd,
+        _mm256_storeu_pd,
+        _mm256_add_pd,
+        _mm256_sub_pd,
+        _mm256_mul_pd,
+        _mm256_fmadd_pd
+    );
+
     macro_rules! runners {
-        ($avx512:ident, $avx2:ident, $number:ty, $wide:ident, $lanes:literal) => {
+        ($avx512:ident, $avx2:ident, $number:ty, $wide:ident, $halves:ident) => {
             #[target_feature(enable = "avx512f,avx2,fma")]
             pub(super) fn $avx512<K: Task<$number>>(task: K) {
                 task.run::<$wide>();
@@ -300,13 +389,13 @@ mod x86 {
 
             #[target_feature(enable = "avx2,fma")]
             pub(super) fn $avx2<K: Task<$number>>(task: K) {
-                task.run::<Portable<$number, $lanes, true>>();
+                task.run::<$halves>();
             }
         };
     }
 
-    runners!(avx512_f32, avx2_f32, f32, Wide32, 16);
-    runners!(avx512_f64, avx2_f64, f64, Wide64, 8);
+    runners!(avx512_f32, avx2_f32, f32, Wide32, Halves32);
+    runners!(avx512_f64, avx2_f64, f64, Wide64, Halves64);
 }
 
 /// Whether a test has asked for the registers of processors without AVX-512.
