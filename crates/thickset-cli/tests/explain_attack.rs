@@ -311,6 +311,15 @@ fn options_that_would_do_nothing_are_refused() {
             "`--effort` has no effect with `--method moo`",
         ),
         (
+            &[
+                "--method",
+                "{ kind = \"moo\", input_budget = 0.5 }",
+                "--radius",
+                "0.3",
+            ],
+            "`--radius` and `input_budget` are the same for `moo`",
+        ),
+        (
             &["--method", "er-attack", "--effort", "quick"],
             "`--effort` has no effect with `--method er-attack`",
         ),

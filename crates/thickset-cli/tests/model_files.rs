@@ -395,7 +395,7 @@ fn rows_of_as_many_features_but_another_shape_are_refused() {
     let message = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{message}");
     assert!(
-        message.contains("has images of 1 x 2 x 8, the model takes images of 1 x 4 x 4"),
+        message.contains("holds images of 1 x 2 x 8, the model takes images of 1 x 4 x 4"),
         "{message}"
     );
 }

@@ -4,7 +4,8 @@ mod samples;
 
 use samples::{Table, bench, credit, digits};
 use thickset::attack::Value;
-use thickset::audit::Audit;
+use thickset::audit::result::Row;
+use thickset::audit::{Audit, RowList};
 use thickset::bench::result::{Cell, Mark, Series};
 use thickset::statistics::{Estimate, Interval};
 use thickset_report::Error;
@@ -210,11 +211,13 @@ fn numbers_that_are_none_do_not_break_a_page() {
             audit.magnitudes.fill(bad);
             audit.attacks[0].precision_at_k = none;
             audit.features[0].importance = bad;
-            for row in &mut audit.rows {
-                row.precision = bad;
-                row.thickness = bad;
-                row.noise = bad;
-            }
+            let spoilt = audit.rows.iter().map(|row| Row {
+                precision: bad,
+                thickness: bad,
+                noise: bad,
+                ..row
+            });
+            audit.rows = spoilt.collect();
             for row in &mut audit.worst {
                 row.importance[0] = bad;
                 row.attacked_importance.fill(bad);
@@ -242,7 +245,7 @@ fn numbers_that_are_none_do_not_break_a_page() {
 #[test]
 fn an_audit_of_nothing_still_has_a_page() {
     let mut audit = credit(&Table::default());
-    audit.rows.clear();
+    audit.rows = RowList::default();
     audit.worst.clear();
     audit.attacks.clear();
     audit.features.clear();

@@ -1,5 +1,7 @@
 //! The library's one error type. Variants carry values; hints are the command line's business.
 
+use std::path::Path;
+
 /// Anything a caller can cause.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -584,6 +586,17 @@ pub enum Error {
         /// What the solver said.
         status: String,
     },
+}
+
+impl Error {
+    /// An operating system's failure to do something with a file or folder.
+    pub(crate) fn io(action: &'static str, path: impl AsRef<Path>, source: std::io::Error) -> Self {
+        Self::Io {
+            action,
+            path: path.as_ref().display().to_string(),
+            source,
+        }
+    }
 }
 
 fn line_suffix(line: Option<u64>) -> String {

@@ -16,9 +16,11 @@ pub mod train;
 
 mod check;
 mod error;
+mod file;
 mod host;
 mod inline;
 mod seed;
+mod workers;
 
 pub use error::{Error, Result};
 pub use seed::{Seed, Stream};

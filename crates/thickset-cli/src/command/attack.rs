@@ -4,18 +4,14 @@ use std::fmt::Write as _;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use thickset::attack::moo::{self, Ending};
+use thickset::attack::moo;
 use thickset::attack::threat::{BallConfig, Norm};
-use thickset::attack::{
-    AttackConfig, Attacked, Cell, Change, ConstraintConfig, MethodConfig, ThreatConfig, Value,
-    changes, decoded, random,
-};
+use thickset::attack::{AttackConfig, ConstraintConfig, MethodConfig, ThreatConfig, random};
 use thickset::explain::{CheckedExplain, Explained, Rows};
-use thickset::metric::precision_at_k;
-use thickset::metric::ranking::{self, TopK};
-use thickset::statistics;
+use thickset::metric::{precision_at_k, ranking};
 
-use super::explain::{Answer, DEFAULT_K, How, Named};
+use super::attack_view::{Found, Row, Way, summary, table};
+use super::explain::{DEFAULT_K, How};
 use super::output::print;
 use super::rows::{Loaded, Source};
 use super::threat::SuiteOptions;
@@ -70,115 +66,6 @@ pub struct Arguments {
     #[arg(long)]
     json: bool,
 }
-
-/// One row after the attack.
-struct Found {
-    attack: &'static str,
-    perturbed: Vec<f64>,
-    precision: f64,
-    held: bool,
-    way: Way,
-}
-
-/// What is told of the way there.
-enum Way {
-    /// Of steps, or of random points.
-    Steps {
-        first_change: Option<usize>,
-        manipulation_epoch: Option<usize>,
-        last: Last,
-    },
-    /// Of the multi-objective attack.
-    Iterations { iterations: usize, ending: Ending },
-}
-
-/// Where the run from the row itself ended.
-#[derive(serde::Serialize)]
-struct Last {
-    precision: f64,
-    held: bool,
-    stopped: bool,
-}
-
-impl From<Attacked> for Found {
-    fn from(row: Attacked) -> Self {
-        Self {
-            attack: row.attack,
-            perturbed: row.perturbed,
-            precision: row.precision,
-            held: row.held,
-            way: Way::Steps {
-                first_change: row.first_change,
-                manipulation_epoch: row.manipulation_epoch,
-                last: Last {
-                    precision: row.last.precision,
-                    held: row.last.held,
-                    stopped: row.last.stopped,
-                },
-            },
-        }
-    }
-}
-
-impl serde::Serialize for Way {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        use serde::ser::SerializeMap as _;
-        let mut map = serializer.serialize_map(None)?;
-        match self {
-            Self::Steps {
-                first_change,
-                manipulation_epoch,
-                last,
-            } => {
-                map.serialize_entry("first_change", first_change)?;
-                map.serialize_entry("manipulation_epoch", manipulation_epoch)?;
-                map.serialize_entry("last", last)?;
-            }
-            Self::Iterations { iterations, ending } => {
-                map.serialize_entry("iterations", iterations)?;
-                map.serialize_entry("ending", ending)?;
-            }
-        }
-        map.end()
-    }
-}
-
-#[derive(serde::Serialize)]
-struct Line<'a> {
-    row: u64,
-    #[serde(flatten)]
-    before: Answer<'a>,
-    attack: &'static str,
-    precision: f64,
-    held: bool,
-    #[serde(flatten)]
-    way: &'a Way,
-    /// In the columns' own units.
-    perturbed: Cells,
-    /// As the model takes it.
-    encoded: Named<'a>,
-    changes: Vec<Change>,
-    after: After<'a>,
-    lost: Vec<&'a str>,
-    gained: Vec<&'a str>,
-}
-
-/// The perturbed row: `predicted` there, and the explanation of the class predicted before.
-#[derive(serde::Serialize)]
-struct After<'a> {
-    predicted: &'a str,
-    #[serde(flatten)]
-    answer: Answer<'a>,
-}
-
-struct Cells(Vec<Cell>);
-
-impl serde::Serialize for Cells {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().map(|cell| (&cell.name, &cell.value)))
-    }
-}
-
 /// What runs: the suite, or one attack.
 enum Chosen {
     Suite,
@@ -260,7 +147,7 @@ impl Arguments {
     }
 }
 
-/// The settings with the ball's radius, where it was given, as their budget.
+/// The settings with the ball's radius as their budget, where they have none of their own.
 fn moo_settings(
     settings: moo::Settings,
     threat: &ThreatConfig,
@@ -278,16 +165,11 @@ fn moo_settings(
             "`moo` stays in an l2 ball and knows no other limits; leave out --norm, --box, --immutable, --integer, --one-hot and --column-budget"
         );
     }
-    let is_default = (settings.input_budget - moo::Settings::default().input_budget).abs() == 0.0;
-    if has_radius && !is_default {
+    if has_radius && settings.input_budget.is_some() {
         bail!("`--radius` and `input_budget` are the same for `moo`; give one of them");
     }
     Ok(moo::Settings {
-        input_budget: if is_default {
-            threat.ball.radius
-        } else {
-            settings.input_budget
-        },
+        input_budget: settings.input_budget.or(Some(threat.ball.radius)),
         ..settings
     })
 }
@@ -374,188 +256,4 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         print(&table(&rows, &loaded, k, arguments.method == "suite"))?;
     }
     summary(&rows, k)
-}
-
-/// One row before and after.
-struct Row<'a> {
-    place: usize,
-    before: &'a Explained,
-    after: &'a Explained,
-    found: Found,
-    lost: Vec<&'a str>,
-    gained: Vec<&'a str>,
-    changes: Vec<Change>,
-}
-
-impl<'a> Row<'a> {
-    fn new(
-        loaded: &Loaded,
-        names: &'a [String],
-        k: usize,
-        (place, before, after): (usize, &'a Explained, &'a Explained),
-        found: Found,
-    ) -> Result<Self> {
-        let top = TopK::of(&before.importance, k)?;
-        let now = TopK::of(&after.importance, k)?;
-        Ok(Self {
-            lost: only_in(&top, &now, names),
-            gained: only_in(&now, &top, names),
-            changes: changes(&loaded.schema, loaded.row(place), &found.perturbed),
-            place,
-            before,
-            after,
-            found,
-        })
-    }
-
-    fn line<'b>(&'b self, loaded: &'b Loaded, names: &'b [String], k: usize) -> Result<Line<'b>> {
-        Ok(Line {
-            row: loaded.number(self.place),
-            before: Answer::new(loaded, self.before, names, k)?,
-            attack: self.found.attack,
-            precision: self.found.precision,
-            held: self.found.held,
-            way: &self.found.way,
-            perturbed: Cells(decoded(&loaded.schema, &self.found.perturbed)),
-            encoded: Named {
-                names: loaded.features(),
-                values: &self.found.perturbed,
-            },
-            changes: self.changes.clone(),
-            after: After {
-                predicted: loaded.class(ranking::largest(&self.after.probabilities)?),
-                answer: Answer::new(loaded, self.after, names, k)?,
-            },
-            lost: self.lost.clone(),
-            gained: self.gained.clone(),
-        })
-    }
-
-    /// What the way came to: the last point of a single attack, iterations and ending of the multi-objective one.
-    fn way(&self) -> String {
-        match &self.found.way {
-            Way::Steps { last, .. } => {
-                let class = if last.held { "" } else { ", class changed" };
-                format!("{:.3}{class}", last.precision)
-            }
-            Way::Iterations { iterations, ending } => {
-                let ending = match ending {
-                    Ending::Flipped { .. } => "flipped",
-                    Ending::Failed => "failed",
-                    Ending::Unfinished => "unfinished",
-                };
-                format!("{iterations:>10}  {ending}")
-            }
-        }
-    }
-}
-
-fn table(rows: &[Row<'_>], loaded: &Loaded, k: usize, is_suite: bool) -> String {
-    let is_moo = rows
-        .iter()
-        .any(|row| matches!(row.found.way, Way::Iterations { .. }));
-    let way = match (is_suite, is_moo) {
-        (true, _) => "found by".to_owned(),
-        (_, true) => "iterations  ending".to_owned(),
-        _ => format!("P@{k} at last"),
-    };
-    // Writing to a string cannot fail.
-    let mut text = String::new();
-    let _ = writeln!(
-        text,
-        "{:>7}  {:<20}  {:>6}  {:<4}  {way:<22}  lost -> gained; what changed",
-        "row",
-        "class",
-        format!("P@{k}"),
-        "held",
-    );
-    for row in rows {
-        let what = if row.lost.is_empty() {
-            "nothing".to_owned()
-        } else {
-            format!(
-                "{} -> {}; {}",
-                row.lost.join(", "),
-                row.gained.join(", "),
-                shown(&row.changes)
-            )
-        };
-        let way = if is_suite {
-            row.found.attack.to_owned()
-        } else {
-            row.way()
-        };
-        let _ = writeln!(
-            text,
-            "{:>7}  {:<20}  {:>6.3}  {:<4}  {way:<22}  {what}",
-            loaded.number(row.place),
-            loaded.class(row.before.class),
-            row.found.precision,
-            if row.found.held { "yes" } else { "no" },
-        );
-    }
-    text
-}
-
-fn summary(rows: &[Row<'_>], k: usize) -> Result<()> {
-    let precisions: Vec<f64> = rows.iter().map(|row| row.found.precision).collect();
-    let mean = statistics::mean::estimate(&precisions)?.of_share();
-    let interval = mean.interval.map_or_else(String::new, |interval| {
-        format!(
-            " (95% interval {:.4} to {:.4})",
-            interval.low, interval.high
-        )
-    });
-    eprintln!(
-        "mean P@{k} {:.4}{interval} over {} rows",
-        mean.value, mean.count
-    );
-    let failed = rows.iter().filter(|row| {
-        matches!(
-            row.found.way,
-            Way::Iterations {
-                ending: Ending::Failed,
-                ..
-            }
-        )
-    });
-    let failed = failed.count();
-    if failed > 0 {
-        eprintln!(
-            "`moo` failed on {failed} rows: its linear model saw no way down, which is no proof that there is none; see --method suite"
-        );
-    }
-    Ok(())
-}
-
-fn only_in<'a>(set: &TopK, other: &TopK, names: &'a [String]) -> Vec<&'a str> {
-    let own = set.iter().filter(|feature| !other.contains(*feature));
-    own.map(|feature| names[feature].as_str()).collect()
-}
-
-/// Most changes that a line shows.
-const SHOWN: usize = 4;
-
-fn shown(changes: &[Change]) -> String {
-    let value = |value: &Value| match value {
-        Value::Number(number) => super::data_view::number(*number),
-        Value::Category(name) => name.clone(),
-    };
-    let one = |change: &Change| {
-        let unit = change
-            .unit
-            .as_ref()
-            .map_or_else(String::new, |unit| format!(" {unit}"));
-        format!(
-            "{} {} to {}{unit}",
-            change.name,
-            value(&change.from),
-            value(&change.to)
-        )
-    };
-    let mut parts: Vec<String> = changes.iter().take(SHOWN).map(one).collect();
-    if changes.len() > SHOWN {
-        parts.push(format!("{} more", changes.len() - SHOWN));
-    }
-    parts.join(", ")
 }

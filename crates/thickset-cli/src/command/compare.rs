@@ -1,7 +1,6 @@
 //! `thickset compare`: two models on the same rows, row by row.
 
 use std::fmt::Write as _;
-use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -11,6 +10,7 @@ use serde_json::json;
 use thickset::audit::compare::{self, Compared, Verdict};
 use thickset::statistics::Estimate;
 use thickset::statistics::paired::Comparison;
+use thickset_engine::write_whole;
 
 use super::Ending;
 use super::audited::{AuditOptions, Loaded, figures, gate};
@@ -119,11 +119,7 @@ impl Out {
 
     fn finish(&self, compared: &Compared) -> Result<()> {
         let write = || {
-            let beside = self.0.join("compare.json.part");
-            let mut file = File::create(&beside)?;
-            file.write_all(&compared.to_bytes())?;
-            file.sync_all()?;
-            std::fs::rename(beside, self.file())?;
+            write_whole(&self.file(), |file| file.write_all(&compared.to_bytes()))?;
             std::fs::remove_file(self.partial("a"))?;
             std::fs::remove_file(self.partial("b"))
         };

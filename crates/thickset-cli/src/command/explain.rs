@@ -37,7 +37,12 @@ pub struct Arguments {
 #[derive(Args)]
 pub struct How {
     /// The explanation's id (see `thickset methods --family explanation`), or an inline table with settings
-    #[arg(long, value_name = "ID|TABLE", default_value = "grad")]
+    #[arg(
+        long,
+        visible_alias = "explain",
+        value_name = "ID|TABLE",
+        default_value = "grad"
+    )]
     explanation: ExplanationConfig,
     /// How attributions become importances [default: absolute; channel-sum for colour images]
     #[arg(long, value_enum)]

@@ -1,6 +1,7 @@
 //! One file a subcommand.
 
 mod attack;
+mod attack_view;
 mod audit;
 mod audited;
 mod bench;

@@ -1,6 +1,5 @@
 //! `thickset report`: the page of audits or of a bench, from their JSON alone.
 
-use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -10,6 +9,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use thickset::audit::Audit;
 use thickset::bench::result::Bench;
+use thickset_engine::write_whole;
 
 #[derive(Args)]
 #[command(after_help = "Examples:
@@ -56,15 +56,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 
 /// Writes a page: beside first, then renamed.
 pub fn write(path: &Path, page: &str) -> Result<()> {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".part");
-    let write = || {
-        let mut file = File::create(&beside)?;
-        file.write_all(page.as_bytes())?;
-        file.sync_all()?;
-        std::fs::rename(&beside, path)
-    };
-    write().with_context(|| format!("cannot write `{}`", path.display()))
+    write_whole(path, |file| file.write_all(page.as_bytes()))
+        .with_context(|| format!("cannot write `{}`", path.display()))
 }
 
 enum Content {

@@ -257,7 +257,7 @@ impl DataSource {
     fn fitting(&self, opened: Opened, model: &Model) -> Result<Opened> {
         let (shape, wanted) = (&opened.schema().shape, &model.description.input);
         if shape != wanted {
-            bail!("`{}` has {shape}, the model takes {wanted}", self.data);
+            bail!("`{}` holds {shape}, the model takes {wanted}", self.data);
         }
         let (features, takes) = (opened.schema().len(), model.description.features);
         if features != takes {

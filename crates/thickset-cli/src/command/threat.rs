@@ -25,7 +25,7 @@ pub struct ThreatOptions {
     #[arg(long, value_enum, default_value = "l2")]
     norm: NormName,
     /// The largest move, in encoded units [default for l2: the dataset's, else 0.5; linf has none]
-    #[arg(long, allow_negative_numbers = true)]
+    #[arg(long, visible_alias = "budget", allow_negative_numbers = true)]
     radius: Option<f64>,
     /// Features stay in the range of the training rows
     #[arg(long = "box")]

@@ -12,6 +12,7 @@ use crate::plot::curves::{self, Join, Look, Series};
 use crate::plot::scale::Kind;
 use crate::prose::verdict;
 use crate::prose::verdict::Level;
+use crate::section::linear;
 
 /// The comparison of the models on one set of rows.
 pub struct SideBySide {
@@ -19,6 +20,8 @@ pub struct SideBySide {
     pub data: String,
     /// The heads of the figures' columns.
     pub columns: Vec<String>,
+    /// What the linear baseline is there for.
+    pub use_of_linear: &'static str,
     /// The linear baseline first.
     pub lines: Vec<Line>,
     /// The trade-off; none without AUCs.
@@ -128,6 +131,7 @@ fn compared(members: &[(usize, &Audit)], number: usize) -> Option<SideBySide> {
     Some(SideBySide {
         data: first.data.name.clone(),
         columns: columns.into_iter().map(str::to_owned).collect(),
+        use_of_linear: linear::use_of(first),
         lines,
         trade_off: trade_off(&points, k, number),
     })

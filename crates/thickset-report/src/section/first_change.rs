@@ -1,7 +1,6 @@
 //! Thickness against the steps to the first change (R2ET Fig. 2), and the importances by rank (R2ET Fig. 8).
 
 use thickset::audit::Audit;
-use thickset::audit::result::Row;
 use thickset::data::InputShape;
 use thickset::metric::{manipulation_epoch, spearman};
 
@@ -24,12 +23,24 @@ pub fn of(audit: &Audit, prefix: &str) -> Vec<Figure> {
         .collect()
 }
 
+/// What the scatter plot needs of a row; there may be very many.
+struct Spot {
+    row: u64,
+    first_change: Option<usize>,
+    thickness: f64,
+}
+
 fn scatter(audit: &Audit, prefix: &str) -> Option<Figure> {
     let nouns = Nouns::of(audit);
-    let rows: Vec<&Row> = audit
+    let rows: Vec<Spot> = audit
         .rows
         .iter()
         .filter(|row| row.thickness.is_finite())
+        .map(|row| Spot {
+            row: row.row,
+            first_change: row.first_change,
+            thickness: row.thickness,
+        })
         .collect();
     let thickness: Vec<f64> = rows.iter().map(|row| row.thickness).collect();
     let y = range(thickness.iter().copied())?;

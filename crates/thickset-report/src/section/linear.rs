@@ -24,6 +24,16 @@ pub struct Line {
     pub cells: Vec<Cell>,
 }
 
+/// What a linear model is there for, by the number of classes: with two its gradient points the same way everywhere.
+pub fn use_of(audit: &Audit) -> &'static str {
+    if audit.model.classes.len() > 2 {
+        "With more than two classes a linear model's reasons change only with its probabilities: it says what accuracy comes with \
+         that much stability."
+    } else {
+        "With two classes a linear model's reasons never change: it says what accuracy comes without giving up any stability."
+    }
+}
+
 /// The comparison; none without a linear model.
 pub fn of(audit: &Audit) -> Option<Comparison> {
     let linear = audit.linear.as_ref()?;

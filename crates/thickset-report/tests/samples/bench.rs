@@ -36,6 +36,7 @@ pub fn table1() -> Bench {
         bench: "table1".to_owned(),
         title: "P@k under ERAttack and the MSE attack, by method and dataset".to_owned(),
         settings: [
+            ("command", "thickset bench table1 --effort quick"),
             ("seeds", "0, 1, 2"),
             ("effort", "quick"),
             ("rows", "500 of the test part"),

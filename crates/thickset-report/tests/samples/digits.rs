@@ -175,6 +175,6 @@ pub fn digits() -> Audit {
         gate: Vec::new(),
         training: Vec::new(),
         summary,
-        rows,
+        rows: rows.into_iter().collect(),
     }
 }

@@ -272,6 +272,6 @@ pub fn credit(want: &Table) -> Audit {
         ],
         training: training(Seed::new(3), 30),
         summary,
-        rows,
+        rows: rows.into_iter().collect(),
     }
 }

@@ -147,8 +147,8 @@ pub struct Derivatives {
 pub struct Settings {
     /// `ε_f`: largest move of the outputs, in the Euclidean norm.
     pub prediction_budget: f64,
-    /// `ε_x`: largest move of the input, in the Euclidean norm.
-    pub input_budget: f64,
+    /// `ε_x`: largest move of the input, in the Euclidean norm; 0.5 if absent, on the command line the data's radius.
+    pub input_budget: Option<f64>,
     /// The first trust radius.
     pub radius: f64,
     /// η: the share of the promised decrease that every merit must keep.
@@ -163,11 +163,14 @@ pub struct Settings {
     pub surrogate: Option<f64>,
 }
 
+/// The largest move of an input of which nothing is known.
+const INPUT_BUDGET: f64 = 0.5;
+
 impl Default for Settings {
     fn default() -> Self {
         Self {
             prediction_budget: 0.1,
-            input_budget: 0.5,
+            input_budget: None,
             radius: 0.05,
             accept: 0.1,
             shrink: 0.5,
@@ -179,11 +182,16 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// The largest move of the input.
+    fn move_within(&self) -> f64 {
+        self.input_budget.unwrap_or(INPUT_BUDGET)
+    }
+
     fn check(&self) -> Result<()> {
         let surrogate = self.surrogate.map(|beta| ("`moo.surrogate`", beta));
         for (what, got) in [
             ("`moo.prediction_budget`", self.prediction_budget),
-            ("`moo.input_budget`", self.input_budget),
+            ("`moo.input_budget`", self.move_within()),
             ("`moo.radius`", self.radius),
         ]
         .into_iter()
@@ -295,7 +303,7 @@ mod tests {
     #[test]
     fn a_quadratic_gap_flips_after_as_many_steps_as_the_radius_needs() {
         let settings = Settings {
-            input_budget: 5.0,
+            input_budget: Some(5.0),
             radius: 0.1,
             ..Settings::default()
         };
@@ -319,7 +327,7 @@ mod tests {
     #[test]
     fn the_flip_stays_out_of_reach_of_a_small_budget() {
         let settings = Settings {
-            input_budget: 0.3,
+            input_budget: Some(0.3),
             radius: 0.1,
             ..Settings::default()
         };
@@ -369,7 +377,7 @@ mod tests {
             },
         };
         let settings = Settings {
-            input_budget: 1.0,
+            input_budget: Some(1.0),
             radius: 0.2,
             ..Settings::default()
         };
@@ -398,7 +406,7 @@ mod tests {
         };
         let settings = Settings {
             prediction_budget: 0.01,
-            input_budget: 5.0,
+            input_budget: Some(5.0),
             radius: 0.25,
             ..Settings::default()
         };
@@ -432,7 +440,7 @@ mod tests {
             },
         };
         let settings = Settings {
-            input_budget: 10.0,
+            input_budget: Some(10.0),
             radius: 0.5,
             ..Settings::default()
         };
@@ -463,7 +471,7 @@ mod tests {
             },
         };
         let settings = Settings {
-            input_budget: 5.0,
+            input_budget: Some(5.0),
             prediction_budget: 1.0,
             radius: 0.3,
             ..Settings::default()
@@ -545,7 +553,7 @@ mod tests {
     #[test]
     fn steps_that_run_out_are_reported_as_such() {
         let settings = Settings {
-            input_budget: 5.0,
+            input_budget: Some(5.0),
             radius: 0.1,
             iterations: 3,
             ..Settings::default()
@@ -561,7 +569,7 @@ mod tests {
     fn settings_out_of_range_are_refused() {
         for settings in [
             Settings {
-                input_budget: 0.0,
+                input_budget: Some(0.0),
                 ..Settings::default()
             },
             Settings {

@@ -159,10 +159,16 @@ pub fn compare(a: &Audit, b: &Audit, rules: &[Rule]) -> Result<Compared> {
         .rows
         .iter()
         .zip(&b.rows)
-        .map(|(of_a, of_b)| change(a, of_a, b, of_b))
+        .map(|(of_a, of_b)| change(a, &of_a, b, &of_b))
         .collect();
     let pairs = |figure: fn(&Row) -> f64| {
-        let of = |audit: &Audit| audit.rows.iter().map(figure).collect::<Vec<f64>>();
+        let of = |audit: &Audit| {
+            audit
+                .rows
+                .iter()
+                .map(|row| figure(&row))
+                .collect::<Vec<f64>>()
+        };
         paired::compare(&of(b), &of(a))
     };
     let precision_at_k = pairs(|row| row.precision)?;
@@ -307,7 +313,7 @@ fn verdict(difference: &Estimate) -> Verdict {
 fn auc_difference(a: &Audit, b: &Audit) -> Result<Option<Difference>> {
     let area = |audit: &Audit| {
         let labelled = audit.rows.iter().filter(|row| row.label.is_some());
-        let probabilities: Vec<Vec<f64>> = labelled.map(|row| row.probabilities.clone()).collect();
+        let probabilities: Vec<Vec<f64>> = labelled.map(|row| row.probabilities).collect();
         let labels: Vec<usize> = audit.rows.iter().filter_map(|row| row.label).collect();
         if labels.is_empty() {
             return Ok(None);

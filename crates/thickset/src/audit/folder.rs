@@ -2,11 +2,12 @@
 
 use std::fs::{self, File};
 use std::io::{BufReader, BufWriter, ErrorKind, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+
+use thickset_engine::write_whole;
 
 use super::result::{Audit, SCHEMA};
-use crate::train::write_whole;
-use crate::{Error, Result};
+use crate::{Error, Result, file};
 
 /// A folder that an audit is written to.
 #[derive(Clone, Debug)]
@@ -19,7 +20,7 @@ impl AuditFolder {
     /// If it cannot be made.
     pub fn create(path: impl Into<PathBuf>) -> Result<Self> {
         let path = path.into();
-        fs::create_dir_all(&path).map_err(|source| failed("create", &path, source))?;
+        file::create_folder(&path)?;
         Ok(Self(path))
     }
 
@@ -62,15 +63,13 @@ impl AuditFolder {
     /// # Errors
     /// If it cannot be written.
     pub fn write(&self, audit: &Audit) -> Result<()> {
-        let beside = self.0.join("audit.json.part");
-        let write = || {
-            let mut file = BufWriter::new(File::create(&beside)?);
+        let write = |file: &mut File| {
+            let mut file = BufWriter::new(file);
             serde_json::to_writer(&mut file, audit)?;
             file.write_all(b"\n")?;
-            file.into_inner()?.sync_all()?;
-            fs::rename(&beside, self.audit())
+            file.flush()
         };
-        write().map_err(|source| failed("write", &self.audit(), source))
+        write_whole(&self.audit(), write).map_err(|source| Error::io("write", self.audit(), source))
     }
 
     /// Removes what let the audit continue: for when all is written.
@@ -80,7 +79,7 @@ impl AuditFolder {
     pub fn finish(&self) -> Result<()> {
         match fs::remove_file(self.partial()) {
             Err(source) if source.kind() != ErrorKind::NotFound => {
-                Err(failed("remove", &self.partial(), source))
+                Err(Error::io("remove", self.partial(), source))
             }
             _ => Ok(()),
         }
@@ -91,7 +90,7 @@ impl AuditFolder {
     /// # Errors
     /// If it cannot be written.
     pub fn write_report(&self, page: &str) -> Result<()> {
-        write_whole(&self.report(), page.as_bytes())
+        file::write(&self.report(), page.as_bytes())
     }
 }
 
@@ -130,13 +129,5 @@ impl Audit {
             });
         }
         serde_json::from_str(text).map_err(refuse)
-    }
-}
-
-fn failed(action: &'static str, path: &Path, source: std::io::Error) -> Error {
-    Error::Io {
-        action,
-        path: path.display().to_string(),
-        source,
     }
 }

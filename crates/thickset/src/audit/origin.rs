@@ -10,7 +10,7 @@ use crate::config::RunConfig;
 use crate::data::hash;
 use crate::model::Model;
 use crate::train::{EpochRecord, RunFolder};
-use crate::{Error, Result};
+use crate::{Error, Result, file};
 
 /// What is known of a model file beside the model.
 #[derive(Clone, Debug)]
@@ -34,7 +34,7 @@ impl Origin {
     /// # Errors
     /// If a file that is there cannot be read.
     pub fn of(file: &Path) -> Result<Self> {
-        let bytes = fs::read(file).map_err(|source| failed(file, source))?;
+        let bytes = file::read(file)?;
         let folder = RunFolder::new(file.parent().unwrap_or(Path::new("")));
         let mut origin = Self {
             name: shown(file.file_stem()),
@@ -93,14 +93,6 @@ fn if_there(path: &Path) -> Result<Option<String>> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(failed(path, source)),
-    }
-}
-
-fn failed(path: &Path, source: std::io::Error) -> Error {
-    Error::Io {
-        action: "read",
-        path: path.display().to_string(),
-        source,
+        Err(source) => Err(Error::io("read", path, source)),
     }
 }

@@ -8,6 +8,7 @@ use std::fmt;
 use serde::de::{Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::row_list::RowList;
 use crate::Seed;
 use crate::attack::Change;
 use crate::attack::suite::SuiteConfig;
@@ -53,7 +54,7 @@ pub struct Audit {
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub training: Vec<EpochRecord>,
     /// Every row, in the order of the data.
-    pub rows: Vec<Row>,
+    pub rows: RowList,
 }
 
 /// A model.
@@ -265,6 +266,18 @@ impl AttackId {
     #[must_use]
     pub fn name(self) -> &'static str {
         self.0
+    }
+
+    /// Its place among the registry's attacks.
+    pub(super) fn place(self) -> usize {
+        let place = family(Family::Attack).position(|info| info.id == self.0);
+        place.expect("it is made of the registry's ids alone")
+    }
+
+    /// The attack at a place.
+    pub(super) fn at(place: usize) -> Self {
+        let info = family(Family::Attack).nth(place);
+        Self(info.expect("the place of an attack").id)
     }
 }
 

@@ -12,6 +12,7 @@ use super::measure::{Measured, Part};
 use super::plan::CheckedAudit;
 use super::progress::{Chunk, Event, Observer, Partial};
 use super::result::{self, Audit, Row, SCHEMA, Settings, WorstRow};
+use super::row_list::RowList;
 use super::tally::Tally;
 use super::{linear, summary};
 use crate::attack::changes;
@@ -57,7 +58,7 @@ pub fn run(
     let mut session = Session {
         audit,
         case,
-        rows: Vec::new(),
+        rows: RowList::default(),
         tally: Tally::default(),
         partial: None,
     };
@@ -165,7 +166,7 @@ fn fingerprint(
 struct Session<'a> {
     audit: &'a CheckedAudit,
     case: &'a Case<'a>,
-    rows: Vec<Row>,
+    rows: RowList,
     tally: Tally,
     partial: Option<Partial>,
 }
@@ -297,10 +298,11 @@ impl Session<'_> {
 
     /// The places of the worst rows: the lowest P@k, of equals the lowest thickness, of equals the first.
     fn worst(&self) -> Vec<usize> {
-        let mut places: Vec<usize> = (0..self.rows.len()).collect();
-        let key = |place: usize| (self.rows[place].precision, self.rows[place].thickness);
+        let figures = self.rows.iter().map(|row| (row.precision, row.thickness));
+        let figures: Vec<(f64, f64)> = figures.collect();
+        let mut places: Vec<usize> = (0..figures.len()).collect();
         places.sort_by(|&a, &b| {
-            let ((precision, thickness), other) = (key(a), key(b));
+            let ((precision, thickness), other) = (figures[a], figures[b]);
             let by_precision = precision.total_cmp(&other.0);
             by_precision.then(thickness.total_cmp(&other.1))
         });

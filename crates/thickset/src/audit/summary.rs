@@ -2,6 +2,7 @@
 
 use super::gate::{self, Rule};
 use super::result::{FeatureCount, Requirement, Row, Summary};
+use super::row_list::RowList;
 use super::tally::Tally;
 use crate::Result;
 use crate::check::as_f64;
@@ -9,7 +10,7 @@ use crate::metric::{accuracy, auc, distinctness};
 use crate::statistics::{self, Estimate};
 
 /// How often each feature is a reason.
-pub(super) fn features(rows: &[Row], tally: &Tally) -> Vec<FeatureCount> {
+pub(super) fn features(rows: &RowList, tally: &Tally) -> Vec<FeatureCount> {
     let count = as_f64(rows.len());
     let mut features: Vec<FeatureCount> = tally
         .importance
@@ -34,9 +35,9 @@ pub(super) fn features(rows: &[Row], tally: &Tally) -> Vec<FeatureCount> {
 }
 
 /// The figures of at least one row.
-pub(super) fn summary(rows: &[Row], features: &[FeatureCount], k: usize) -> Result<Summary> {
+pub(super) fn summary(rows: &RowList, features: &[FeatureCount], k: usize) -> Result<Summary> {
     let mean = |figure: fn(&Row) -> f64| -> Result<Estimate> {
-        let values: Vec<f64> = rows.iter().map(figure).collect();
+        let values: Vec<f64> = rows.iter().map(|row| figure(&row)).collect();
         // All of them lie in [0, 1].
         Ok(statistics::mean::estimate(&values)?.of_share())
     };
@@ -44,7 +45,7 @@ pub(super) fn summary(rows: &[Row], features: &[FeatureCount], k: usize) -> Resu
     let in_top: Vec<usize> = features.iter().map(|feature| feature.in_top).collect();
     let quality = quality(rows.iter().filter_map(|row| {
         let label = row.label?;
-        Some((row.probabilities.clone(), row.class, label))
+        Some((row.probabilities, row.class, label))
     }))?;
     Ok(Summary {
         precision_at_k: mean(|row| row.precision)?,

@@ -38,7 +38,6 @@ mod theorem1;
 mod training;
 mod workers;
 
-use std::fs;
 use std::path::PathBuf;
 
 pub use lab::{Step, Talk};
@@ -48,8 +47,7 @@ pub use render::{markdown, terminal};
 use self::lab::Lab;
 use self::result::Bench;
 use crate::registry::nearest;
-use crate::train::write_whole;
-use crate::{Error, Result};
+use crate::{Error, Result, file};
 
 /// A table or figure that can be made.
 #[derive(Clone, Copy)]
@@ -163,15 +161,13 @@ pub fn run(id: &str, options: &Options, talk: Talk<'_>) -> Result<(Bench, PathBu
             given: id.to_owned(),
             nearest: nearest(id, BENCHES.iter().map(|info| info.id)),
         })?;
-    let bench = (info.run)(&Lab::new(options, talk)?)?;
+    let mut bench = (info.run)(&Lab::new(options, talk)?)?;
+    let command = ("command".to_owned(), options.command(id));
+    bench.settings.insert(0, command);
     let folder = options.out.join(id);
-    fs::create_dir_all(&folder).map_err(|source| Error::Io {
-        action: "create",
-        path: folder.display().to_string(),
-        source,
-    })?;
+    file::create_folder(&folder)?;
     let json = serde_json::to_string_pretty(&bench).expect("a bench is plain data");
-    write_whole(&folder.join("bench.json"), format!("{json}\n").as_bytes())?;
-    write_whole(&folder.join("bench.md"), markdown(&bench).as_bytes())?;
+    file::write(&folder.join("bench.json"), format!("{json}\n").as_bytes())?;
+    file::write(&folder.join("bench.md"), markdown(&bench).as_bytes())?;
     Ok((bench, folder))
 }

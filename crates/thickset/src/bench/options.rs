@@ -123,6 +123,33 @@ impl Options {
         Ok(())
     }
 
+    /// What to type for the same numbers: all that was chosen, without the folders of this machine.
+    #[must_use]
+    pub fn command(&self, id: &str) -> String {
+        let mut words = vec![format!("thickset bench {id}")];
+        let mut add = |name: &str, value: String| words.push(format!("--{name} {value}"));
+        for (name, chosen) in [("datasets", &self.datasets), ("methods", &self.methods)] {
+            if !chosen.is_empty() {
+                add(name, chosen.join(","));
+            }
+        }
+        if let Some(seeds) = self.seeds {
+            add("seeds", seeds.to_string());
+        }
+        add("effort", self.effort.name().to_owned());
+        let counts = [
+            ("rows", self.rows),
+            ("train-rows", self.train_rows),
+            ("epochs", self.epochs),
+        ];
+        for (name, count) in counts {
+            if let Some(count) = count {
+                add(name, count.to_string());
+            }
+        }
+        words.join(" ")
+    }
+
     /// Most test rows that are attacked.
     #[must_use]
     pub fn test_rows(&self) -> usize {
@@ -147,5 +174,28 @@ impl Options {
     #[must_use]
     pub fn training_epochs(&self) -> usize {
         self.epochs.unwrap_or(30)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_says_what_was_chosen_and_no_folder() {
+        let mut options = Options::new("/tmp/somewhere");
+        assert_eq!(
+            options.command("fig2"),
+            "thickset bench fig2 --effort quick"
+        );
+        options.datasets = vec!["adult".to_owned(), "bank".to_owned()];
+        options.methods = vec!["vanilla".to_owned()];
+        options.seeds = Some(2);
+        options.epochs = Some(5);
+        options.effort = Effort::Standard;
+        assert_eq!(
+            options.command("table1"),
+            "thickset bench table1 --datasets adult,bank --methods vanilla --seeds 2 --effort standard --epochs 5"
+        );
     }
 }

@@ -12,8 +12,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest as _, Sha256};
 
-use crate::train::write_whole;
-use crate::{Error, Result};
+use crate::{Error, Result, file};
 
 /// Grows when a cell of the same key would hold something else.
 const GENERATION: u32 = 2;
@@ -31,7 +30,7 @@ impl Store {
     pub(super) fn new(folder: &Path) -> Result<Self> {
         for inner in ["cells", "models"] {
             let path = folder.join(inner);
-            fs::create_dir_all(&path).map_err(|source| failed("create", &path, source))?;
+            file::create_folder(&path)?;
         }
         Ok(Self {
             folder: folder.to_owned(),
@@ -73,14 +72,14 @@ impl Store {
         match fs::read_to_string(&path) {
             Ok(text) => Ok(serde_json::from_str(&text).ok()),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(source) => Err(failed("read", &path, source)),
+            Err(source) => Err(Error::io("read", &path, source)),
         }
     }
 
     /// Keeps a cell, and gives it back as it will be read.
     pub(super) fn write<T: Serialize + DeserializeOwned>(&self, key: &str, cell: T) -> Result<T> {
         let text = serde_json::to_string(&cell).expect("a cell is plain data");
-        write_whole(&self.cell(key), text.as_bytes())?;
+        file::write(&self.cell(key), text.as_bytes())?;
         Ok(serde_json::from_str(&text).unwrap_or(cell))
     }
 
@@ -89,17 +88,9 @@ impl Store {
         let path = self.training(key);
         match fs::remove_dir_all(&path) {
             Err(source) if source.kind() != ErrorKind::NotFound => {
-                Err(failed("remove", &path, source))
+                Err(Error::io("remove", &path, source))
             }
             _ => Ok(()),
         }
-    }
-}
-
-fn failed(action: &'static str, path: &Path, source: std::io::Error) -> Error {
-    Error::Io {
-        action,
-        path: path.display().to_string(),
-        source,
     }
 }

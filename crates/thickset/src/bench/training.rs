@@ -1,6 +1,5 @@
 //! Training cells: one model of one method, setting and seed, kept with how it did on validation rows.
 
-use std::fs;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
@@ -16,7 +15,7 @@ use crate::train::{
     Event, OptimizerConfig, Outcome, ProbeConfig, RetrainConfig, RunFolder, SelectionConfig,
     Standing, TrainConfig, train,
 };
-use crate::{Error, Result};
+use crate::{Error, Result, file};
 
 /// What a training cell is of.
 pub(super) struct Recipe<'f> {
@@ -135,11 +134,7 @@ impl Recipe<'_> {
 /// The best AUC of all epochs, those of earlier sessions included.
 fn recorded_auc(folder: &RunFolder) -> Result<f64> {
     let path = folder.metrics();
-    let text = fs::read_to_string(&path).map_err(|source| Error::Io {
-        action: "read",
-        path: path.display().to_string(),
-        source,
-    })?;
+    let text = file::read_text(&path)?;
     let records = text.lines().filter_map(|line| {
         let record: crate::train::EpochRecord = serde_json::from_str(line).ok()?;
         Some(record.auc.unwrap_or(record.accuracy))

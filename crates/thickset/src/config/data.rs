@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::data::{
     self, Dataset, InferOptions, MissingColumn, OpenOptions, ReadRule, Recipe, Scale,
 };
-use crate::{Error, Result, Seed};
+use crate::{Result, Seed, file};
 
 /// A dataset's name, or a file or folder and how it is read.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -59,11 +59,7 @@ impl DataConfig {
             None => None,
             Some(path) => {
                 let name = path.display().to_string();
-                let text = std::fs::read_to_string(path).map_err(|source| Error::Io {
-                    action: "read",
-                    path: name.clone(),
-                    source,
-                })?;
+                let text = file::read_text(path)?;
                 Some(Recipe::parse(&text, &name)?)
             }
         };

@@ -35,11 +35,7 @@ pub fn export(dataset: &Dataset, path: &Path) -> Result<()> {
     let ending = path
         .extension()
         .map(|ending| ending.to_string_lossy().to_lowercase());
-    let io = |source| Error::Io {
-        action: "write",
-        path: name.clone(),
-        source,
-    };
+    let io = |source| Error::io("write", &name, source);
     match ending.as_deref() {
         Some("csv") => write_whole(path, |file| write_csv(dataset, file)).map_err(io),
         Some("parquet") => {

@@ -102,11 +102,7 @@ pub fn read(folder: &Path, size: Option<(usize, usize)>) -> Result<(Inputs, Vec<
 
 fn decode(path: &Path, size: Option<(usize, usize)>) -> Result<image::RgbImage> {
     let name = || path.display().to_string();
-    let io = |source| Error::Io {
-        action: "read",
-        path: name(),
-        source,
-    };
+    let io = |source| Error::io("read", name(), source);
     let mut reader = ImageReader::open(path)
         .map_err(io)?
         .with_guessed_format()
@@ -132,11 +128,7 @@ fn decode(path: &Path, size: Option<(usize, usize)>) -> Result<image::RgbImage> 
 
 /// The visible entries of a folder by name, so that no file system's order matters.
 fn sorted(folder: &Path) -> Result<Vec<PathBuf>> {
-    let fail = |source| Error::Io {
-        action: "read",
-        path: folder.display().to_string(),
-        source,
-    };
+    let fail = |source| Error::io("read", folder, source);
     let mut paths = Vec::new();
     for entry in fs::read_dir(folder).map_err(fail)? {
         let entry = entry.map_err(fail)?;

@@ -23,11 +23,8 @@ pub fn open_known(known: &Known, options: &OpenOptions) -> Result<Dataset> {
         if let Some(bytes) = known.bundled {
             let mut content = Vec::new();
             let mut reader = flate2::read::GzDecoder::new(bytes);
-            std::io::Read::read_to_end(&mut reader, &mut content).map_err(|source| Error::Io {
-                action: "read",
-                path: file.path.clone(),
-                source,
-            })?;
+            std::io::Read::read_to_end(&mut reader, &mut content)
+                .map_err(|source| Error::io("read", &file.path, source))?;
             files.push((file, content, format!("{} (bundled)", file.path)));
         } else if let Some(path) = locate::find(&folders, &file.path) {
             let bytes = source::read_pinned(&path, file.sha256.as_deref())?;

@@ -32,11 +32,7 @@ pub fn read_zip(bytes: &[u8], entry: &str, path: &str) -> Result<Inputs> {
     let mut content = Vec::new();
     file.take(MOST_BYTES + 1)
         .read_to_end(&mut content)
-        .map_err(|source| Error::Io {
-            action: "read",
-            path: format!("{path}/{entry}"),
-            source,
-        })?;
+        .map_err(|source| Error::io("read", format!("{path}/{entry}"), source))?;
     if content.len() as u64 > MOST_BYTES {
         return Err(Error::TooLarge {
             path: format!("{path}/{entry}"),

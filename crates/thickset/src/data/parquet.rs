@@ -2,6 +2,8 @@
 //!
 //! The codecs are those written in Rust: none, Snappy, gzip and LZ4.
 
+mod column;
+
 use std::cell::Cell;
 use std::fs::File;
 use std::io::Read as _;
@@ -9,23 +11,16 @@ use std::panic::{self, UnwindSafe};
 use std::path::Path;
 use std::sync::Once;
 
-use parquet::basic::{ConvertedType, LogicalType};
-use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
-use parquet::data_type::{ByteArray, DataType};
-use parquet::errors::ParquetError;
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use parquet::file::reader::{FileReader as _, SerializedFileReader};
-use parquet::schema::types::ColumnDescriptor;
 
+use self::column::{Sink, drain};
 use super::read_rule::{ReadRule, Wanted};
-use super::table::{Column, ColumnType, Table, Values, parse_number};
+use super::table::{Column, ColumnType, Table};
 use crate::{Error, Result};
 
 /// First and last bytes of every Parquet file.
 const MAGIC: &[u8] = b"PAR1";
-
-/// Values that are read at a time.
-const BATCH: usize = 8192;
 
 /// The most cells that a file may unpack to, per byte of the file: a run of one value takes no room however long it is.
 const MOST_RATIO: u64 = 200;
@@ -60,11 +55,7 @@ fn without_panic<T>(work: impl FnOnce() -> T + UnwindSafe) -> Option<T> {
 /// # Errors
 /// If it cannot be read.
 pub fn is_parquet(path: &Path) -> Result<bool> {
-    let fail = |source| Error::Io {
-        action: "read",
-        path: path.display().to_string(),
-        source,
-    };
+    let fail = |source| Error::io("read", path, source);
     let mut start = Vec::new();
     File::open(path)
         .map_err(fail)?
@@ -96,11 +87,7 @@ fn read_columns(path: &Path, rule: &ReadRule, wanted: &Wanted, free_cells: u64) 
         path: name.clone(),
         source,
     };
-    let file = File::open(path).map_err(|source| Error::Io {
-        action: "read",
-        path: name.clone(),
-        source,
-    })?;
+    let file = File::open(path).map_err(|source| Error::io("read", &name, source))?;
     let reader = SerializedFileReader::new(file).map_err(broken)?;
     check_offsets(&name, reader.metadata(), path)?;
     let size = path.metadata().map_or(0, |metadata| metadata.len());
@@ -206,11 +193,7 @@ fn same_length(table: Table) -> Result<Table> {
 
 /// Refuses places outside of the file, which the reader underneath takes on trust.
 fn check_offsets(name: &str, metadata: &ParquetMetaData, path: &Path) -> Result<()> {
-    let io = |source| Error::Io {
-        action: "read",
-        path: name.to_owned(),
-        source,
-    };
+    let io = |source| Error::io("read", name, source);
     let size = path.metadata().map_err(io)?.len();
     for column in metadata
         .row_groups()
@@ -241,218 +224,11 @@ fn check_offsets(name: &str, metadata: &ParquetMetaData, path: &Path) -> Result<
     Ok(())
 }
 
-/// One value of a column.
-enum Value<'a> {
-    Missing,
-    Number(f64),
-    Text(&'a str),
-}
-
-/// A column while it is read.
-struct Sink<'a> {
-    path: &'a str,
-    column: &'a str,
-    missing: &'a [String],
-    wanted: &'a Wanted,
-    /// The type asked for; that of the file if absent.
-    kind: Option<ColumnType>,
-    values: Option<Values>,
-    /// The most rows that it may have.
-    most: u64,
-    error: Option<Error>,
-}
-
-impl Sink<'_> {
-    fn push(&mut self, kind: ColumnType, cell: &Value) {
-        let kind = self.kind.unwrap_or(kind);
-        let values = self
-            .values
-            .get_or_insert_with(|| self.wanted.empty(self.column, kind));
-        if values.len() as u64 >= self.most {
-            self.error.get_or_insert_with(|| Error::TooLarge {
-                path: self.path.to_owned(),
-                what: "the number of its rows times columns".to_owned(),
-                limit: format!("{MOST_RATIO} a byte"),
-            });
-            return;
-        }
-        match (values, cell) {
-            (Values::Number(values), Value::Missing) => values.push(f64::NAN),
-            (Values::Text(texts), Value::Missing) => texts.push(None),
-            (Values::Number(values), Value::Number(number)) => values.push(*number),
-            (Values::Text(texts), Value::Number(number)) => texts.push(Some(&number.to_string())),
-            (Values::Text(texts), Value::Text(text)) => {
-                let missing = text.is_empty() || self.missing.iter().any(|marker| marker == text);
-                texts.push((!missing).then_some(*text));
-            }
-            (Values::Number(values), Value::Text(text)) => {
-                if let Some(number) = parse_number(text) {
-                    values.push(number);
-                } else if text.is_empty() || self.missing.iter().any(|marker| marker == text) {
-                    values.push(f64::NAN);
-                } else {
-                    self.error.get_or_insert(Error::NotANumber {
-                        path: self.path.to_owned(),
-                        line: values.len() as u64 + 1,
-                        column: self.column.to_owned(),
-                        value: text.chars().take(60).collect(),
-                    });
-                }
-            }
-        }
-    }
-}
-
-/// Reads one row group of a column; false if its type has no meaning here.
-fn drain(
-    pages: ColumnReader,
-    descriptor: &ColumnDescriptor,
-    sink: &mut Sink,
-) -> std::result::Result<bool, ParquetError> {
-    let scale = decimal_scale(descriptor);
-    let number = move |value: f64| {
-        if value.is_finite() {
-            Value::Number(value * scale)
-        } else {
-            Value::Missing
-        }
-    };
-    let optional = descriptor.max_def_level() > 0;
-    let unsigned = is_unsigned(descriptor);
-    match pages {
-        ColumnReader::BoolColumnReader(pages) => {
-            each(pages, optional, sink, |sink, value| {
-                let word = |value: &bool| Value::Text(if *value { "true" } else { "false" });
-                sink.push(ColumnType::Text, &value.map_or(Value::Missing, word));
-            })?;
-        }
-        ColumnReader::Int32ColumnReader(pages) => {
-            each(pages, optional, sink, |sink, value| {
-                let whole = |value: &i32| {
-                    if unsigned {
-                        f64::from(value.cast_unsigned())
-                    } else {
-                        f64::from(*value)
-                    }
-                };
-                push_number(sink, value.map(|value| number(whole(value))));
-            })?;
-        }
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "a double is what a number column holds"
-        )]
-        ColumnReader::Int64ColumnReader(pages) => {
-            each(pages, optional, sink, |sink, value| {
-                let whole = |value: &i64| {
-                    if unsigned {
-                        value.cast_unsigned() as f64
-                    } else {
-                        *value as f64
-                    }
-                };
-                push_number(sink, value.map(|value| number(whole(value))));
-            })?;
-        }
-        ColumnReader::FloatColumnReader(pages) => {
-            each(pages, optional, sink, |sink, value| {
-                push_number(sink, value.map(|value| number(f64::from(*value))));
-            })?;
-        }
-        ColumnReader::DoubleColumnReader(pages) => {
-            each(pages, optional, sink, |sink, value| {
-                push_number(sink, value.map(|value| number(*value)));
-            })?;
-        }
-        ColumnReader::ByteArrayColumnReader(pages) => {
-            each(
-                pages,
-                optional,
-                sink,
-                |sink, value: Option<&ByteArray>| match value.map(ByteArray::as_utf8) {
-                    None => sink.push(ColumnType::Text, &Value::Missing),
-                    Some(Ok(text)) => sink.push(ColumnType::Text, &Value::Text(text.trim())),
-                    Some(Err(_)) => {
-                        let line = sink.values.as_ref().map_or(0, Values::len) as u64 + 1;
-                        sink.error.get_or_insert(Error::NotUtf8 {
-                            path: sink.path.to_owned(),
-                            line,
-                        });
-                    }
-                },
-            )?;
-        }
-        ColumnReader::Int96ColumnReader(_) | ColumnReader::FixedLenByteArrayColumnReader(_) => {
-            return Ok(false);
-        }
-    }
-    Ok(true)
-}
-
-fn push_number(sink: &mut Sink, cell: Option<Value>) {
-    sink.push(ColumnType::Number, &cell.unwrap_or(Value::Missing));
-}
-
-/// Decimals are stored as whole numbers times a power of ten.
-fn decimal_scale(descriptor: &ColumnDescriptor) -> f64 {
-    let is_decimal = matches!(
-        descriptor.logical_type_ref(),
-        Some(LogicalType::Decimal { .. })
-    ) || descriptor.converted_type() == ConvertedType::DECIMAL;
-    if is_decimal {
-        10_f64.powi(-descriptor.type_scale())
-    } else {
-        1.0
-    }
-}
-
-/// Whether whole numbers are stored as if their highest bit were no sign.
-fn is_unsigned(descriptor: &ColumnDescriptor) -> bool {
-    matches!(
-        descriptor.logical_type_ref(),
-        Some(LogicalType::Integer(whole)) if !whole.is_signed
-    ) || matches!(
-        descriptor.converted_type(),
-        ConvertedType::UINT_8
-            | ConvertedType::UINT_16
-            | ConvertedType::UINT_32
-            | ConvertedType::UINT_64
-    )
-}
-
-/// Calls `visit` once a row, with `None` for a null, and stops when the sink has an error.
-fn each<T: DataType>(
-    mut pages: ColumnReaderImpl<T>,
-    optional: bool,
-    sink: &mut Sink,
-    visit: impl Fn(&mut Sink, Option<&T::T>),
-) -> std::result::Result<(), ParquetError> {
-    let (mut values, mut levels) = (Vec::with_capacity(BATCH), Vec::with_capacity(BATCH));
-    loop {
-        values.clear();
-        levels.clear();
-        let (records, ..) = pages.read_records(BATCH, Some(&mut levels), None, &mut values)?;
-        if records == 0 || sink.error.is_some() {
-            return Ok(());
-        }
-        if optional {
-            let mut present = values.iter();
-            for &level in &levels {
-                visit(sink, if level > 0 { present.next() } else { None });
-            }
-        } else {
-            for value in &values {
-                visit(sink, Some(value));
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
-    use parquet::basic::{Encoding, Repetition, Type as PhysicalType};
+    use parquet::basic::{ConvertedType, Encoding, Repetition, Type as PhysicalType};
     use parquet::data_type::{BoolType, Int32Type, Int64Type};
     use parquet::file::properties::WriterProperties;
     use parquet::file::writer::SerializedFileWriter;

@@ -48,11 +48,7 @@ impl<R: Read> Read for Capped<R> {
 /// # Errors
 /// If the file cannot be opened. Reading fails when a gzip file unpacks to far more than any table does.
 pub fn open(path: &Path) -> Result<Box<dyn Read + Send>> {
-    let fail = |source| Error::Io {
-        action: "read",
-        path: path.display().to_string(),
-        source,
-    };
+    let fail = |source| Error::io("read", path, source);
     let file = File::open(path).map_err(fail)?;
     let size = file.metadata().map_err(fail)?.len();
     let mut reader = BufReader::with_capacity(1 << 16, file);
@@ -134,11 +130,7 @@ pub fn read_error(path: &str, source: io::Error) -> Error {
             what: "the decompressed content".to_owned(),
             limit: format!("{} MiB", cap.limit >> 20),
         },
-        None => Error::Io {
-            action: "read",
-            path: path.to_owned(),
-            source,
-        },
+        None => Error::io("read", path, source),
     }
 }
 

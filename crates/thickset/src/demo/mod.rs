@@ -6,7 +6,6 @@
 mod subject;
 mod training;
 
-use std::fs;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
@@ -14,7 +13,7 @@ use serde::Serialize;
 
 pub use self::subject::RADIUS;
 use self::subject::{SCENES, Scene, VANILLA};
-use self::training::{Trained, failed, trained};
+use self::training::{Trained, trained};
 use crate::attack::ThreatConfig;
 use crate::attack::suite::{Effort, SuiteConfig};
 use crate::attack::threat::{BallConfig, Norm};
@@ -25,8 +24,8 @@ use crate::config::DataConfig;
 use crate::data::{Dataset, Part};
 use crate::statistics::Estimate;
 use crate::statistics::paired::Comparison;
-use crate::train::{salient_features, write_whole};
-use crate::{Error, Result, Seed};
+use crate::train::salient_features;
+use crate::{Error, Result, Seed, file};
 
 /// What a demonstration may be told.
 #[derive(Clone, Debug)]
@@ -110,7 +109,7 @@ pub struct Report {
 /// # Errors
 /// When the folder cannot be written.
 pub fn run(options: &Options, mut on_step: impl FnMut(&str)) -> Result<(Report, Vec<Audit>)> {
-    fs::create_dir_all(&options.out).map_err(|source| failed("create", &options.out, source))?;
+    file::create_folder(&options.out)?;
     let mut audits = Vec::new();
     let mut datasets = Vec::new();
     for scene in SCENES {
@@ -147,7 +146,7 @@ fn section(
         on_step(&format!("auditing {} on {}", subject.label, scene.data));
         let audit = audited(&plan, &dataset, scene.data, &trained, options.seed)?;
         let file = trained.file.with_extension("audit.json");
-        write_whole(&file, &audit.to_bytes())?;
+        file::write(&file, &audit.to_bytes())?;
         lines.push(Line {
             model: subject.label,
             file: trained.file,

@@ -13,7 +13,7 @@ use crate::config::{DataConfig, RunConfig};
 use crate::data::{Dataset, hash};
 use crate::model::Model;
 use crate::train::{EpochRecord, Event, RunFolder, TrainConfig, train};
-use crate::{Error, Result};
+use crate::{Error, Result, file};
 
 /// Rows of a step: few, as the datasets are small.
 const BATCH: usize = 32;
@@ -82,7 +82,7 @@ pub(super) fn trained(
     let file = options.out.join(format!("{name}.safetensors"));
     model.save(&file)?;
     remove(&scratch)?;
-    let bytes = fs::read(&file).map_err(|source| failed("read", &file, source))?;
+    let bytes = file::read(&file)?;
     Ok(Trained {
         model,
         file,
@@ -120,16 +120,8 @@ impl Heard {
 fn remove(folder: &Path) -> Result<()> {
     match fs::remove_dir_all(folder) {
         Err(source) if source.kind() != ErrorKind::NotFound => {
-            Err(failed("remove", folder, source))
+            Err(Error::io("remove", folder, source))
         }
         _ => Ok(()),
-    }
-}
-
-pub(super) fn failed(action: &'static str, path: &Path, source: std::io::Error) -> Error {
-    Error::Io {
-        action,
-        path: path.display().to_string(),
-        source,
     }
 }

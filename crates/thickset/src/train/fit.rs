@@ -1,14 +1,12 @@
 //! Whether a run fits its data: all that can be refused before anything is written.
 
-use std::fs;
-
 use thickset_engine::Network;
 
 use super::settings::salient_features;
 use crate::config::RunConfig;
 use crate::data::{Dataset, Part, hash};
 use crate::model::{Description, Model};
-use crate::{Error, Result};
+use crate::{Error, Result, file};
 
 /// What a run begins with.
 pub(super) struct Fit {
@@ -51,11 +49,7 @@ impl Fit {
         if let Some(retrain) = &config.retrain {
             let from = Model::load(&retrain.from)?;
             check_alike(&from.description, &model.description)?;
-            let bytes = fs::read(&retrain.from).map_err(|source| Error::Io {
-                action: "read",
-                path: retrain.from.display().to_string(),
-                source,
-            })?;
+            let bytes = file::read(&retrain.from)?;
             let parameters = from.network.parameter_values();
             model.network.set_parameter_values(&parameters)?;
             reference = Some(Reference {

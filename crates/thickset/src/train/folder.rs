@@ -4,8 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
-use thickset_engine::write_whole;
-
+use crate::file::{create_folder, write};
 use crate::{Error, Result};
 
 /// Where a run's files are.
@@ -84,7 +83,7 @@ impl RunFolder {
             return Err(self.taken());
         }
         let checkpoints = self.0.join("checkpoint");
-        create(&checkpoints)?;
+        create_folder(&checkpoints)?;
         write(&self.config(), config.as_bytes())
     }
 
@@ -97,7 +96,7 @@ impl RunFolder {
         if self.config().exists() {
             return Err(self.taken());
         }
-        create(&self.0.join("sweep"))?;
+        create_folder(&self.0.join("sweep"))?;
         write(&path, config.as_bytes())
     }
 
@@ -117,7 +116,7 @@ impl RunFolder {
                 }
                 Ok(false)
             }
-            Err(source) => Err(failed("read", path, source)),
+            Err(source) => Err(Error::io("read", path, source)),
         }
     }
 
@@ -133,7 +132,7 @@ impl RunFolder {
             self.latest(),
             self.latest().with_file_name("broken.safetensors"),
         );
-        fs::rename(&latest, &aside).map_err(|source| failed("write", &aside, source))
+        fs::rename(&latest, &aside).map_err(|source| Error::io("write", &aside, source))
     }
 
     /// Makes a new checkpoint the latest, and the latest the previous one. At every moment one of the two is whole.
@@ -142,9 +141,10 @@ impl RunFolder {
         let next = self.0.join("checkpoint").join("next.safetensors");
         write(&next, bytes)?;
         if latest.exists() {
-            fs::rename(&latest, &previous).map_err(|source| failed("write", &previous, source))?;
+            fs::rename(&latest, &previous)
+                .map_err(|source| Error::io("write", &previous, source))?;
         }
-        fs::rename(&next, &latest).map_err(|source| failed("write", &latest, source))
+        fs::rename(&next, &latest).map_err(|source| Error::io("write", &latest, source))
     }
 
     /// Sets the lines of `metrics.jsonl`, which may have one that belongs to a step done again.
@@ -163,23 +163,6 @@ impl RunFolder {
             let mut file = OpenOptions::new().append(true).create(true).open(&path)?;
             file.write_all(format!("{line}\n").as_bytes())
         };
-        append().map_err(|source| failed("write", &path, source))
-    }
-}
-
-fn create(folder: &Path) -> Result<()> {
-    fs::create_dir_all(folder).map_err(|source| failed("create", folder, source))
-}
-
-/// Writes a whole file: beside first, then renamed, so that no half-written one is ever seen.
-pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
-    write_whole(path, |file| file.write_all(bytes)).map_err(|source| failed("write", path, source))
-}
-
-fn failed(action: &'static str, path: &Path, source: std::io::Error) -> Error {
-    Error::Io {
-        action,
-        path: path.display().to_string(),
-        source,
+        append().map_err(|source| Error::io("write", &path, source))
     }
 }

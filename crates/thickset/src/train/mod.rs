@@ -4,6 +4,7 @@
 //! run that was killed at any moment and resumed ends with the same bytes as one that was not.
 
 mod checkpoint;
+mod epoch_record;
 mod fingerprint;
 mod fit;
 mod folder;
@@ -17,8 +18,8 @@ mod sweep;
 mod trainer;
 mod validation;
 
+pub use epoch_record::EpochRecord;
 pub use folder::RunFolder;
-pub(crate) use folder::write as write_whole;
 pub use observer::{Event, Observer};
 pub use optimizer::{OptimizerConfig, Schedule};
 pub use parallel::{Job, JobObserver, train_all};
@@ -26,4 +27,4 @@ pub use probe::{Against, ProbeConfig};
 pub use selection::{SelectionConfig, Standing};
 pub use settings::{RetrainConfig, TrainConfig, salient_features, usual_k};
 pub use sweep::{Sweep, SweepRun, sweep};
-pub use trainer::{EpochRecord, Outcome, train};
+pub use trainer::{Outcome, train};

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use serde::Serialize;
 
-use super::trainer::EpochRecord;
+use super::epoch_record::EpochRecord;
 
 /// What happens during a run.
 #[derive(Clone, Debug, Serialize)]

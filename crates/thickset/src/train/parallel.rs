@@ -1,8 +1,8 @@
-//! Several runs at once: one core each, so that a run's bytes are those it has alone and no core waits for another.
+//! Several runs at once, each on cores of its own; its bytes are those it has alone.
 
 use std::num::NonZero;
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
@@ -11,7 +11,7 @@ use super::observer::Event;
 use super::trainer::{Outcome, train};
 use crate::config::{CheckedRun, DataConfig};
 use crate::data::Dataset;
-use crate::{Error, Result, Seed};
+use crate::{Result, Seed, workers};
 
 /// A run and where its files go.
 #[derive(Clone, Debug)]
@@ -34,63 +34,28 @@ pub fn train_all(
     observer: &mut JobObserver<'_>,
 ) -> Vec<Result<Outcome>> {
     let cores = || thread::available_parallelism().map_or(1, NonZero::get);
-    let threads = threads
-        .map_or_else(cores, NonZero::get)
-        .min(jobs.len())
-        .max(1);
+    let threads = threads.map_or_else(cores, NonZero::get);
     let work = Work {
-        jobs,
         resume,
-        next: AtomicUsize::new(0),
         stopped: AtomicBool::new(false),
         observer: Mutex::new(observer),
         data: Mutex::new(Shelf::new(jobs)),
     };
-    let mut results: Vec<(usize, Result<Outcome>)> = thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(|| work.run())).collect();
-        workers
-            .into_iter()
-            .flat_map(|worker| match worker.join() {
-                Ok(done) => done,
-                Err(panic) => std::panic::resume_unwind(panic),
-            })
-            .collect()
-    });
-    results.sort_by_key(|(number, _)| *number);
-    results.into_iter().map(|(_, result)| result).collect()
+    workers::run(jobs, threads, |number, job| work.train(number, job))
 }
 
 struct Work<'w, 'o> {
-    jobs: &'w [Job],
     resume: bool,
-    next: AtomicUsize,
     stopped: AtomicBool,
     observer: Mutex<&'w mut JobObserver<'o>>,
     data: Mutex<Shelf>,
 }
 
 impl Work<'_, '_> {
-    /// What one worker does: job after job, until none is left.
-    fn run(&self) -> Vec<(usize, Result<Outcome>)> {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();
-        let mut done = Vec::new();
-        loop {
-            let number = self.next.fetch_add(1, Ordering::Relaxed);
-            let Some(job) = self.jobs.get(number) else {
-                return done;
-            };
-            let result = match &pool {
-                _ if self.stopped.load(Ordering::Relaxed) => Ok(Outcome::Stopped),
-                Ok(pool) => pool.install(|| self.train(number, job)),
-                Err(problem) => Err(Error::Threads {
-                    problem: problem.to_string(),
-                }),
-            };
-            done.push((number, result));
-        }
-    }
-
     fn train(&self, number: usize, job: &Job) -> Result<Outcome> {
+        if self.stopped.load(Ordering::Relaxed) {
+            return Ok(Outcome::Stopped);
+        }
         let dataset = locked(&self.data).take(&job.run)?;
         let mut observer = |event: &Event<'_>| {
             if self.stopped.load(Ordering::Relaxed) {

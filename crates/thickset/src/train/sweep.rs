@@ -5,18 +5,17 @@
 //! runs, the one with the highest validation P@k. Its files are then the run's own.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::num::NonZero;
 
 use serde::Serialize;
 
 use super::fit::Fit;
-use super::folder::{self, RunFolder};
+use super::folder::RunFolder;
 use super::parallel::{Job, JobObserver, Shelf, train_all};
 use super::selection::{SelectionConfig, Standing};
 use super::trainer::Outcome;
 use crate::config::CheckedRun;
-use crate::{Error, Result};
+use crate::{Error, Result, file};
 
 /// What came of a sweep; the content of `sweep.json`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -125,7 +124,7 @@ pub fn sweep(
         runs,
     };
     let text = serde_json::to_string_pretty(&result).expect("a sweep is plain data");
-    folder::write(&folder.sweep_result(), text.as_bytes())?;
+    file::write(&folder.sweep_result(), text.as_bytes())?;
     Ok(Some(result))
 }
 
@@ -155,12 +154,8 @@ fn adopt(folder: &RunFolder, from: &RunFolder) -> Result<()> {
         (from.metrics(), folder.metrics()),
         (from.config(), folder.config()),
     ] {
-        let bytes = fs::read(&from).map_err(|source| Error::Io {
-            action: "read",
-            path: from.display().to_string(),
-            source,
-        })?;
-        folder::write(&to, &bytes)?;
+        let bytes = file::read(&from)?;
+        file::write(&to, &bytes)?;
     }
     Ok(())
 }

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use thickset_engine::optimizer::{Optimizer, clip};
 use thickset_engine::{Network, one_hot};
 
-use super::checkpoint::{self, Progress, Sum};
+use super::checkpoint::{self, Progress};
+use super::epoch_record::{EpochRecord, TOTAL, add_sums, means};
 use super::fingerprint::fingerprint;
 use super::fit::{Fit, Reference};
 use super::folder::RunFolder;
@@ -20,37 +21,12 @@ use crate::check::as_f64;
 use crate::config::{CheckedRun, RunConfig};
 use crate::data::{Dataset, Part};
 use crate::model::Model;
+use crate::objective::Batch;
 use crate::objective::term::reading::value;
-use crate::objective::{Batch, Loss};
 use crate::{Error, Result};
 
 /// The ball's radius where neither the run nor the dataset has one.
 const USUAL_EPSILON: f64 = 0.5;
-
-/// One line of `metrics.jsonl`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct EpochRecord {
-    /// Counted from 1.
-    pub epoch: usize,
-    /// Steps done at its end.
-    pub step: u64,
-    /// The mean loss over its rows.
-    pub loss: f64,
-    /// The mean of each term before weighting.
-    pub terms: BTreeMap<String, f64>,
-    /// The mean weight of each term that is weighed relative to the class loss.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
-    pub weights: BTreeMap<String, f64>,
-    /// Validation AUC; absent where all rows are of one class.
-    pub auc: Option<f64>,
-    /// Validation accuracy.
-    pub accuracy: f64,
-    /// Validation P@k under the quick attack.
-    pub precision_at_k: Option<f64>,
-    /// When retraining, the share of the reference's salient features that are still salient.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub agreement: Option<f64>,
-}
 
 /// How a run came to its end.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -446,49 +422,4 @@ impl<'r> Trainer<'r> {
             reason,
         })
     }
-}
-
-/// The name under which the whole loss is summed; no term is called so.
-const TOTAL: &str = "total";
-
-/// Adds a step to the sums of its epoch; returns the loss's terms.
-fn add_sums(
-    progress: &mut Progress,
-    loss: &Loss,
-    total: f64,
-    rows: usize,
-) -> BTreeMap<&'static str, f64> {
-    let mut terms = BTreeMap::new();
-    for term in &loss.terms {
-        let mean = value(&term.value);
-        terms.insert(term.name, mean);
-        add(&mut progress.sums, term.name, mean, rows);
-        if term.adaptive {
-            add(&mut progress.weights, term.name, term.weight, rows);
-        }
-    }
-    add(&mut progress.sums, TOTAL, total, rows);
-    terms
-}
-
-/// Adds the mean of so many rows to the sum of this name.
-fn add(sums: &mut Vec<Sum>, name: &str, mean: f64, rows: usize) {
-    let place = sums.iter().position(|sum| sum.name == name);
-    let place = place.unwrap_or_else(|| {
-        sums.push(Sum {
-            name: name.to_owned(),
-            total: 0.0,
-            rows: 0,
-        });
-        sums.len() - 1
-    });
-    sums[place].total += mean * as_f64(rows);
-    sums[place].rows += rows;
-}
-
-/// The mean of each sum, which is then empty.
-fn means(sums: &mut Vec<Sum>) -> BTreeMap<String, f64> {
-    let sums = sums.drain(..);
-    sums.map(|sum| (sum.name, sum.total / as_f64(sum.rows.max(1))))
-        .collect()
 }

@@ -1,24 +1,23 @@
-//! Attacks against `PyTorch`'s trajectories, and by what every attack must do.
+//! What every attack must do.
 
 use thickset::attack::suite::{Effort, SuiteConfig};
 use thickset::attack::threat::{BallConfig, Norm};
 use thickset::attack::{
-    AttackConfig, Attacked, ConstraintConfig, MethodConfig, ThreatConfig, moo, mse_attack, random,
+    AttackConfig, Attacked, ConstraintConfig, MethodConfig, ThreatConfig, random,
 };
 use thickset::data::{InputShape, Schema};
 use thickset::explain::{
-    ExplainConfig, ExplanationConfig, Of, Per, Rows, grad, integrated_gradients,
-    reduce::ReductionConfig, smooth_grad,
+    ExplainConfig, ExplanationConfig, Of, Per, Rows, grad, reduce::ReductionConfig,
 };
-use thickset::metric::{cosine, kendall, precision_at_k};
+use thickset::metric::{cosine, precision_at_k};
 use thickset::model::{Activation, Fresh, ModelConfig, cnn, gcn, siamese};
 use thickset::{Error, Seed};
 use thickset_engine::{Network, Output, one_hot};
 
-use crate::golden::{Golden, both, close, table, values};
+use crate::golden::{table, values};
 use crate::trained::{FEATURES, binary, rows};
 
-fn ball(radius: f64) -> ThreatConfig {
+pub fn ball(radius: f64) -> ThreatConfig {
     ThreatConfig {
         ball: BallConfig {
             norm: Norm::L2,
@@ -28,138 +27,12 @@ fn ball(radius: f64) -> ThreatConfig {
     }
 }
 
-fn kind(kind: &str) -> MethodConfig {
+pub fn kind(kind: &str) -> MethodConfig {
     serde_json::from_str(&format!(r#"{{"kind": "{kind}"}}"#)).unwrap()
 }
 
-fn trajectory(golden: &Golden, method: MethodConfig, name: &str, scale: f64) {
-    let config = AttackConfig {
-        method,
-        k: golden.k,
-        threat: ball(golden.budget),
-        steps: 20,
-        step_size: Some(golden.step_size),
-        ..AttackConfig::default()
-    };
-    let explain = ExplainConfig::default();
-    let attack = config.check(&explain, &golden.schema()).unwrap();
-    let rows = Rows {
-        values: golden.values("x"),
-        ids: &golden.ids(),
-    };
-    let (attacked, trace) = attack
-        .perturb_traced(&golden.network, rows, Seed::new(0))
-        .unwrap();
-    golden.close(&format!("{name}_traj"), &trace.points.concat(), 1e-7);
-    let flipped = golden.values(&format!("{name}_flipped"));
-    let stopped: Vec<f64> = attacked
-        .iter()
-        .map(|row| f64::from(u8::from(row.last.stopped)))
-        .collect();
-    assert_eq!(stopped, flipped, "{} {name}", golden.name);
-    // PyTorch goes on to evaluate a row that is frozen; ours looks where it would have gone.
-    let expected = golden.values(&format!("{name}_objective"));
-    let moving = (0..expected.len()).filter(|place| flipped[place % golden.rows] == 0.0);
-    let (got, expected): (Vec<f64>, Vec<f64>) = moving
-        .map(|place| (trace.values.concat()[place] * scale, expected[place]))
-        .unzip();
-    close(
-        &format!("{} {name} objective", golden.name),
-        &got,
-        &expected,
-        1e-7,
-    );
-    let first: Vec<f64> = attacked
-        .iter()
-        .map(|row| row.first_change.map_or(21.0, |step| step as f64))
-        .collect();
-    assert_eq!(
-        first,
-        golden.values(&format!("{name}_first")),
-        "{} {name}",
-        golden.name
-    );
-
-    let last: Vec<f64> = attacked
-        .iter()
-        .flat_map(|row| row.last.point.clone())
-        .collect();
-    let explained = |values: &[f64]| {
-        let rows = Rows {
-            values,
-            ids: &golden.ids(),
-        };
-        let checked = explain.check(&golden.schema()).unwrap();
-        checked
-            .attribute(&golden.network, rows, Seed::new(0))
-            .unwrap()
-    };
-    let (before, after) = (explained(golden.values("x")), explained(&last));
-    let pairs = || {
-        before
-            .iter()
-            .zip(&after)
-            .map(|(a, b)| (&a.importance, &b.importance))
-    };
-    let precision: Vec<f64> = attacked.iter().map(|row| row.last.precision).collect();
-    golden.close(&format!("{name}_p_at_k"), &precision, 1e-12);
-    let measured: Vec<f64> = pairs()
-        .map(|(a, b)| precision_at_k::score(a, b, golden.k).unwrap())
-        .collect();
-    assert_eq!(measured, precision);
-    let cosines: Vec<f64> = pairs().map(|(a, b)| cosine::score(a, b).unwrap()).collect();
-    golden.close(&format!("{name}_cosine"), &cosines, 1e-7);
-    let taus: Vec<f64> = pairs()
-        .map(|(a, b)| kendall::score(a, b).unwrap())
-        .collect();
-    golden.close(&format!("{name}_tau"), &taus, 1e-9);
-}
-
-#[test]
-fn the_trajectory_of_er_attack_is_pytorchs() {
-    for golden in both() {
-        let n = golden.network.features();
-        let pairs = (golden.k * (n - golden.k)) as f64;
-        trajectory(&golden, kind("er-attack"), "er", pairs);
-    }
-}
-
-#[test]
-fn the_trajectory_of_mse_attack_is_pytorchs() {
-    for golden in both() {
-        let method = MethodConfig::MseAttack(mse_attack::Config { nudge: 0.01 });
-        trajectory(&golden, method, "mse", 1.0);
-    }
-}
-
-#[test]
-fn gap_sums_are_pytorchs() {
-    for golden in both() {
-        let (n, k) = (golden.network.features(), golden.k);
-        let config = AttackConfig {
-            k,
-            steps: 1,
-            ..AttackConfig::default()
-        };
-        let attack = config
-            .check(&ExplainConfig::default(), &golden.schema())
-            .unwrap();
-        let rows = Rows {
-            values: golden.values("x"),
-            ids: &golden.ids(),
-        };
-        let (_, trace) = attack
-            .perturb_traced(&golden.network, rows, Seed::new(0))
-            .unwrap();
-        let sums: Vec<f64> = trace.values[0]
-            .iter()
-            .map(|gap| gap * (k * (n - k)) as f64)
-            .collect();
-        golden.close("gap_sum_full", &sums, 1e-9);
-    }
-}
-
-fn every_method() -> Vec<AttackConfig> {
+/// Every attack and every constraint, briefly.
+pub fn every_method() -> Vec<AttackConfig> {
     let mut all = Vec::new();
     for name in ["er-attack", "mse-attack", "target", "top-k", "random"] {
         for surrogate in [None, Some(8.0)] {
@@ -188,6 +61,26 @@ fn every_method() -> Vec<AttackConfig> {
         });
     }
     all
+}
+
+/// Pairs of graphs of eight nodes.
+pub fn graphs() -> (Network, Schema) {
+    let graph = InputShape::Graph { nodes: 8 };
+    let model = ModelConfig::Siamese(siamese::Config {
+        embedding: siamese::Embedding::Gcn(gcn::Config {
+            hidden: 8,
+            embedding: 6,
+            ..gcn::Config::default()
+        }),
+        size: 1,
+    });
+    let pair = InputShape::Pair {
+        of: Box::new(graph),
+    };
+    let network = model
+        .network(&pair, 56, 2, &mut Fresh::new(Seed::new(3)))
+        .unwrap();
+    (network, Schema::pair(&Schema::graph(8, -1.0, 1.0)))
 }
 
 #[test]
@@ -332,205 +225,6 @@ fn of_an_image_a_few_exchanged_pixels_are_no_manipulation() {
 }
 
 #[test]
-fn batch_size_and_threads_change_no_bit_of_any_row() {
-    let relu = binary(Activation::Relu);
-    let (x, _) = rows(300, 3);
-    let ids: Vec<u64> = (0..300).map(|id| 5 * id + 1).collect();
-    let mut cases: Vec<(AttackConfig, ExplainConfig)> = every_method()
-        .into_iter()
-        .map(|config| (config, ExplainConfig::default()))
-        .collect();
-    let smooth = ExplanationConfig::SmoothGrad(smooth_grad::Config {
-        draws: 11,
-        variance: Some(0.01),
-        ..smooth_grad::Config::default()
-    });
-    let path = ExplanationConfig::IntegratedGradients(integrated_gradients::Config {
-        steps: 12,
-        ..integrated_gradients::Config::default()
-    });
-    for explanation in [smooth, path] {
-        let explain = ExplainConfig {
-            explanation,
-            reduce: ReductionConfig::NormalisedAbsolute,
-            per: Per::Feature,
-        };
-        cases.push((every_method()[1].clone(), explain));
-    }
-    for (config, explain) in cases {
-        let config = AttackConfig { steps: 6, ..config };
-        let attack = config.check(&explain, &table(FEATURES)).unwrap();
-        let run = |range: std::ops::Range<usize>| {
-            let part = Rows {
-                values: &x[range.start * FEATURES..range.end * FEATURES],
-                ids: &ids[range],
-            };
-            attack.perturb(&relu, part, Seed::new(9)).unwrap()
-        };
-        let with_threads = |threads: usize| {
-            let pool = rayon::ThreadPoolBuilder::new()
-                .num_threads(threads)
-                .build()
-                .unwrap();
-            pool.install(|| run(0..300))
-        };
-        let together = with_threads(1);
-        assert!(with_threads(4) == together, "threads: {config:?}");
-        for range in [0..1, 254..259, 299..300] {
-            assert!(run(range.clone()) == together[range], "batch: {config:?}");
-        }
-    }
-}
-
-/// Runs all rows on one and on four threads, and some of them alone; all must agree to the bit.
-fn no_bit_changes<T: PartialEq + Send>(
-    what: &str,
-    rows: usize,
-    ranges: &[std::ops::Range<usize>],
-    run: impl Fn(std::ops::Range<usize>) -> Vec<T> + Sync,
-) {
-    let with_threads = |threads: usize| {
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(threads)
-            .build()
-            .unwrap();
-        pool.install(|| run(0..rows))
-    };
-    let together = with_threads(1);
-    assert!(with_threads(4) == together, "threads: {what}");
-    for range in ranges {
-        assert!(
-            run(range.clone()) == together[range.clone()],
-            "batch: {what}"
-        );
-    }
-}
-
-fn part<'a>(x: &'a [f64], ids: &'a [u64], width: usize, range: std::ops::Range<usize>) -> Rows<'a> {
-    Rows {
-        values: &x[range.start * width..range.end * width],
-        ids: &ids[range],
-    }
-}
-
-#[test]
-fn batch_size_and_threads_change_no_bit_of_an_image_or_a_pair() {
-    let ids: Vec<u64> = (0..300).map(|id| 5 * id + 1).collect();
-    let mut stream = Seed::new(4).stream("x");
-    let image = InputShape::Image {
-        channels: 1,
-        height: 8,
-        width: 8,
-    };
-    let cnn = ModelConfig::Cnn(cnn::Config {
-        channels: [4, 4],
-        hidden: vec![8],
-        activation: Activation::Relu,
-    });
-    let network = cnn
-        .network(&image, 64, 3, &mut Fresh::new(Seed::new(1)))
-        .unwrap();
-    let x: Vec<f64> = (0..300 * 64).map(|_| stream.uniform()).collect();
-    let config = AttackConfig {
-        steps: 3,
-        restarts: 2,
-        threat: ThreatConfig {
-            ball: BallConfig {
-                norm: Norm::Linf,
-                radius: 0.1,
-            },
-            ..ThreatConfig::default()
-        },
-        surrogate: Some(8.0),
-        ..AttackConfig::default()
-    };
-    let schema = Schema::image(1, 8, 8, 255.0);
-    let attack = config.check(&ExplainConfig::default(), &schema).unwrap();
-    no_bit_changes("image", 300, &[0..1, 254..259], |range| {
-        let rows = part(&x, &ids, 64, range);
-        attack.perturb(&network, rows, Seed::new(9)).unwrap()
-    });
-
-    let (network, schema) = graphs();
-    let x: Vec<f64> = (0..270 * 56)
-        .map(|_| stream.uniform_in(-1.0, 1.0))
-        .collect();
-    let config = AttackConfig {
-        method: kind("mse-attack"),
-        k: 10,
-        threat: ball(2.0),
-        steps: 3,
-        constraint: ConstraintConfig::Qp,
-        ..AttackConfig::default()
-    };
-    let attack = config.check(&ExplainConfig::default(), &schema).unwrap();
-    no_bit_changes("pair", 270, &[0..1, 254..259], |range| {
-        let rows = part(&x, &ids, 56, range);
-        attack.perturb(&network, rows, Seed::new(9)).unwrap()
-    });
-}
-
-#[test]
-fn batch_size_and_threads_change_no_bit_of_the_suite_or_moo() {
-    let network = binary(Activation::Relu);
-    let (x, _) = rows(40, 3);
-    let ids: Vec<u64> = (0..40).map(|id| 3 * id).collect();
-    let (explain, schema) = (ExplainConfig::default(), table(FEATURES));
-    let suite = SuiteConfig {
-        effort: Effort::Quick,
-        k: 4,
-        ..SuiteConfig::default()
-    };
-    let suite = suite.check(&explain, &schema).unwrap();
-    no_bit_changes("suite", 40, &[0..1, 20..23], |range| {
-        let rows = part(&x, &ids, FEATURES, range);
-        suite.perturb(&network, rows, Seed::new(9)).unwrap().rows
-    });
-    let explain = explain.check(&schema).unwrap();
-    let settings = moo::Settings {
-        surrogate: Some(8.0),
-        iterations: 10,
-        ..moo::Settings::default()
-    };
-    no_bit_changes("moo", 8, &[0..1, 5..8], |range| {
-        let rows = part(&x, &ids, FEATURES, range);
-        moo::perturb(&network, &explain, rows, 4, &settings, Seed::new(9)).unwrap()
-    });
-}
-
-#[test]
-fn a_divergence_is_weighed_against_the_sum_of_gaps() {
-    let network = binary(Activation::Softplus { beta: 5.0 });
-    let (x, _) = rows(5, 6);
-    let batch = Rows {
-        values: &x,
-        ids: &[0, 1, 2, 3, 4],
-    };
-    let followed = |constraint| {
-        let config = AttackConfig {
-            k: 4,
-            steps: 1,
-            constraint,
-            ..AttackConfig::default()
-        };
-        let attack = config
-            .check(&ExplainConfig::default(), &table(FEATURES))
-            .unwrap();
-        let (_, trace) = attack
-            .perturb_traced(&network, batch, Seed::new(0))
-            .unwrap();
-        trace.gradients[0].clone()
-    };
-    // At the row itself the divergence has no slope: what is left is half of the objective's, k(n-k) times the mean gap's.
-    let (mean, weighed) = (
-        followed(ConstraintConfig::None),
-        followed(ConstraintConfig::NoUpdate),
-    );
-    let expected: Vec<f64> = mean.iter().map(|slope| 16.0 * slope).collect();
-    close("weighed gradient", &weighed, &expected, 1e-4);
-}
-
-#[test]
 fn what_is_reported_of_a_point_is_what_any_explanation_says_there() {
     let network = binary(Activation::Softplus { beta: 5.0 });
     let (x, _) = rows(30, 13);
@@ -663,150 +357,6 @@ fn on_a_binary_relu_network_er_attack_only_raises_confidence() {
         seen += 1;
     }
     assert!(seen >= 45, "{seen} rows with a gradient");
-}
-
-#[test]
-fn no_attack_but_the_unconstrained_reports_a_changed_prediction() {
-    let network = binary(Activation::Relu);
-    let (x, _) = rows(60, 5);
-    let ids: Vec<u64> = (0..60).collect();
-    let batch = Rows {
-        values: &x,
-        ids: &ids,
-    };
-    let logits = values(network.logits(network.batch(&x)));
-    let mut stopped = 0;
-    for config in every_method() {
-        let unconstrained = config.constraint == ConstraintConfig::None;
-        let config = AttackConfig {
-            threat: ball(1.0),
-            ..config
-        };
-        let attack = config
-            .check(&ExplainConfig::default(), &table(FEATURES))
-            .unwrap();
-        let attacked = attack.perturb(&network, batch, Seed::new(2)).unwrap();
-        let points: Vec<f64> = attacked
-            .iter()
-            .flat_map(|row| row.perturbed.clone())
-            .collect();
-        let after = values(network.logits(network.batch(&points)));
-        for ((row, before), after) in attacked.iter().zip(logits.chunks(2)).zip(after.chunks(2)) {
-            assert_eq!(row.class, usize::from(before[1] > before[0]));
-            let same = (before[1] > before[0]) == (after[1] > after[0]);
-            assert_eq!(row.held, same);
-            assert!(same || unconstrained, "{config:?}");
-            stopped += usize::from(row.last.stopped);
-        }
-    }
-    assert!(
-        stopped > 0,
-        "the budget is large enough to meet the boundary"
-    );
-}
-
-#[test]
-fn a_constraint_with_a_gradient_keeps_the_prediction_nearer() {
-    let network = binary(Activation::Softplus { beta: 5.0 });
-    let (x, _) = rows(100, 6);
-    let ids: Vec<u64> = (0..100).collect();
-    let batch = Rows {
-        values: &x,
-        ids: &ids,
-    };
-    let before = values(network.probabilities(network.batch(&x)));
-    let moved = |constraint| {
-        let config = AttackConfig {
-            method: kind("mse-attack"),
-            k: 4,
-            threat: ball(0.5),
-            steps: 40,
-            constraint,
-            ..AttackConfig::default()
-        };
-        let attack = config
-            .check(&ExplainConfig::default(), &table(FEATURES))
-            .unwrap();
-        let attacked = attack.perturb(&network, batch, Seed::new(2)).unwrap();
-        let points: Vec<f64> = attacked
-            .iter()
-            .flat_map(|row| row.last.point.clone())
-            .collect();
-        let after = values(network.probabilities(network.batch(&points)));
-        let change = before.iter().zip(&after).map(|(a, b)| (a - b).abs());
-        change.sum::<f64>() / 200.0
-    };
-    let free = moved(ConstraintConfig::None);
-    for constraint in [
-        ConstraintConfig::NoUpdate,
-        ConstraintConfig::Gda { rate: 1.0 },
-        ConstraintConfig::Hedge { rate: 1.0 },
-        ConstraintConfig::Qp,
-    ] {
-        let held = moved(constraint);
-        assert!(held < 0.9 * free, "{constraint:?}: {held} against {free}");
-    }
-}
-
-/// Pairs of graphs of eight nodes.
-fn graphs() -> (Network, Schema) {
-    let graph = InputShape::Graph { nodes: 8 };
-    let model = ModelConfig::Siamese(siamese::Config {
-        embedding: siamese::Embedding::Gcn(gcn::Config {
-            hidden: 8,
-            embedding: 6,
-            ..gcn::Config::default()
-        }),
-        size: 1,
-    });
-    let pair = InputShape::Pair {
-        of: Box::new(graph),
-    };
-    let network = model
-        .network(&pair, 56, 2, &mut Fresh::new(Seed::new(3)))
-        .unwrap();
-    (network, Schema::pair(&Schema::graph(8, -1.0, 1.0)))
-}
-
-#[test]
-fn all_three_predictions_of_a_pair_are_kept() {
-    let (network, schema) = graphs();
-    let mut stream = Seed::new(4).stream("graphs");
-    let x: Vec<f64> = (0..30 * 56).map(|_| stream.uniform_in(-1.0, 1.0)).collect();
-    let ids: Vec<u64> = (0..30).collect();
-    for constraint in [ConstraintConfig::EarlyStop, ConstraintConfig::Qp] {
-        let config = AttackConfig {
-            method: kind("mse-attack"),
-            k: 10,
-            threat: ball(2.0),
-            steps: 10,
-            constraint,
-            ..AttackConfig::default()
-        };
-        let attack = config.check(&ExplainConfig::default(), &schema).unwrap();
-        let batch = Rows {
-            values: &x,
-            ids: &ids,
-        };
-        let attacked = attack.perturb(&network, batch, Seed::new(1)).unwrap();
-        let class = |row: &[f64]| {
-            let logits = values(network.logits(network.batch(row)));
-            usize::from(logits[1] > logits[0])
-        };
-        for (row, x) in attacked.iter().zip(x.chunks(56)) {
-            let (left, right) = row.perturbed.split_at(28);
-            let views = [
-                row.perturbed.clone(),
-                [left, &x[28..]].concat(),
-                [&x[..28], right].concat(),
-            ];
-            assert!(row.held && views.iter().all(|view| class(view) == row.class));
-        }
-        assert!(
-            attacked.iter().any(|row| row.precision < 1.0),
-            "{constraint:?}"
-        );
-    }
 }
 
 #[test]

@@ -9,9 +9,12 @@
 )]
 
 mod attacks;
+mod bits;
+mod constraints;
 mod explanations;
 mod golden;
 mod moo;
 mod suite;
 mod threats;
 mod trained;
+mod trajectories;

@@ -18,7 +18,7 @@ fn a_flip_it_reports_is_one_within_its_budgets() {
     let ids: Vec<u64> = (0..12).collect();
     let explain = ExplainConfig::default().check(&table(FEATURES)).unwrap();
     let settings = Settings {
-        input_budget: 0.4,
+        input_budget: Some(0.4),
         prediction_budget: 0.3,
         iterations: 60,
         ..Settings::default()
@@ -63,7 +63,7 @@ fn on_a_smooth_model_it_flips_every_row_that_er_attack_flips_in_the_same_ball() 
     let [_, golden] = both();
     let explain = ExplainConfig::default().check(&golden.schema()).unwrap();
     let settings = Settings {
-        input_budget: golden.budget,
+        input_budget: Some(golden.budget),
         prediction_budget: 1.0,
         radius: golden.step_size,
         iterations: 100,
@@ -121,7 +121,7 @@ fn on_a_network_made_by_hand_the_first_flip_is_where_it_must_be() {
     };
     let explain = explain.check(&table(2)).unwrap();
     let settings = Settings {
-        input_budget: 10.0,
+        input_budget: Some(10.0),
         prediction_budget: 100.0,
         radius: 0.05,
         ..Settings::default()
@@ -218,7 +218,7 @@ fn all_three_predictions_of_a_pair_are_kept() {
         ids: &[0, 1, 2, 3, 4, 5],
     };
     let settings = Settings {
-        input_budget: 1.0,
+        input_budget: Some(1.0),
         prediction_budget: 0.05,
         surrogate: Some(10.0),
         iterations: 40,

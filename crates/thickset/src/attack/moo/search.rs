@@ -154,7 +154,7 @@ impl<'a> Search<'a> {
                 .collect()
         };
         let mut residual = moved(&now, &then, self.settings.prediction_budget);
-        residual.extend(moved(&x, origin, self.settings.input_budget));
+        residual.extend(moved(&x, origin, self.settings.move_within()));
         let residual_norm = length(&residual);
         Ok(Point {
             x,
@@ -194,7 +194,7 @@ impl<'a> Search<'a> {
         let mut outputs = divided(raw.outputs, self.settings.prediction_budget);
         outputs.extend((0..inputs).map(|input| {
             let mut row = vec![0.0; inputs];
-            row[input] = 1.0 / self.settings.input_budget;
+            row[input] = 1.0 / self.settings.move_within();
             row
         }));
         Ok(Derivatives {

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::super::result::{Row, SCHEMA};
+use super::super::row_list::RowList;
 use super::super::tally::Tally;
 use crate::{Error, Result};
 
@@ -39,7 +40,7 @@ pub(in super::super) struct Partial {
 /// What an earlier session left.
 pub(in super::super) struct Found {
     /// Its rows and sums, the latter up to the last of the rows.
-    pub(in super::super) rows: Vec<Row>,
+    pub(in super::super) rows: RowList,
     pub(in super::super) tally: Tally,
     /// Whether the file was of another audit.
     pub(in super::super) is_other: bool,
@@ -54,13 +55,9 @@ impl Partial {
         fingerprint: &str,
         fits: impl Fn(usize, &Chunk) -> bool,
     ) -> Result<(Self, Found)> {
-        let failed = |source| Error::Io {
-            action: "write",
-            path: path.display().to_string(),
-            source,
-        };
+        let failed = |source| Error::io("write", path, source);
         let mut found = Found {
-            rows: Vec::new(),
+            rows: RowList::default(),
             tally: Tally::default(),
             is_other: false,
             problem: None,
@@ -70,18 +67,11 @@ impl Partial {
             fingerprint: fingerprint.to_owned(),
         };
         let whole = match File::open(path) {
-            Ok(file) => read(file, &header, &mut found, fits).map_err(|source| Error::Io {
-                action: "read",
-                path: path.display().to_string(),
-                source,
-            })?,
+            Ok(file) => read(file, &header, &mut found, fits)
+                .map_err(|source| Error::io("read", path, source))?,
             Err(error) if error.kind() == ErrorKind::NotFound => 0,
             Err(source) => {
-                return Err(Error::Io {
-                    action: "read",
-                    path: path.display().to_string(),
-                    source,
-                });
+                return Err(Error::io("read", path, source));
             }
         };
         let open = || {
@@ -112,11 +102,7 @@ impl Partial {
             self.file.write_all(&bytes)?;
             self.file.sync_data()
         };
-        write().map_err(|source| Error::Io {
-            action: "write",
-            path: self.path.display().to_string(),
-            source,
-        })
+        write().map_err(|source| Error::io("write", &self.path, source))
     }
 }
 
