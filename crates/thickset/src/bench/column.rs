@@ -24,6 +24,8 @@ pub(super) enum Better {
 pub(super) struct Column {
     pub(super) name: String,
     pub(super) better: Better,
+    /// What the values are parts of: intervals do not reach beyond it, or below 0. None where they are no parts.
+    pub(super) whole: Option<f64>,
     /// What each row is to a comparison.
     pub(super) kins: Vec<Kin>,
     pub(super) places: Vec<Place>,
@@ -67,6 +69,14 @@ impl Place {
 /// As a percentage.
 pub(super) const PERCENT: f64 = 100.0;
 
+/// Measurements that do not lie between 0 and 1.
+const NO_SHARES: [&str; 2] = ["gap", "kendall"];
+
+/// What a measurement, times `scale`, is a part of.
+fn whole(what: &str, scale: f64) -> Option<f64> {
+    (!NO_SHARES.contains(&what)).then_some(scale)
+}
+
 impl Column {
     /// The rows' values of one measurement, times `scale`, with the paper's numbers.
     pub(super) fn of_rows(
@@ -95,6 +105,7 @@ impl Column {
         Ok(Self {
             name,
             better,
+            whole: whole(what, scale),
             kins: grid.kins(),
             places: places.collect::<Result<_>>()?,
         })
@@ -133,6 +144,7 @@ impl Column {
         Ok(Self {
             name,
             better,
+            whole: whole(what, scale),
             kins: grid.kins(),
             places: places.collect::<Result<_>>()?,
         })
@@ -152,6 +164,7 @@ impl Column {
         Self {
             name,
             better: Better::Unmarked,
+            whole: None,
             kins: grid.kins(),
             places: places.collect(),
         }
@@ -183,6 +196,7 @@ impl Column {
         Ok(Self {
             name,
             better,
+            whole: whole(what, 1.0),
             kins: grid.kins(),
             places: places.collect::<Result<_>>()?,
         })
@@ -262,7 +276,10 @@ pub(super) fn table(title: &str, labels: &[String], columns: &[Column]) -> Resul
         for (column, marks) in columns.iter().zip(&marks) {
             cells.push(match &column.places[index] {
                 Place::Found { seeds, paper, .. } => Cell::Number {
-                    ours: mean::estimate(seeds)?,
+                    ours: match column.whole {
+                        Some(whole) => mean::estimate(seeds)?.of_part(whole),
+                        None => mean::estimate(seeds)?,
+                    },
                     paper: *paper,
                     mark: marks[index],
                 },
@@ -306,6 +323,7 @@ mod tests {
         let column = Column {
             name: "P@k".to_owned(),
             better,
+            whole: Some(1.0),
             kins: vec![Kin::Baseline, Kin::Rival, Kin::R2et, Kin::R2et],
             places,
         };
@@ -367,6 +385,7 @@ mod tests {
         let column = |second: Vec<Option<f64>>| Column {
             name: String::new(),
             better: Better::Higher,
+            whole: None,
             kins: vec![Kin::Rival, Kin::R2et],
             places: vec![
                 place(
@@ -381,5 +400,32 @@ mod tests {
         assert_eq!(column(right_on_half.collect()).differ(0, 1), Some(false));
         let worse = (0..40).map(|row| Some(if row < 20 { 0.0 } else { 0.5 }));
         assert_eq!(column(worse.collect()).differ(0, 1), Some(true));
+    }
+
+    #[test]
+    fn an_interval_of_shares_stays_between_nothing_and_all() {
+        let column = |whole| Column {
+            name: String::new(),
+            better: Better::Unmarked,
+            whole,
+            kins: vec![Kin::R2et],
+            places: vec![Place::Found {
+                seeds: vec![99.0, 60.0, 90.0],
+                rows: Vec::new(),
+                paper: None,
+            }],
+        };
+        let interval = |whole| {
+            let table = table("t", &["r2et".to_owned()], &[column(whole)]).unwrap();
+            match table.rows[0].cells[0] {
+                Cell::Number { ours, .. } => ours.interval.unwrap(),
+                _ => panic!("a number was put in"),
+            }
+        };
+        let (free, cut) = (interval(None), interval(Some(PERCENT)));
+        assert!(free.high > PERCENT && free.low < cut.high);
+        assert!((cut.high - PERCENT).abs() < 1e-12 && (cut.low - free.low).abs() < 1e-12);
+        assert_eq!(whole("precision", PERCENT), Some(PERCENT));
+        assert_eq!(whole("gap", 1.0), None);
     }
 }

@@ -17,6 +17,7 @@ mod fig6;
 mod fig7;
 mod fig7_igr;
 mod fig9;
+mod goal;
 mod igr;
 mod lab;
 mod measure;

@@ -22,7 +22,7 @@ enum For {
     Markdown,
 }
 
-/// A cell: our number with its mark, the paper's in parentheses; Markdown has room for the half of the 95% interval too.
+/// A cell: our number with its mark, the paper's in parentheses; Markdown has room for the 95% interval too.
 fn text(table: &Table, column: usize, cell: &Cell, reader: For) -> String {
     let decimals = table.paper_decimals(column);
     let paper = cell
@@ -43,7 +43,10 @@ fn text(table: &Table, column: usize, cell: &Cell, reader: For) -> String {
             };
             let interval = ours.interval.filter(|_| reader == For::Markdown);
             let interval = interval.map_or_else(String::new, |interval| {
-                format!(" ±{:.decimals$}", (interval.high - interval.low) / 2.0)
+                format!(
+                    " [{:.decimals$}, {:.decimals$}]",
+                    interval.low, interval.high
+                )
             });
             format!("{marked}{interval}{paper}")
         }
@@ -170,7 +173,7 @@ pub fn markdown(bench: &Bench) -> String {
     }
     let _ = writeln!(
         out,
-        "- a number is the mean over seeds, ± half of its 95% interval, the paper's in parentheses; bold is the best method of a \
+        "- a number is the mean over seeds, in brackets its 95% interval, in parentheses the paper's; bold is the best method of a \
          column, underlined the second best, † {SIGNIFICANCE}"
     );
     let _ = writeln!(out, "- thickset {}", bench.version);

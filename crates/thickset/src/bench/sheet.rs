@@ -187,7 +187,7 @@ pub(super) fn sheet(
         }));
     }
     if !all.is_empty() {
-        draft.table(table(title, &names, &all)?);
+        draft.first_table(table(title, &names, &all)?);
     }
     if let Some(dashes) = dashes {
         draft.table(dashes);

@@ -36,9 +36,15 @@ impl Estimate {
     /// The same of a value that lies in `[0, 1]`, such as P@k: the interval is cut off there.
     #[must_use]
     pub fn of_share(self) -> Self {
+        self.of_part(1.0)
+    }
+
+    /// The same of a value that lies between 0 and a whole, such as a percentage.
+    #[must_use]
+    pub fn of_part(self, whole: f64) -> Self {
         let cut = |interval: Interval| Interval {
             low: interval.low.max(0.0),
-            high: interval.high.min(1.0),
+            high: interval.high.min(whole),
         };
         Self {
             interval: self.interval.map(cut),
