@@ -284,8 +284,8 @@ mod tests {
     #[test]
     fn markdown_has_tables_figures_and_settings() {
         let text = markdown(&bench());
-        assert!(text.contains("| **97.2**† ±0.5 (97.5) |"), "{text}");
-        assert!(text.contains(" <u>95.0</u> ±0.5 |"), "{text}");
+        assert!(text.contains("| **97.2**† [96.8, 97.8] (97.5) |"), "{text}");
+        assert!(text.contains(" <u>95.0</u> [94.5, 95.5] |"), "{text}");
         assert!(text.contains("(0.5000, 20.0)"), "{text}");
         assert!(text.contains("… 20 points in all"), "{text}");
         assert!(text.contains("- seeds: 3"), "{text}");
