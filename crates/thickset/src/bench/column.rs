@@ -227,13 +227,24 @@ impl Column {
 
     /// Whether two rows differ significantly, over what counts for both; `None` where they cannot be paired.
     pub(super) fn differ(&self, first: usize, second: usize) -> Option<bool> {
+        let (first, second) = self.paired(first, second)?;
+        let test = t_test::paired(&first, &second).ok()?;
+        Some(test.p_value < SIGNIFICANCE)
+    }
+
+    /// The mean of the first row less the second's, before scaling, over what counts for both; `None` where they cannot be paired.
+    pub(super) fn difference(&self, first: usize, second: usize) -> Option<f64> {
+        let (first, second) = self.paired(first, second)?;
+        let differences: Vec<f64> = first.iter().zip(&second).map(|(a, b)| a - b).collect();
+        mean::estimate(&differences).ok().map(|mean| mean.value)
+    }
+
+    /// What counts for both of two rows.
+    fn paired(&self, first: usize, second: usize) -> Option<(Vec<f64>, Vec<f64>)> {
         match (&self.places[first], &self.places[second]) {
             (Place::Found { rows: a, .. }, Place::Found { rows: b, .. }) if a.len() == b.len() => {
                 let both = a.iter().zip(b).filter_map(|(a, b)| Some(((*a)?, (*b)?)));
-                let (a, b): (Vec<f64>, Vec<f64>) = both.unzip();
-                t_test::paired(&a, &b)
-                    .ok()
-                    .map(|test| test.p_value < SIGNIFICANCE)
+                Some(both.unzip())
             }
             _ => None,
         }
@@ -397,9 +408,14 @@ mod tests {
             ],
         };
         let right_on_half = (0..40).map(|row| (row >= 20).then_some(0.9));
-        assert_eq!(column(right_on_half.collect()).differ(0, 1), Some(false));
+        let equal = column(right_on_half.collect());
+        assert_eq!(equal.differ(0, 1), Some(false));
+        assert!(equal.difference(0, 1).unwrap().abs() < 1e-12);
         let worse = (0..40).map(|row| Some(if row < 20 { 0.0 } else { 0.5 }));
-        assert_eq!(column(worse.collect()).differ(0, 1), Some(true));
+        let worse = column(worse.collect());
+        assert_eq!(worse.differ(0, 1), Some(true));
+        // 0.1 on one half of the rows and 0.4 on the other.
+        assert!((worse.difference(0, 1).unwrap() - 0.25).abs() < 1e-12);
     }
 
     #[test]

@@ -294,20 +294,32 @@ fn judge(
     for (base, with) in PAIRS {
         let place = |id: &str| grid.rows.iter().position(|row| row.entry.id == id);
         if let (Some(base), Some(with)) = (place(base), place(with)) {
-            let change = |column: &Column, decimals: usize| {
+            // Over the images that both predict as labelled: those of one model alone may be the easy ones.
+            let paired = |column: &Column, scale: f64, decimals: usize| {
+                let sure = match column.differ(with, base) {
+                    Some(true) => "significant",
+                    _ => "not significant",
+                };
+                column.difference(with, base).map_or_else(
+                    || "–".to_owned(),
+                    |change| format!("{:+.decimals$} ({sure})", scale * change),
+                )
+            };
+            let change = |column: &Column| {
                 let value = |row: usize| column.places[row].mean();
                 value(with).zip(value(base)).map_or_else(
                     || "–".to_owned(),
-                    |(with, base)| format!("{:+.decimals$}", with - base),
+                    |(with, base)| format!("{:+.3}", with - base),
                 )
             };
             draft.finding(format!(
-                "{name}: does IGR help {}? top-k intersection {} points, Kendall {}, clean accuracy {}, adversarial accuracy {}",
+                "{name}: does IGR help {}? on the images that both get right, points of top-k intersection {}, Kendall {}; clean accuracy \
+                 {}, adversarial accuracy {}",
                 grid.rows[base].entry.label,
-                change(&columns[0], 1),
-                change(&columns[1], 3),
-                change(&columns[2], 3),
-                change(&columns[3], 3)
+                paired(&columns[0], PERCENT, 1),
+                paired(&columns[1], 1.0, 3),
+                change(&columns[2]),
+                change(&columns[3])
             ));
         }
     }

@@ -2,12 +2,33 @@
 
 use thickset::Seed;
 use thickset::attack::{AttackConfig, ConstraintConfig};
+use thickset::data::Schema;
 use thickset::explain::{ExplainConfig, Rows};
 use thickset::model::Activation;
+use thickset_engine::Network;
 
 use crate::attacks::{ball, every_method, graphs, kind};
 use crate::golden::{close, table, values};
 use crate::trained::{FEATURES, binary, rows};
+
+/// What the first step of ERAttack descends on.
+fn first_slope(
+    network: &Network,
+    schema: &Schema,
+    rows: Rows<'_>,
+    k: usize,
+    constraint: ConstraintConfig,
+) -> Vec<f64> {
+    let config = AttackConfig {
+        k,
+        steps: 1,
+        constraint,
+        ..AttackConfig::default()
+    };
+    let attack = config.check(&ExplainConfig::default(), schema).unwrap();
+    let traced = attack.perturb_traced(network, rows, Seed::new(0));
+    traced.unwrap().1.gradients[0].clone()
+}
 
 #[test]
 fn a_divergence_is_weighed_against_the_sum_of_gaps() {
@@ -17,27 +38,11 @@ fn a_divergence_is_weighed_against_the_sum_of_gaps() {
         values: &x,
         ids: &[0, 1, 2, 3, 4],
     };
-    let followed = |constraint| {
-        let config = AttackConfig {
-            k: 4,
-            steps: 1,
-            constraint,
-            ..AttackConfig::default()
-        };
-        let attack = config
-            .check(&ExplainConfig::default(), &table(FEATURES))
-            .unwrap();
-        let (_, trace) = attack
-            .perturb_traced(&network, batch, Seed::new(0))
-            .unwrap();
-        trace.gradients[0].clone()
-    };
+    let slope = |constraint| first_slope(&network, &table(FEATURES), batch, 4, constraint);
     // At the row itself the divergence has no slope: what is left is half of the objective's, k(n-k) times the mean gap's.
-    let (mean, weighed) = (
-        followed(ConstraintConfig::None),
-        followed(ConstraintConfig::NoUpdate),
-    );
+    let mean = slope(ConstraintConfig::None);
     let expected: Vec<f64> = mean.iter().map(|slope| 16.0 * slope).collect();
+    let weighed = slope(ConstraintConfig::NoUpdate);
     close("weighed gradient", &weighed, &expected, 1e-4);
 }
 
@@ -50,26 +55,12 @@ fn of_a_pair_three_divergences_are_weighed() {
         values: &x,
         ids: &[0],
     };
-    let followed = |constraint| {
-        let config = AttackConfig {
-            k: 10,
-            steps: 1,
-            constraint,
-            ..AttackConfig::default()
-        };
-        let attack = config.check(&ExplainConfig::default(), &schema).unwrap();
-        let traced = attack.perturb_traced(&network, batch, Seed::new(0));
-        traced.unwrap().1.gradients[0].clone()
-    };
+    let slope = |constraint| first_slope(&network, &schema, batch, 10, constraint);
     // As above, but a quarter is left: the pair as a whole and each side have a divergence of their own.
-    let mean = followed(ConstraintConfig::None);
+    let mean = slope(ConstraintConfig::None);
     let expected: Vec<f64> = mean.iter().map(|slope| 10.0 * 46.0 / 4.0 * slope).collect();
-    close(
-        "weighed gradient",
-        &followed(ConstraintConfig::NoUpdate),
-        &expected,
-        1e-4,
-    );
+    let weighed = slope(ConstraintConfig::NoUpdate);
+    close("weighed gradient", &weighed, &expected, 1e-4);
 }
 
 #[test]
