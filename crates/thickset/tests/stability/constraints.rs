@@ -11,7 +11,7 @@ use crate::attacks::{ball, every_method, graphs, kind};
 use crate::golden::{close, table, values};
 use crate::trained::{FEATURES, binary, rows};
 
-/// What the first step of ERAttack descends on.
+/// What the first step of `ERAttack` descends on.
 fn first_slope(
     network: &Network,
     schema: &Schema,
