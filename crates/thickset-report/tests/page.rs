@@ -327,6 +327,19 @@ fn the_linear_baseline_is_the_first_row_of_several() {
 }
 
 #[test]
+fn a_linear_models_reasons_are_said_never_to_change_only_where_that_is_so() {
+    let said = |audit: Audit| {
+        let page = thickset_report::audit(&[audit.clone(), audit]).unwrap();
+        page.contains("reasons never change")
+    };
+    assert!(said(credit(&Table::default())));
+    assert!(!said(digits()), "ten classes");
+    let mut other = credit(&Table::default());
+    other.settings.explain.explanation = "integrated-gradients".parse().unwrap();
+    assert!(!said(other), "attributions that move with the row");
+}
+
+#[test]
 fn images_are_shown_as_maps() {
     let page = page(&digits());
     assert_eq!(

@@ -69,10 +69,12 @@ fn told_apart(network: f64, linear: f64) -> String {
         format!(
             "The network does not tell rows apart better than the linear model does ({figures})."
         )
-    } else {
+    } else if linear <= LOSS {
         format!(
             "What the linear model cannot do is give different rows different reasons ({figures})."
         )
+    } else {
+        format!("The network tells rows apart better than the linear model does ({figures}).")
     }
 }
 

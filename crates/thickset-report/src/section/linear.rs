@@ -1,6 +1,7 @@
 //! The network beside a linear model fitted to the same rows.
 
 use thickset::audit::Audit;
+use thickset::explain::ExplanationConfig;
 
 use crate::cell::Cell;
 use crate::number::{count, percent, score};
@@ -24,13 +25,16 @@ pub struct Line {
     pub cells: Vec<Cell>,
 }
 
-/// What a linear model is there for, by the number of classes: with two its gradient points the same way everywhere.
+/// What a linear model is there for. With two classes its gradient points the same way everywhere.
 pub fn use_of(audit: &Audit) -> &'static str {
-    if audit.model.classes.len() > 2 {
-        "With more than two classes a linear model's reasons change only with its probabilities: it says what accuracy comes with \
-         that much stability."
-    } else {
+    let is_gradient = matches!(
+        audit.settings.explain.explanation,
+        ExplanationConfig::Grad(_)
+    );
+    if is_gradient && audit.model.classes.len() == 2 {
         "With two classes a linear model's reasons never change: it says what accuracy comes without giving up any stability."
+    } else {
+        "A linear model says what accuracy and what stability come without a network."
     }
 }
 

@@ -4,7 +4,7 @@ use thickset::Seed;
 use thickset::attack::suite::SuiteConfig;
 use thickset::attack::{Change, Value};
 use thickset::audit::result::{
-    Audit, Row, Rows, SCHEMA, Settings, Split, Subject, ThicknessSettings, WorstRow,
+    AttackId, Audit, Row, Rows, SCHEMA, Settings, Split, Subject, ThicknessSettings, WorstRow,
 };
 use thickset::data::{InputShape, Part};
 use thickset::explain::ExplainConfig;
@@ -81,7 +81,7 @@ pub fn digits() -> Audit {
             top: before,
             attacked_top: after,
             precision,
-            attack: "mse-attack".into(),
+            attack: AttackId::new("mse-attack").unwrap(),
             first_change: (kept < K).then(|| 1 + stream.below(30)),
             noise: 0.9,
             thickness: stream.uniform_in(0.8, 0.95),

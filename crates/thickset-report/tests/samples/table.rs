@@ -4,7 +4,7 @@ use thickset::Seed;
 use thickset::attack::suite::SuiteConfig;
 use thickset::attack::{Change, Value};
 use thickset::audit::result::{
-    Audit, LinearBaseline, Requirement, Row, Rows, SCHEMA, Settings, Split, Subject,
+    AttackId, Audit, LinearBaseline, Requirement, Row, Rows, SCHEMA, Settings, Split, Subject,
     ThicknessSettings, WorstRow,
 };
 use thickset::data::{InputShape, Part};
@@ -127,7 +127,7 @@ fn case(number: usize, want: &Table) -> Case {
             top: before,
             attacked_top: after,
             precision,
-            attack: finder.into(),
+            attack: AttackId::new(finder).unwrap(),
             first_change,
             noise: (1.0 - 0.25 * (1.0 - precision) * stream.uniform()).clamp(0.0, 1.0),
             thickness: (1.0 - 0.35 * shake - 0.02 * stream.uniform()).clamp(0.0, 1.0),

@@ -64,7 +64,7 @@ pub static INFO: Info = Info {
         Setting {
             name: "input_budget",
             value: "0.5",
-            meaning: "ε_x, largest move of the input (l2)",
+            meaning: "ε_x, largest move of the input (l2); on the command line the data's radius if left out",
         },
         Setting {
             name: "radius",

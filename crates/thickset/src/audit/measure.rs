@@ -6,7 +6,7 @@
 use thickset_engine::Network;
 
 use super::plan::CheckedAudit;
-use super::result::Row;
+use super::result::{AttackId, Row};
 use crate::Result;
 use crate::attack::Attacked;
 use crate::attack::suite::MemberScore;
@@ -63,7 +63,8 @@ impl CheckedAudit {
                 top: self.top(&at_x.importance)?,
                 attacked_top: self.top(&attacked[place].importance)?,
                 precision: found.rows[place].precision,
-                attack: found.rows[place].attack.into(),
+                attack: AttackId::new(found.rows[place].attack)
+                    .expect("the suite is of the registry's attacks"),
                 first_change: found.rows[place].manipulation_epoch,
                 noise: noise[place],
                 thickness: thickness[place],

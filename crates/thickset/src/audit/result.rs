@@ -262,6 +262,13 @@ pub struct Row {
 pub struct AttackId(&'static str);
 
 impl AttackId {
+    /// The attack of this id; none if the registry has no such attack.
+    #[must_use]
+    pub fn new(id: &str) -> Option<Self> {
+        let mut attacks = family(Family::Attack);
+        attacks.find(|info| info.id == id).map(|info| Self(info.id))
+    }
+
     /// The registry's id.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -278,12 +285,6 @@ impl AttackId {
     pub(super) fn at(place: usize) -> Self {
         let info = family(Family::Attack).nth(place);
         Self(info.expect("the place of an attack").id)
-    }
-}
-
-impl From<&'static str> for AttackId {
-    fn from(id: &'static str) -> Self {
-        Self(id)
     }
 }
 
@@ -304,10 +305,7 @@ impl<'de> Deserialize<'de> for AttackId {
             }
 
             fn visit_str<E: serde::de::Error>(self, id: &str) -> Result<AttackId, E> {
-                let known = family(Family::Attack).find(|info| info.id == id);
-                known
-                    .map(|info| AttackId(info.id))
-                    .ok_or_else(|| E::invalid_value(Unexpected::Str(id), &self))
+                AttackId::new(id).ok_or_else(|| E::invalid_value(Unexpected::Str(id), &self))
             }
         }
         deserializer.deserialize_str(Id)

@@ -58,11 +58,16 @@ impl Goal {
             let change = |column: &Column| -> Option<f64> {
                 Some(column.places[row].mean()? - column.places[vanilla].mean()?)
             };
+            let changes = [&self.suite, &self.auc, &self.distinctness].map(change);
+            // A variant that no training came of is a dash, and no more.
+            let [Some(gain), Some(auc), Some(distinctness)] = changes else {
+                continue;
+            };
             variants.push(Variant {
                 name: &names[row],
-                gain: change(&self.suite)?,
-                auc: change(&self.auc)?,
-                distinctness: change(&self.distinctness)?,
+                gain,
+                auc,
+                distinctness,
             });
         }
         let nearest = nearest(&variants)?;
@@ -99,11 +104,12 @@ impl Variant<'_> {
     }
 }
 
-/// Of those that hold the most distinct; where none does, the one with the largest gain.
+/// Of those that hold the most distinct; where none does, the one with the largest gain; of equals the first.
 fn nearest<'a, 'b>(variants: &'a [Variant<'b>]) -> Option<&'a Variant<'b>> {
-    let holding = variants.iter().filter(|variant| variant.holds());
+    let holding = variants.iter().rev().filter(|variant| variant.holds());
     let distinct = holding.max_by(|a, b| a.distinctness.total_cmp(&b.distinctness));
-    distinct.or_else(|| variants.iter().max_by(|a, b| a.gain.total_cmp(&b.gain)))
+    let gains = || variants.iter().rev();
+    distinct.or_else(|| gains().max_by(|a, b| a.gain.total_cmp(&b.gain)))
 }
 
 #[cfg(test)]
@@ -135,5 +141,13 @@ mod tests {
         let found = nearest(&all[2..]).unwrap();
         assert!(found.name == "wrong" && !found.reaches());
         assert!(nearest(&[]).is_none());
+        // Of equals the first is.
+        for gain in [17.0, 1.0] {
+            let equal = [
+                variant("first", gain, 0.0, -0.2),
+                variant("second", gain, 0.0, -0.2),
+            ];
+            assert_eq!(nearest(&equal).unwrap().name, "first");
+        }
     }
 }

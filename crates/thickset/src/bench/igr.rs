@@ -146,7 +146,7 @@ fn note(draft: &mut Draft, lab: &Lab<'_>, scale: &Scale) {
     );
     draft.setting(
         "weights",
-        "one setting a method, its default: there is no validation of weights here",
+        "one setting a method, its default, but TRADES' beta is 1 and IG-SUM-NORM's weight 0.1, as their authors have them: there is no validation of weights here",
     );
     draft.setting(
         "attack",

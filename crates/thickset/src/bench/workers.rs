@@ -26,6 +26,8 @@ pub(super) fn run<J: Sync, T: Send>(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicUsize;
+
     use super::*;
     use crate::Error;
 
@@ -37,13 +39,20 @@ mod tests {
             squares,
             jobs.iter().map(|job| job * job).collect::<Vec<_>>()
         );
-        let refused = run(&jobs, |job| match job {
-            3 => Err(Error::Empty { what: "job three" }),
-            _ => Ok(()),
-        });
+        let begun = AtomicUsize::new(0);
+        let work = |job: &usize| {
+            begun.fetch_add(1, Ordering::Relaxed);
+            match job {
+                3 => Err(Error::Empty { what: "job three" }),
+                _ => Ok(()),
+            }
+        };
+        let alone = rayon::ThreadPoolBuilder::new().num_threads(1).build();
+        let refused = alone.unwrap().install(|| run(&jobs, work)).unwrap_err();
         assert_eq!(
-            refused.unwrap_err().to_string(),
+            refused.to_string(),
             Error::Empty { what: "job three" }.to_string()
         );
+        assert_eq!(begun.into_inner(), 4, "none begins after a failure");
     }
 }

@@ -1,7 +1,10 @@
 //! Numbers in JSON that come back with every bit, also those that JSON has no number for: they are written as texts. A text
 //! is read for any number, as files of earlier versions have them.
 
-use serde::{Deserialize, Deserializer, Serializer};
+use std::fmt;
+
+use serde::de::{Error, Unexpected, Visitor};
+use serde::{Deserializer, Serializer};
 
 #[expect(
     clippy::trivially_copy_pass_by_ref,
@@ -16,23 +19,47 @@ pub fn serialize<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::
 }
 
 pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Written {
-        Number(f64),
-        Text(String),
+    deserializer.deserialize_any(Number)
+}
+
+struct Number;
+
+impl Visitor<'_> for Number {
+    type Value = f64;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a number")
     }
-    match Written::deserialize(deserializer)? {
-        Written::Number(number) => Ok(number),
-        Written::Text(text) => text.parse().map_err(serde::de::Error::custom),
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<f64, E> {
+        Ok(number)
+    }
+
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "a whole number that was written from a double"
+    )]
+    fn visit_i64<E: Error>(self, number: i64) -> Result<f64, E> {
+        Ok(number as f64)
+    }
+
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "a whole number that was written from a double"
+    )]
+    fn visit_u64<E: Error>(self, number: u64) -> Result<f64, E> {
+        Ok(number as f64)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<f64, E> {
+        text.parse()
+            .map_err(|_| E::invalid_value(Unexpected::Str(text), &self))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use serde::Serialize;
-
-    use super::*;
+    use serde::{Deserialize, Serialize};
 
     #[derive(Serialize, Deserialize)]
     struct Held(#[serde(with = "super")] f64);
@@ -55,6 +82,17 @@ mod tests {
         assert_eq!(serde_json::to_string(&Held(0.5)).unwrap(), "0.5");
         let Held(old) = serde_json::from_str("\"0.5\"").unwrap();
         assert_eq!(old.to_bits(), 0.5_f64.to_bits());
-        assert!(serde_json::from_str::<Held>("\"half\"").is_err());
+        let Held(whole) = serde_json::from_str("2").unwrap();
+        assert_eq!(whole.to_bits(), 2.0_f64.to_bits());
+        for (text, problem) in [
+            (
+                "\"half\"",
+                "invalid value: string \"half\", expected a number",
+            ),
+            ("true", "invalid type: boolean `true`, expected a number"),
+        ] {
+            let refused = serde_json::from_str::<Held>(text).err().unwrap();
+            assert!(refused.to_string().contains(problem), "got {refused}");
+        }
     }
 }
