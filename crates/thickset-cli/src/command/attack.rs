@@ -10,10 +10,10 @@ use thickset::attack::{AttackConfig, ConstraintConfig, MethodConfig, ThreatConfi
 use thickset::explain::{CheckedExplain, Explained, Rows};
 use thickset::metric::{precision_at_k, ranking};
 
+use super::asked::{Loaded, Source};
 use super::attack_view::{Found, Row, Way, summary, table};
 use super::explain::{DEFAULT_K, How};
 use super::output::print;
-use super::rows::{Loaded, Source};
 use super::threat::SuiteOptions;
 
 #[derive(Args)]

@@ -9,8 +9,8 @@ use thickset::explain::Explained;
 use thickset::metric::ranking::{self, TopK};
 use thickset::statistics;
 
+use super::asked::Loaded;
 use super::explain::{Answer, Named};
-use super::rows::Loaded;
 
 /// One row after the attack.
 pub struct Found {

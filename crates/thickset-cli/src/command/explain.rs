@@ -10,8 +10,8 @@ use thickset::explain::reduce::ReductionConfig;
 use thickset::explain::{ExplainConfig, Explained, ExplanationConfig, Per};
 use thickset::metric::ranking;
 
+use super::asked::{Loaded, Source};
 use super::output::print;
-use super::rows::{Loaded, Source};
 
 #[derive(Args)]
 #[command(after_help = "Examples:

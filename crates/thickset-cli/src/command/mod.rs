@@ -1,5 +1,6 @@
 //! One file a subcommand.
 
+mod asked;
 mod attack;
 mod attack_view;
 mod audit;

@@ -8,8 +8,8 @@ use thickset::attack::suite::{SuiteConfig, over_radii};
 use thickset::explain::CheckedExplain;
 use thickset::statistics::{self, Estimate};
 
+use super::asked::Loaded;
 use super::output::print;
-use super::rows::Loaded;
 
 /// What the suite found within one radius; a larger one keeps what smaller ones found.
 #[derive(Serialize)]

@@ -1,14 +1,15 @@
 //! The training loop: epochs of shuffled batches, a verdict after each, and the selection at the end.
 
+mod resume;
+
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use std::path::Path;
 
 use serde::Serialize;
 use thickset_engine::optimizer::{Optimizer, clip};
 use thickset_engine::{Network, one_hot};
 
-use super::checkpoint::{self, Progress};
+use super::checkpoint::Progress;
 use super::epoch_record::{EpochRecord, TOTAL, add_sums, means};
 use super::fingerprint::fingerprint;
 use super::fit::{Fit, Reference};
@@ -138,59 +139,6 @@ impl<'r> Trainer<'r> {
     fn steps_per_epoch(&self) -> usize {
         let rows = self.dataset.part(Part::Train).len();
         rows.div_ceil(self.config.train.batch)
-    }
-
-    /// Takes up where the latest whole checkpoint stands.
-    fn restore(
-        &mut self,
-        folder: &RunFolder,
-        observer: &mut dyn Observer,
-    ) -> Result<ControlFlow<()>> {
-        for path in [folder.latest(), folder.previous()] {
-            if !path.exists() {
-                continue;
-            }
-            match self.take_up(&path) {
-                Ok(()) => break,
-                Err(Error::Checkpoint {
-                    path: named,
-                    problem,
-                }) => {
-                    let event = Event::BrokenCheckpoint {
-                        path: &named,
-                        problem: &problem,
-                    };
-                    if observer.on_event(&event).is_break() {
-                        return Ok(ControlFlow::Break(()));
-                    }
-                    if path == folder.latest() {
-                        folder.discard_latest()?;
-                    }
-                }
-                Err(other) => return Err(other),
-            }
-        }
-        folder.write_metrics(&self.progress.records)?;
-        Ok(ControlFlow::Continue(()))
-    }
-
-    /// Takes up where one checkpoint stands.
-    fn take_up(&mut self, path: &Path) -> Result<()> {
-        let restored = checkpoint::read(path, &self.model.network, &self.fingerprint)?;
-        let mut optimizer = self.config.train.optimizer.optimizer();
-        optimizer
-            .restore(restored.optimizer)
-            .map_err(|error| Error::Checkpoint {
-                path: path.display().to_string(),
-                problem: error.to_string(),
-            })?;
-        self.model
-            .network
-            .set_parameter_values(&restored.parameters)?;
-        self.optimizer = optimizer;
-        self.progress = restored.progress;
-        self.front = restored.front;
-        Ok(())
     }
 
     fn run(&mut self, folder: &RunFolder, observer: &mut dyn Observer) -> Result<ControlFlow<()>> {
@@ -373,17 +321,6 @@ impl<'r> Trainer<'r> {
             _ => ("accuracy", reference.accuracy - now.accuracy),
         };
         (drop > retrain.most_auc_drop).then(|| format!("the {what} fell below the reference's"))
-    }
-
-    fn save(&self, folder: &RunFolder) -> Result<()> {
-        let bytes = checkpoint::to_bytes(
-            &self.model.network,
-            &*self.optimizer,
-            &self.progress,
-            &self.front,
-            &self.fingerprint,
-        );
-        folder.write_checkpoint(&bytes)
     }
 
     /// Writes the selected model.

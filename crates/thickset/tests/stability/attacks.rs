@@ -1,87 +1,18 @@
 //! What every attack must do.
 
+use thickset::Seed;
 use thickset::attack::suite::{Effort, SuiteConfig};
-use thickset::attack::threat::{BallConfig, Norm};
-use thickset::attack::{
-    AttackConfig, Attacked, ConstraintConfig, MethodConfig, ThreatConfig, random,
-};
-use thickset::data::{InputShape, Schema};
+use thickset::attack::{AttackConfig, Attacked};
 use thickset::explain::{
     ExplainConfig, ExplanationConfig, Of, Per, Rows, grad, reduce::ReductionConfig,
 };
 use thickset::metric::{cosine, precision_at_k};
-use thickset::model::{Activation, Fresh, ModelConfig, cnn, gcn, siamese};
-use thickset::{Error, Seed};
-use thickset_engine::{Network, Output, one_hot};
+use thickset::model::Activation;
+use thickset_engine::{Output, one_hot};
 
+use crate::configs::{ball, every_method, kind};
 use crate::golden::{table, values};
 use crate::trained::{FEATURES, binary, rows};
-
-pub fn ball(radius: f64) -> ThreatConfig {
-    ThreatConfig {
-        ball: BallConfig {
-            norm: Norm::L2,
-            radius,
-        },
-        ..ThreatConfig::default()
-    }
-}
-
-pub fn kind(kind: &str) -> MethodConfig {
-    serde_json::from_str(&format!(r#"{{"kind": "{kind}"}}"#)).unwrap()
-}
-
-/// Every attack and every constraint, briefly.
-pub fn every_method() -> Vec<AttackConfig> {
-    let mut all = Vec::new();
-    for name in ["er-attack", "mse-attack", "target", "top-k", "random"] {
-        for surrogate in [None, Some(8.0)] {
-            all.push(AttackConfig {
-                method: kind(name),
-                k: 4,
-                steps: 12,
-                restarts: 2,
-                surrogate,
-                ..AttackConfig::default()
-            });
-        }
-    }
-    for constraint in [
-        ConstraintConfig::None,
-        ConstraintConfig::NoUpdate,
-        ConstraintConfig::Gda { rate: 10.0 },
-        ConstraintConfig::Hedge { rate: 10.0 },
-        ConstraintConfig::Qp,
-    ] {
-        all.push(AttackConfig {
-            constraint,
-            k: 4,
-            steps: 12,
-            ..AttackConfig::default()
-        });
-    }
-    all
-}
-
-/// Pairs of graphs of eight nodes.
-pub fn graphs() -> (Network, Schema) {
-    let graph = InputShape::Graph { nodes: 8 };
-    let model = ModelConfig::Siamese(siamese::Config {
-        embedding: siamese::Embedding::Gcn(gcn::Config {
-            hidden: 8,
-            embedding: 6,
-            ..gcn::Config::default()
-        }),
-        size: 1,
-    });
-    let pair = InputShape::Pair {
-        of: Box::new(graph),
-    };
-    let network = model
-        .network(&pair, 56, 2, &mut Fresh::new(Seed::new(3)))
-        .unwrap();
-    (network, Schema::pair(&Schema::graph(8, -1.0, 1.0)))
-}
 
 #[test]
 fn a_budget_of_zero_changes_nothing() {
@@ -177,51 +108,6 @@ fn steps_are_counted_on_the_run_from_the_row_itself_alone() {
             .iter()
             .all(|steps| *steps == (None, None))
     );
-}
-
-#[test]
-fn of_an_image_a_few_exchanged_pixels_are_no_manipulation() {
-    let shape = InputShape::Image {
-        channels: 1,
-        height: 8,
-        width: 8,
-    };
-    let model = ModelConfig::Cnn(cnn::Config {
-        channels: [4, 4],
-        hidden: vec![8],
-        activation: Activation::Softplus { beta: 3.0 },
-    });
-    let network = model
-        .network(&shape, 64, 3, &mut Fresh::new(Seed::new(1)))
-        .unwrap();
-    let mut stream = Seed::new(2).stream("x");
-    let x: Vec<f64> = (0..8 * 64).map(|_| stream.uniform()).collect();
-    let batch = Rows {
-        values: &x,
-        ids: &[0, 1, 2, 3, 4, 5, 6, 7],
-    };
-    let config = AttackConfig {
-        method: kind("mse-attack"),
-        k: 10,
-        threat: ball(3.0),
-        steps: 20,
-        ..AttackConfig::default()
-    };
-    let attack = config
-        .check(&ExplainConfig::default(), &Schema::image(1, 8, 8, 255.0))
-        .unwrap();
-    let attacked = attack.perturb(&network, batch, Seed::new(1)).unwrap();
-    let mut later = 0;
-    for row in &attacked {
-        assert_eq!(
-            row.manipulation_epoch.is_some(),
-            row.precision < 0.8,
-            "{row:?}"
-        );
-        assert!(row.first_change.is_some() || row.manipulation_epoch.is_none());
-        later += usize::from(row.manipulation_epoch > row.first_change);
-    }
-    assert!(later > 0, "{attacked:?}");
 }
 
 #[test]
@@ -360,53 +246,6 @@ fn on_a_binary_relu_network_er_attack_only_raises_confidence() {
 }
 
 #[test]
-fn the_centre_of_an_images_importances_is_moved() {
-    let image = InputShape::Image {
-        channels: 3,
-        height: 8,
-        width: 8,
-    };
-    let model = ModelConfig::Cnn(cnn::Config {
-        channels: [4, 4],
-        hidden: vec![8],
-        activation: Activation::Softplus { beta: 3.0 },
-    });
-    let network = model
-        .network(&image, 192, 3, &mut Fresh::new(Seed::new(1)))
-        .unwrap();
-    let schema = Schema::image(3, 8, 8, 255.0);
-    let explain = ExplainConfig {
-        reduce: ReductionConfig::ChannelSum,
-        ..ExplainConfig::default()
-    };
-    let mut stream = Seed::new(2).stream("x");
-    let x: Vec<f64> = (0..5 * 192).map(|_| stream.uniform()).collect();
-    let config = AttackConfig {
-        method: kind("mass-center"),
-        threat: ball(2.0),
-        steps: 20,
-        ..AttackConfig::default()
-    };
-    let attack = config.check(&explain, &schema).unwrap();
-    let batch = Rows {
-        values: &x,
-        ids: &[0, 1, 2, 3, 4],
-    };
-    let (_, trace) = attack
-        .perturb_traced(&network, batch, Seed::new(1))
-        .unwrap();
-    for row in 0..5 {
-        // The value is the negative distance of the centres.
-        assert!(trace.values[0][row].abs() < 1e-4);
-        assert!(trace.values[19][row] < -0.005, "{}", trace.values[19][row]);
-    }
-    let refused = config
-        .check(&ExplainConfig::default(), &table(4))
-        .unwrap_err();
-    assert!(matches!(refused, Error::AttackInput { .. }), "{refused}");
-}
-
-#[test]
 fn the_target_attack_raises_the_features_it_is_told_to() {
     let network = binary(Activation::Softplus { beta: 5.0 });
     let (x, _) = rows(40, 8);
@@ -444,104 +283,6 @@ fn the_target_attack_raises_the_features_it_is_told_to() {
         message,
         "the input has no feature `x100`; did you mean `x10`?"
     );
-}
-
-#[test]
-fn settings_that_cannot_be_are_refused_with_a_sentence() {
-    let refused = |config: AttackConfig| {
-        config
-            .check(&ExplainConfig::default(), &table(FEATURES))
-            .unwrap_err()
-            .to_string()
-    };
-    let base = AttackConfig::default;
-    assert_eq!(
-        refused(AttackConfig { steps: 0, ..base() }),
-        "`attack.steps` must be in 1..=1000000, got 0"
-    );
-    assert_eq!(
-        refused(AttackConfig {
-            threat: ball(-1.0),
-            ..base()
-        }),
-        "`ball.radius` must be finite and not negative, got -1"
-    );
-    assert_eq!(
-        refused(AttackConfig {
-            threat: ball(2e6),
-            ..base()
-        }),
-        "`ball.radius` must be at most 1000000, got 2000000"
-    );
-    assert_eq!(
-        refused(AttackConfig {
-            method: kind("moo"),
-            ..base()
-        }),
-        "attack `moo` takes a ball and settings of its own, got steps, a constraint and a threat set"
-    );
-    assert_eq!(
-        refused(AttackConfig {
-            surrogate: Some(f64::NAN),
-            ..base()
-        }),
-        "`attack.surrogate` must be positive and finite, got NaN"
-    );
-    assert_eq!(
-        refused(AttackConfig {
-            method: MethodConfig::Random(random::Config {
-                points: 0,
-                ..random::Config::default()
-            }),
-            ..base()
-        }),
-        "`random.points` must be in 1..=1000000, got 0"
-    );
-    let network = binary(Activation::Relu);
-    let (x, _) = rows(2, 1);
-    let perturb = |k: usize, values: &[f64], ids: &[u64]| {
-        let config = AttackConfig { k, ..base() };
-        let attack = config
-            .check(&ExplainConfig::default(), &table(FEATURES))
-            .unwrap();
-        let error = attack.perturb(&network, Rows { values, ids }, Seed::new(1));
-        error.unwrap_err().to_string()
-    };
-    assert_eq!(perturb(12, &x, &[0, 1]), "k must lie in 1..=11, got 12");
-    assert_eq!(
-        perturb(4, &x[..23], &[0, 1]),
-        "the model takes rows of 12 features, got 11"
-    );
-    let mut broken = x.clone();
-    broken[3] = f64::INFINITY;
-    assert_eq!(
-        perturb(4, &broken, &[0, 1]),
-        "the rows must be finite, got inf at index 3"
-    );
-    assert!(serde_json::from_str::<AttackConfig>(r#"{"stepsize": 1}"#).is_err());
-}
-
-#[test]
-fn every_attack_constraint_and_part_of_a_threat_is_reachable_from_a_configuration() {
-    use thickset::registry::{Family, family};
-    for info in family(Family::Attack) {
-        if info.id != "suite" {
-            assert_eq!(kind(info.id).kind(), info.id);
-        }
-    }
-    for info in family(Family::Constraint) {
-        let config: ConstraintConfig =
-            serde_json::from_str(&format!(r#"{{"kind": "{}"}}"#, info.id)).unwrap();
-        assert_eq!(config.kind(), info.id);
-    }
-    let threat = serde_json::to_value(ThreatConfig::default()).unwrap();
-    for info in family(Family::Threat) {
-        assert!(
-            threat.get(info.id.replace('-', "_")).is_some(),
-            "{}",
-            info.id
-        );
-    }
 }
 
 #[test]

@@ -11,7 +11,7 @@ use thickset::explain::{
 };
 use thickset::model::{Activation, Fresh, ModelConfig, cnn};
 
-use crate::attacks::{ball, every_method, graphs, kind};
+use crate::configs::{ball, every_method, graphs, kind};
 use crate::golden::table;
 use crate::trained::{FEATURES, binary, rows};
 

@@ -7,7 +7,7 @@ use thickset::explain::{ExplainConfig, Rows};
 use thickset::model::Activation;
 use thickset_engine::Network;
 
-use crate::attacks::{ball, every_method, graphs, kind};
+use crate::configs::{ball, every_method, graphs, kind};
 use crate::golden::{close, table, values};
 use crate::trained::{FEATURES, binary, rows};
 

@@ -10,9 +10,11 @@
 
 mod attacks;
 mod bits;
+mod configs;
 mod constraints;
 mod explanations;
 mod golden;
+mod images;
 mod moo;
 mod suite;
 mod threats;

@@ -5,7 +5,7 @@ use thickset::attack::{AttackConfig, MethodConfig, mse_attack};
 use thickset::explain::{ExplainConfig, Rows};
 use thickset::metric::{cosine, kendall, precision_at_k};
 
-use crate::attacks::{ball, kind};
+use crate::configs::{ball, kind};
 use crate::golden::{Golden, both, close};
 
 fn trajectory(golden: &Golden, method: MethodConfig, name: &str, scale: f64) {
