@@ -250,12 +250,7 @@ fn audited(data: &str, model: ModelConfig) -> String {
             training: Vec::new(),
         },
         data: data.to_owned(),
-        rows: RowSource::Dataset {
-            dataset: &dataset,
-            rows: &dataset.part(Part::Test)[..12],
-            part: Some(Part::Test),
-            split: &Split::default(),
-        },
+        rows: dataset.test().split_by(&Split::default()).first(12),
     };
     let plan = config.check(&dataset.schema).unwrap();
     let mut silent = |_: &Event<'_>| ControlFlow::Continue(());

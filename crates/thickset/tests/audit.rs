@@ -56,12 +56,7 @@ fn case<'a>(model: &'a Model, dataset: &'a Dataset, count: usize) -> Case<'a> {
     Case {
         subject: subject(model),
         data: "data".to_owned(),
-        rows: RowSource::Dataset {
-            dataset,
-            rows: &dataset.part(Part::Test)[..count],
-            part: Some(Part::Test),
-            split: &SPLIT,
-        },
+        rows: dataset.test().split_by(&SPLIT).first(count),
     }
 }
 
@@ -367,11 +362,9 @@ fn a_file_without_labels_has_no_auc_and_no_linear_baseline() {
         let case = Case {
             subject: subject(&model),
             data: "file.csv".to_owned(),
-            rows: RowSource::File {
-                schema: &dataset.schema,
-                values: &values,
-                labels,
-            },
+            rows: Rows::new(&values, &dataset.schema)
+                .and_then(|rows| rows.with_some_labels(labels))
+                .unwrap(),
         };
         in_chunks(&plan(&dataset), &case, 3)
     };

@@ -1,10 +1,10 @@
 //! One file a subcommand.
 
-mod asked;
+mod audit_options;
 mod attack;
 mod attack_view;
 mod audit;
-mod audited;
+mod model_rows;
 mod bench;
 mod bench_paper;
 mod compare;

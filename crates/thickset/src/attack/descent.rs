@@ -305,7 +305,7 @@ mod tests {
     use crate::attack::scene::Networks;
     use crate::attack::{AttackConfig, MethodConfig, mse_attack};
     use crate::data::{InputShape, Schema};
-    use crate::explain::{ExplainConfig, Rows};
+    use crate::explain::{ExplainConfig, Points};
     use crate::model::{Activation, Fresh, ModelConfig, mlp};
 
     const HALF: usize = 10;
@@ -373,7 +373,7 @@ mod tests {
         let attack = config.check(&ExplainConfig::default(), &schema).unwrap();
         let networks = Networks::new(&network, None);
         let (x, z) = (row("x"), row("z"));
-        let rows = Rows {
+        let rows = Points {
             values: &x,
             ids: &[0],
         };

@@ -39,7 +39,7 @@ use self::goal::Goal;
 use self::scene::{Networks, Scene};
 use crate::check::as_f64;
 use crate::data::Schema;
-use crate::explain::{CheckedExplain, ExplainConfig, Rows};
+use crate::explain::{CheckedExplain, ExplainConfig, Points};
 use crate::metric::manipulation_epoch;
 use crate::metric::ranking::TopK;
 use crate::{Error, Result, Seed};
@@ -273,11 +273,11 @@ impl CheckedAttack {
     ///
     /// # Errors
     /// When rows do not fit the network, `k` does not fit the explanation, or something is not finite.
-    pub fn perturb(&self, network: &Network, rows: Rows<'_>, seed: Seed) -> Result<Vec<Attacked>> {
+    pub fn perturb(&self, network: &Network, rows: Points<'_>, seed: Seed) -> Result<Vec<Attacked>> {
         rows.check(network)?;
         let features = network.features();
         let networks = Networks::new(network, self.surrogate);
-        let parts: Vec<Rows<'_>> = rows.parts(features, networks.chunk_rows()).collect();
+        let parts: Vec<Points<'_>> = rows.parts(features, networks.chunk_rows()).collect();
         let attacked = parts.into_par_iter().map(|part| {
             let scene = Scene::new(self, &networks, part, seed)?;
             self.run(scene, None)
@@ -293,7 +293,7 @@ impl CheckedAttack {
     pub fn perturb_traced(
         &self,
         network: &Network,
-        rows: Rows<'_>,
+        rows: Points<'_>,
         seed: Seed,
     ) -> Result<(Vec<Attacked>, Trace)> {
         rows.check(network)?;

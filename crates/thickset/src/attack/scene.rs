@@ -7,7 +7,7 @@ use super::constraint::ConstraintConfig;
 use super::outcome::{Attacked, Last};
 use super::threat::ball::Surface;
 use crate::check::{as_f64, check_finite};
-use crate::explain::{Binding, Lens, Rows, Shown, Slope, chunk_rows, predicted};
+use crate::explain::{Binding, Lens, Points, Shown, Slope, chunk_rows, predicted};
 use crate::host::read;
 use crate::metric::manipulation_epoch;
 use crate::metric::ranking::{TopK, largest};
@@ -89,7 +89,7 @@ pub(super) struct Scene<'a> {
     /// The network's probabilities at the start.
     pub(super) probabilities: Vec<f64>,
     classes: Vec<usize>,
-    rows: Rows<'a>,
+    rows: Points<'a>,
     seed: Seed,
     views: &'static [View],
     found: Vec<Found>,
@@ -122,7 +122,7 @@ impl<'a> Scene<'a> {
     pub(super) fn new(
         attack: &'a CheckedAttack,
         networks: &'a Networks<'a>,
-        rows: Rows<'a>,
+        rows: Points<'a>,
         seed: Seed,
     ) -> Result<Self> {
         let network = networks.network;

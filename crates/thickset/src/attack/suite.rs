@@ -18,7 +18,7 @@ use super::{
 };
 use crate::data::{InputShape, Schema};
 use crate::explain::reduce::ReductionConfig;
-use crate::explain::{ExplainConfig, Rows};
+use crate::explain::{ExplainConfig, Points};
 use crate::registry::{Family, Info, Setting};
 use crate::{Result, Seed};
 
@@ -285,7 +285,7 @@ impl CheckedSuite {
     ///
     /// # Errors
     /// As for [`CheckedAttack::perturb`].
-    pub fn perturb(&self, network: &Network, rows: Rows<'_>, seed: Seed) -> Result<Suite> {
+    pub fn perturb(&self, network: &Network, rows: Points<'_>, seed: Seed) -> Result<Suite> {
         let mut worst: Option<Vec<Attacked>> = None;
         let mut members = Vec::with_capacity(self.members.len());
         for member in &self.members {
@@ -324,7 +324,7 @@ pub fn over_radii(
     explain: &ExplainConfig,
     schema: &Schema,
     network: &Network,
-    rows: Rows<'_>,
+    rows: Points<'_>,
     seed: Seed,
 ) -> Result<Vec<(f64, Vec<Attacked>)>> {
     let mut radii = radii.to_vec();

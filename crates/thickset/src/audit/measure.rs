@@ -13,7 +13,7 @@ use crate::attack::suite::MemberScore;
 use crate::attack::threat::Norm;
 use crate::attack::threat::ball::Surface;
 use crate::check::as_f64;
-use crate::explain::{Binding, Explained, Rows};
+use crate::explain::{Binding, Explained, Points};
 use crate::host::read;
 use crate::metric::measure;
 use crate::metric::measure::thickness::{Neighbours, Survey};
@@ -33,7 +33,7 @@ pub(super) struct Measured {
 /// Rows with their labels.
 #[derive(Clone, Copy)]
 pub(super) struct Part<'a> {
-    pub(super) rows: Rows<'a>,
+    pub(super) rows: Points<'a>,
     pub(super) labels: &'a [Option<usize>],
 }
 
@@ -84,14 +84,14 @@ impl CheckedAudit {
     pub(super) fn explained_at_worst(
         &self,
         network: &Network,
-        rows: Rows<'_>,
+        rows: Points<'_>,
         attacked: &[Attacked],
     ) -> Result<Vec<Explained>> {
         let points: Vec<f64> = attacked
             .iter()
             .flat_map(|row| row.perturbed.iter().copied())
             .collect();
-        let at = Rows {
+        let at = Points {
             values: &points,
             ids: rows.ids,
         };
@@ -110,7 +110,7 @@ impl CheckedAudit {
     fn noise(
         &self,
         network: &Network,
-        rows: Rows<'_>,
+        rows: Points<'_>,
         explained: &[Explained],
     ) -> Result<Vec<f64>> {
         let classes: Vec<usize> = explained.iter().map(|row| row.class).collect();
@@ -152,7 +152,7 @@ impl CheckedAudit {
     fn thickness(
         &self,
         network: &Network,
-        rows: Rows<'_>,
+        rows: Points<'_>,
         explained: &[Explained],
     ) -> Result<Vec<f64>> {
         let survey = Survey {

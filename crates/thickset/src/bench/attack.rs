@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::speed::Measurement;
 use crate::attack::{AttackConfig, CheckedAttack, ThreatConfig};
 use crate::data::{Feature, FeatureKind, InputShape, Schema};
-use crate::explain::{ExplainConfig, Rows};
+use crate::explain::{ExplainConfig, Points};
 use crate::model::{Fresh, ModelConfig, mlp};
 use crate::{Result, Seed};
 
@@ -69,7 +69,7 @@ fn measure(
     let mut stream = Seed::new(0).stream("rows");
     let values: Vec<f64> = (0..rows * FEATURES).map(|_| stream.uniform()).collect();
     let ids: Vec<u64> = (0..rows as u64).collect();
-    let all = Rows {
+    let all = Points {
         values: &values,
         ids: &ids,
     };

@@ -5,7 +5,7 @@ use sha2::{Digest as _, Sha256};
 use super::options::Options;
 use crate::config::DataConfig;
 use crate::data::{Dataset, InputShape, Part, hexadecimal};
-use crate::explain::Rows;
+use crate::explain::Points;
 use crate::train::salient_features;
 use crate::{Error, Result, Seed};
 
@@ -80,8 +80,8 @@ impl Field {
     }
 
     /// The attacked rows.
-    pub(super) fn rows(&self) -> Rows<'_> {
-        Rows {
+    pub(super) fn rows(&self) -> Points<'_> {
+        Points {
             values: &self.values,
             ids: &self.ids,
         }

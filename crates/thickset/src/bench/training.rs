@@ -12,8 +12,8 @@ use crate::data::exact;
 use crate::model::{Model, ModelConfig};
 use crate::objective::ObjectiveConfig;
 use crate::train::{
-    Event, OptimizerConfig, Outcome, ProbeConfig, RetrainConfig, RunFolder, SelectionConfig,
-    Standing, TrainConfig, train,
+    self, Event, OptimizerConfig, ProbeConfig, RetrainConfig, RunFolder, SelectionConfig,
+    Standing, TrainConfig, train_into,
 };
 use crate::{Error, Result, file};
 
@@ -102,12 +102,12 @@ impl Recipe<'_> {
         let folder = RunFolder::new(store.training(&key));
         let mut hear = |_: &Event<'_>| ControlFlow::Continue(());
         let run = self.run(from).check()?;
-        let outcome = train(&run, &self.field.dataset, &folder, true, &mut hear);
+        let outcome = train_into(&run, &self.field.dataset, &folder, true, &mut hear);
         let (selected, ending) = match outcome {
-            Ok(Outcome::Done {
+            Ok(Some(train::Trained {
                 selected, reason, ..
-            }) => (Some(selected), reason),
-            Ok(Outcome::Stopped) => (None, "it was stopped".to_owned()),
+            })) => (Some(selected), reason),
+            Ok(None) => (None, "it was stopped".to_owned()),
             Err(error @ (Error::Diverged { .. } | Error::NotFinite { .. })) => {
                 (None, error.to_string())
             }

@@ -19,7 +19,7 @@ use crate::attack::suite::{Effort, SuiteConfig};
 use crate::attack::threat::{BallConfig, Norm};
 use crate::audit::compare::{Verdict, compare};
 use crate::audit::result::Split;
-use crate::audit::{self, Audit, AuditConfig, Case, CheckedAudit, Outcome, RowSource};
+use crate::audit::{self, Audit, AuditConfig, Case, CheckedAudit, Outcome};
 use crate::config::DataConfig;
 use crate::data::{Dataset, Part};
 use crate::statistics::Estimate;
@@ -212,12 +212,7 @@ fn audited(
     let case = Case {
         subject: trained.subject(),
         data: data.to_owned(),
-        rows: RowSource::Dataset {
-            dataset,
-            rows: dataset.part(Part::Test),
-            part: Some(Part::Test),
-            split: &split,
-        },
+        rows: dataset.test().split_by(&split),
     };
     let mut silent = |_: &audit::Event<'_>| ControlFlow::Continue(());
     match audit::run(plan, &case, &audit::Options::default(), &mut silent)? {

@@ -12,7 +12,7 @@ use crate::audit;
 use crate::config::{DataConfig, RunConfig};
 use crate::data::{Dataset, hash};
 use crate::model::Model;
-use crate::train::{EpochRecord, Event, RunFolder, TrainConfig, train};
+use crate::train::{EpochRecord, Event, RunFolder, TrainConfig, train_into};
 use crate::{Error, Result, file};
 
 /// Rows of a step: few, as the datasets are small.
@@ -77,7 +77,7 @@ pub(super) fn trained(
         heard.hear(event);
         ControlFlow::Continue(())
     };
-    train(&run.check()?, dataset, &folder, false, &mut observer)?;
+    train_into(&run.check()?, dataset, &folder, false, &mut observer)?;
     let model = Model::load(&folder.model())?;
     let file = options.out.join(format!("{name}.safetensors"));
     model.save(&file)?;

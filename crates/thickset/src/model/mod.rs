@@ -8,11 +8,23 @@ pub mod resnet18;
 pub mod resnet9;
 pub mod siamese;
 
+mod attack;
+mod audit;
+mod explain;
 mod fresh;
 mod image;
+mod opened_rows;
+mod origin;
+mod predict;
 mod stored;
 
+pub use attack::{AttackOptions, AttackedRow, Attacks};
+pub use audit::AuditOptions;
+pub use explain::{ExplainOptions, Explanations};
 pub use fresh::Fresh;
+pub use opened_rows::{OpenedRows, PartChoice, RowsConfig};
+pub use origin::Origin;
+pub use predict::Prediction;
 pub use stored::{Description, Model};
 
 use serde::{Deserialize, Serialize};

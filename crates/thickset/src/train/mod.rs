@@ -1,4 +1,4 @@
-//! Training: from a checked run and its data to a run folder with the selected model.
+//! Training: from a checked run and its data to the selected model, in memory or in a run folder.
 //!
 //! Every draw comes from a named stream of the run's seed, and a checkpoint holds all that the next step depends on. So a
 //! run that was killed at any moment and resumed ends with the same bytes as one that was not.
@@ -14,6 +14,7 @@ mod parallel;
 mod probe;
 mod selection;
 mod settings;
+mod sink;
 mod sweep;
 mod trainer;
 mod validation;
@@ -27,4 +28,5 @@ pub use probe::{Against, ProbeConfig};
 pub use selection::{SelectionConfig, Standing};
 pub use settings::{RetrainConfig, TrainConfig, salient_features, usual_k};
 pub use sweep::{Sweep, SweepRun, sweep};
-pub use trainer::{Outcome, train};
+pub use sink::Sink;
+pub use trainer::{Trained, train, train_into, train_observed};

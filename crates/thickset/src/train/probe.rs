@@ -12,7 +12,7 @@ use crate::attack::threat::BallConfig;
 use crate::attack::{AttackConfig, CheckedAttack, ThreatConfig};
 use crate::check::{as_f64, check_positive};
 use crate::data::Schema;
-use crate::explain::{ExplainConfig, Rows};
+use crate::explain::{ExplainConfig, Points};
 use crate::{Result, Seed};
 
 /// What validation rows are attacked by.
@@ -124,7 +124,7 @@ impl Probe {
     ///
     /// # Errors
     /// If the model has diverged, or k does not fit the features.
-    pub(super) fn precision_at_k(&self, network: &Network, rows: Rows<'_>) -> Result<f64> {
+    pub(super) fn precision_at_k(&self, network: &Network, rows: Points<'_>) -> Result<f64> {
         let mut least = vec![1.0_f64; rows.ids.len()];
         for attack in &self.attacks {
             let attacked = attack.perturb(network, rows, self.seed)?;

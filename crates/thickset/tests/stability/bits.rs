@@ -6,7 +6,7 @@ use thickset::attack::threat::{BallConfig, Norm};
 use thickset::attack::{AttackConfig, ConstraintConfig, ThreatConfig, moo};
 use thickset::data::{InputShape, Schema};
 use thickset::explain::{
-    ExplainConfig, ExplanationConfig, Per, Rows, integrated_gradients, reduce::ReductionConfig,
+    ExplainConfig, ExplanationConfig, Per, Points, integrated_gradients, reduce::ReductionConfig,
     smooth_grad,
 };
 use thickset::model::{Activation, Fresh, ModelConfig, cnn};
@@ -45,7 +45,7 @@ fn batch_size_and_threads_change_no_bit_of_any_row() {
         let config = AttackConfig { steps: 6, ..config };
         let attack = config.check(&explain, &table(FEATURES)).unwrap();
         let run = |range: std::ops::Range<usize>| {
-            let part = Rows {
+            let part = Points {
                 values: &x[range.start * FEATURES..range.end * FEATURES],
                 ids: &ids[range],
             };
@@ -90,8 +90,8 @@ fn no_bit_changes<T: PartialEq + Send>(
     }
 }
 
-fn part<'a>(x: &'a [f64], ids: &'a [u64], width: usize, range: std::ops::Range<usize>) -> Rows<'a> {
-    Rows {
+fn part<'a>(x: &'a [f64], ids: &'a [u64], width: usize, range: std::ops::Range<usize>) -> Points<'a> {
+    Points {
         values: &x[range.start * width..range.end * width],
         ids: &ids[range],
     }

@@ -4,7 +4,7 @@ use thickset::Seed;
 use thickset::attack::threat::{BallConfig, Norm};
 use thickset::attack::{AttackConfig, ConstraintConfig, MethodConfig, ThreatConfig, random};
 use thickset::data::{InputShape, Schema};
-use thickset::explain::{ExplainConfig, Rows};
+use thickset::explain::{ExplainConfig, Points};
 use thickset::model::{Activation, Fresh, ModelConfig, gcn, siamese};
 use thickset_engine::Network;
 
@@ -135,7 +135,7 @@ fn settings_that_cannot_be_are_refused_with_a_sentence() {
         let attack = config
             .check(&ExplainConfig::default(), &table(FEATURES))
             .unwrap();
-        let error = attack.perturb(&network, Rows { values, ids }, Seed::new(1));
+        let error = attack.perturb(&network, Points { values, ids }, Seed::new(1));
         error.unwrap_err().to_string()
     };
     assert_eq!(perturb(12, &x, &[0, 1]), "k must lie in 1..=11, got 12");

@@ -3,7 +3,7 @@
 use thickset::Seed;
 use thickset::attack::{AttackConfig, ConstraintConfig};
 use thickset::data::Schema;
-use thickset::explain::{ExplainConfig, Rows};
+use thickset::explain::{ExplainConfig, Points};
 use thickset::model::Activation;
 use thickset_engine::Network;
 
@@ -15,7 +15,7 @@ use crate::trained::{FEATURES, binary, rows};
 fn first_slope(
     network: &Network,
     schema: &Schema,
-    rows: Rows<'_>,
+    rows: Points<'_>,
     k: usize,
     constraint: ConstraintConfig,
 ) -> Vec<f64> {
@@ -34,7 +34,7 @@ fn first_slope(
 fn a_divergence_is_weighed_against_the_sum_of_gaps() {
     let network = binary(Activation::Softplus { beta: 5.0 });
     let (x, _) = rows(5, 6);
-    let batch = Rows {
+    let batch = Points {
         values: &x,
         ids: &[0, 1, 2, 3, 4],
     };
@@ -51,7 +51,7 @@ fn of_a_pair_three_divergences_are_weighed() {
     let (network, schema) = graphs();
     let mut stream = Seed::new(4).stream("graphs");
     let x: Vec<f64> = (0..56).map(|_| stream.uniform_in(-1.0, 1.0)).collect();
-    let batch = Rows {
+    let batch = Points {
         values: &x,
         ids: &[0],
     };
@@ -68,7 +68,7 @@ fn no_attack_but_the_unconstrained_reports_a_changed_prediction() {
     let network = binary(Activation::Relu);
     let (x, _) = rows(60, 5);
     let ids: Vec<u64> = (0..60).collect();
-    let batch = Rows {
+    let batch = Points {
         values: &x,
         ids: &ids,
     };
@@ -108,7 +108,7 @@ fn a_constraint_with_a_gradient_keeps_the_prediction_nearer() {
     let network = binary(Activation::Softplus { beta: 5.0 });
     let (x, _) = rows(100, 6);
     let ids: Vec<u64> = (0..100).collect();
-    let batch = Rows {
+    let batch = Points {
         values: &x,
         ids: &ids,
     };
@@ -162,7 +162,7 @@ fn all_three_predictions_of_a_pair_are_kept() {
             ..AttackConfig::default()
         };
         let attack = config.check(&ExplainConfig::default(), &schema).unwrap();
-        let batch = Rows {
+        let batch = Points {
             values: &x,
             ids: &ids,
         };

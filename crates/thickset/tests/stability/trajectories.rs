@@ -2,7 +2,7 @@
 
 use thickset::Seed;
 use thickset::attack::{AttackConfig, MethodConfig, mse_attack};
-use thickset::explain::{ExplainConfig, Rows};
+use thickset::explain::{ExplainConfig, Points};
 use thickset::metric::{cosine, kendall, precision_at_k};
 
 use crate::configs::{ball, kind};
@@ -19,7 +19,7 @@ fn trajectory(golden: &Golden, method: MethodConfig, name: &str, scale: f64) {
     };
     let explain = ExplainConfig::default();
     let attack = config.check(&explain, &golden.schema()).unwrap();
-    let rows = Rows {
+    let rows = Points {
         values: golden.values("x"),
         ids: &golden.ids(),
     };
@@ -61,7 +61,7 @@ fn trajectory(golden: &Golden, method: MethodConfig, name: &str, scale: f64) {
         .flat_map(|row| row.last.point.clone())
         .collect();
     let explained = |values: &[f64]| {
-        let rows = Rows {
+        let rows = Points {
             values,
             ids: &golden.ids(),
         };
@@ -120,7 +120,7 @@ fn gap_sums_are_pytorchs() {
         let attack = config
             .check(&ExplainConfig::default(), &golden.schema())
             .unwrap();
-        let rows = Rows {
+        let rows = Points {
             values: golden.values("x"),
             ids: &golden.ids(),
         };

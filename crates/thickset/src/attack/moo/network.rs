@@ -5,7 +5,7 @@ use thickset_engine::{Network, Output, Tensor};
 
 use super::{Derivatives, Gaps, INFO, Outcome, Settings, Values, attack};
 use crate::attack::scene::View;
-use crate::explain::{Binding, CheckedExplain, Explainer, Rows, chunk_rows, predicted};
+use crate::explain::{Binding, CheckedExplain, Explainer, Points, chunk_rows, predicted};
 use crate::host::read;
 use crate::{Error, Result, Seed};
 
@@ -40,7 +40,7 @@ impl<'a> RowGaps<'a> {
         network: &'a Network,
         twin: Option<&'a Network>,
         explain: &CheckedExplain,
-        row: Rows<'_>,
+        row: Points<'_>,
         k: usize,
         seed: Seed,
     ) -> Result<Self> {
@@ -171,7 +171,7 @@ impl Gaps for RowGaps<'_> {
 pub fn perturb(
     network: &Network,
     explain: &CheckedExplain,
-    rows: Rows<'_>,
+    rows: Points<'_>,
     k: usize,
     settings: &Settings,
     seed: Seed,
@@ -179,7 +179,7 @@ pub fn perturb(
     settings.check()?;
     rows.check(network)?;
     let twin = settings.surrogate.map(|beta| network.smooth_twin(beta));
-    let single: Vec<Rows<'_>> = rows.parts(network.features(), 1).collect();
+    let single: Vec<Points<'_>> = rows.parts(network.features(), 1).collect();
     single
         .into_par_iter()
         .map(|row| {

@@ -9,7 +9,7 @@ use thickset_engine::Network;
 use crate::attack::threat::BallConfig;
 use crate::attack::threat::ball::Surface;
 use crate::check::{as_f64, check_length, check_not_empty};
-use crate::explain::{Binding, CheckedExplain, Explained, Rows, chunk_rows};
+use crate::explain::{Binding, CheckedExplain, Explained, Points, chunk_rows};
 use crate::host::read;
 use crate::metric::thickness::{Form, Gauge, Sum, Thickness};
 use crate::{Error, Result, Seed, Stream};
@@ -83,7 +83,7 @@ impl Survey<'_> {
         &self,
         network: &Network,
         explain: &CheckedExplain,
-        rows: Rows<'_>,
+        rows: Points<'_>,
         explained: &[Explained],
         forms: &[Form],
     ) -> Result<Vec<Vec<Thickness>>> {
@@ -122,7 +122,7 @@ impl Survey<'_> {
         &self,
         network: &Network,
         explain: &CheckedExplain,
-        rows: Rows<'_>,
+        rows: Points<'_>,
         explained: &[Explained],
         forms: &[Form],
         first: usize,
@@ -210,7 +210,7 @@ mod tests {
         let mut stream = Seed::new(4).stream("x");
         let x: Vec<f64> = (0..300 * 64).map(|_| stream.uniform()).collect();
         let ids: Vec<u64> = (0..300).collect();
-        let rows = Rows {
+        let rows = Points {
             values: &x[range.start * 64..range.end * 64],
             ids: &ids[range],
         };
