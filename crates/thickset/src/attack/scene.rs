@@ -7,7 +7,7 @@ use super::constraint::ConstraintConfig;
 use super::outcome::{Attacked, Last};
 use super::threat::ball::Surface;
 use crate::check::{as_f64, check_finite};
-use crate::explain::{Binding, Lens, Rows, Shown, Slope, chunk_rows, predicted};
+use crate::explain::{Binding, ModelView, Probe, RowGradient, Rows, chunk_rows, predicted};
 use crate::host::read;
 use crate::metric::manipulation_epoch;
 use crate::metric::ranking::{TopK, largest};
@@ -80,9 +80,9 @@ pub(super) struct Scene<'a> {
     pub(super) attack: &'a CheckedAttack,
     pub(super) network: &'a Network,
     /// How the network is seen.
-    lens: Box<dyn Lens + 'a>,
+    probe: Box<dyn Probe + 'a>,
     /// How the twin is seen, if directions come from one.
-    guide: Option<Box<dyn Lens + 'a>>,
+    guide: Option<Box<dyn Probe + 'a>>,
     pub(super) top: Vec<TopK>,
     /// The network's importances at the start.
     pub(super) importance: Vec<f64>,
@@ -94,8 +94,8 @@ pub(super) struct Scene<'a> {
     views: &'static [View],
     found: Vec<Found>,
     /// What the latest look showed, of the network and of the twin.
-    shown: Shown,
-    shown_by_guide: Shown,
+    view: ModelView,
+    guide_view: ModelView,
     seen: Vec<Seen>,
 }
 
@@ -134,14 +134,14 @@ impl<'a> Scene<'a> {
             seed,
         };
         let explain = &attack.explain;
-        let mut lens = explain.lens(network, networks.chain.as_ref(), binding)?;
+        let mut probe = explain.probe(network, networks.chain.as_ref(), binding)?;
         let guide = networks.twin.as_ref().map(|(twin, chain)| {
             let chain = chain.as_ref();
-            explain.lens(twin, chain, binding)
+            explain.probe(twin, chain, binding)
         });
-        let mut shown = Shown::default();
-        lens.look(rows.values, &mut shown);
-        let importance = shown.importance.clone();
+        let mut view = ModelView::default();
+        probe.evaluate(rows.values, &mut view);
+        let importance = view.importance.clone();
         let width = importance.len() / rows.ids.len().max(1);
         if attack.k == 0 || attack.k >= width {
             return Err(Error::TopKOutOfRange {
@@ -167,7 +167,7 @@ impl<'a> Scene<'a> {
             found: found.collect(),
             attack,
             network,
-            lens,
+            probe,
             guide: guide.transpose()?,
             top,
             importance,
@@ -175,8 +175,8 @@ impl<'a> Scene<'a> {
             rows,
             seed,
             views: View::of(attack.explain.is_pair()),
-            shown,
-            shown_by_guide: Shown::default(),
+            view,
+            guide_view: ModelView::default(),
             seen: Vec::new(),
         })
     }
@@ -239,13 +239,13 @@ impl<'a> Scene<'a> {
         let Some(guide) = &mut self.guide else {
             return &self.importance;
         };
-        guide.look(self.rows.values, &mut self.shown_by_guide);
-        &self.shown_by_guide.importance
+        guide.evaluate(self.rows.values, &mut self.guide_view);
+        &self.guide_view.importance
     }
 
     /// What the network says of these points.
     pub(super) fn look(&mut self, points: &[f64]) -> Result<()> {
-        self.lens.look(points, &mut self.shown);
+        self.probe.evaluate(points, &mut self.view);
         self.judge(points)
     }
 
@@ -253,14 +253,14 @@ impl<'a> Scene<'a> {
     pub(super) fn follow(
         &mut self,
         points: &[f64],
-        slope: &mut Slope<'_>,
+        slope: &mut RowGradient<'_>,
         gradient: &mut Vec<f64>,
     ) -> Result<()> {
         if let Some(guide) = &mut self.guide {
-            guide.follow(points, slope, &mut self.shown_by_guide, gradient);
-            self.lens.look(points, &mut self.shown);
+            guide.gradient(points, slope, &mut self.guide_view, gradient);
+            self.probe.evaluate(points, &mut self.view);
         } else {
-            self.lens.follow(points, slope, &mut self.shown, gradient);
+            self.probe.gradient(points, slope, &mut self.view, gradient);
         }
         check_finite("the gradient of the attack's goal", gradient)?;
         self.judge(points)
@@ -268,7 +268,7 @@ impl<'a> Scene<'a> {
 
     /// Scores what was shown.
     fn judge(&mut self, points: &[f64]) -> Result<()> {
-        let Shown { importance, logits } = &self.shown;
+        let ModelView { importance, logits } = &self.view;
         let width = importance.len() / self.count().max(1);
         let rows = logits.chunks(self.network.classes()).zip(&self.classes);
         self.seen.clear();
