@@ -10,7 +10,7 @@ use crate::check::{check_finite, check_length};
 use crate::data::{InputShape, Schema};
 use crate::host::read;
 use crate::metric::ranking;
-use crate::{Error, Result, Points, Seed};
+use crate::{Error, Result, Rows, Seed};
 
 /// What an importance stands for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -287,7 +287,7 @@ impl CheckedExplain {
     pub fn attribute_rows(
         &self,
         network: &Network,
-        rows: &Points<'_>,
+        rows: &Rows<'_>,
         seed: Seed,
     ) -> Result<Vec<Explained>> {
         rows.check(network)?;
