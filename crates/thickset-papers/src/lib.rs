@@ -44,14 +44,15 @@ mod workers;
 
 use std::path::PathBuf;
 
-pub use lab::{Step, Talk};
-pub use options::{Effort, Options};
-pub use render::{markdown, terminal};
-
-use crate::lab::Lab;
 use thickset::bench::Bench;
 use thickset::registry::nearest;
 use thickset::{Error, Result, file};
+
+pub use crate::lab::{Step, Talk};
+pub use crate::options::{Effort, Options};
+pub use crate::render::{markdown, terminal};
+
+use crate::lab::Lab;
 
 /// A table or figure that can be made.
 #[derive(Clone, Copy)]

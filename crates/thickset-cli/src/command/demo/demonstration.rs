@@ -8,8 +8,6 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::subject::{RADIUS, SCENES, Scene, VANILLA};
-use super::training::{Trained, trained};
 use thickset::attack::ThreatConfig;
 use thickset::attack::suite::{Effort, SuiteConfig};
 use thickset::attack::threat::{BallConfig, Norm};
@@ -22,6 +20,9 @@ use thickset::statistics::Estimate;
 use thickset::statistics::paired::Comparison;
 use thickset::train::salient_features;
 use thickset::{Error, Result, Seed, file};
+
+use super::subject::{RADIUS, SCENES, Scene, VANILLA};
+use super::training::{Trained, trained};
 
 /// What a demonstration may be told.
 #[derive(Clone, Debug)]

@@ -6,14 +6,15 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::demonstration::Options;
-use super::subject::{Scene, Subject};
 use thickset::audit;
 use thickset::config::{DataConfig, RunConfig};
 use thickset::data::{Dataset, hash};
 use thickset::model::Model;
 use thickset::train::{EpochRecord, Event, RunFolder, TrainConfig, train};
 use thickset::{Error, Result, file};
+
+use super::demonstration::Options;
+use super::subject::{Scene, Subject};
 
 /// Rows of a step: few, as the datasets are small.
 const BATCH: usize = 32;
