@@ -10,7 +10,7 @@ use thickset::attack::{AttackConfig, MethodConfig, ThreatConfig, er_attack, mse_
 use thickset::explain::ExplainConfig;
 use thickset::model::ModelConfig;
 use thickset::objective::ObjectiveConfig;
-use thickset::train::{OptimizerConfig, ProbeConfig};
+use thickset::train::{OptimizerConfig, ValidationAttackConfig};
 use thickset::{Result, Seed};
 
 use crate::choose::chosen;
@@ -170,7 +170,7 @@ impl<'o> Lab<'o> {
         objective: &ObjectiveConfig,
         schema: &Schema<'_>,
     ) -> Recipe<'b> {
-        let mut probe = ProbeConfig::default();
+        let mut probe = ValidationAttackConfig::default();
         if schema.by_auc {
             probe.rows = 0;
         }

@@ -8,8 +8,8 @@ use thickset::config::RunConfig;
 use thickset::model::{Model, ModelConfig};
 use thickset::objective::ObjectiveConfig;
 use thickset::train::{
-    Event, OptimizerConfig, Outcome, ProbeConfig, RetrainConfig, RunFolder, SelectionConfig,
-    Standing, TrainConfig, train,
+    Event, OptimizerConfig, Outcome, RetrainConfig, RunFolder, SelectionConfig, Standing,
+    TrainConfig, ValidationAttackConfig, train,
 };
 use thickset::{Error, Result, file};
 
@@ -25,7 +25,7 @@ pub(crate) struct Recipe<'f> {
     pub(crate) epochs: usize,
     pub(crate) batch: usize,
     /// The quick attack on validation rows.
-    pub(crate) probe: ProbeConfig,
+    pub(crate) probe: ValidationAttackConfig,
     /// The least validation AUC that an epoch must have; within 0.01 of the best epoch's where absent.
     pub(crate) auc_at_least: Option<f64>,
     /// The key of the model that it begins with, if it does not begin afresh.
