@@ -128,7 +128,7 @@ impl<'a> Points<'a> {
     }
 
     /// The points in parts of at most `count`.
-    pub(crate) fn parts(&self, features: usize, count: usize) -> impl Iterator<Item = Points<'a>> {
+    pub fn parts(&self, features: usize, count: usize) -> impl Iterator<Item = Points<'a>> {
         let values = self.values.chunks(count * features);
         values
             .zip(self.ids.chunks(count))
