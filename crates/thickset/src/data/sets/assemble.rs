@@ -162,8 +162,8 @@ pub fn finish_table(
     })
 }
 
-/// At least ten rows and two classes.
-fn check_labels<T>(
+/// Refuses fewer than ten rows or two classes.
+pub fn check_labels<T>(
     path: &str,
     column: &str,
     labels: &[usize],

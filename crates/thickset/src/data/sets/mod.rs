@@ -3,6 +3,7 @@
 pub(super) mod assemble;
 pub(super) mod describe;
 pub(super) mod export;
+mod from_rows;
 pub(super) mod known;
 pub(super) mod load;
 pub(super) mod load_known;
