@@ -49,10 +49,11 @@ impl Dataset {
             });
         }
         let mut seen = BTreeSet::new();
-        if let Some(name) = names.iter().find(|name| !seen.insert(name.as_ref())) {
+        let mut given = names.iter().map(AsRef::as_ref);
+        if let Some(name) = given.find(|&name| !seen.insert(name)) {
             return Err(Error::DuplicateName {
                 what: "the features",
-                name: name.as_ref().to_owned(),
+                name: name.to_owned(),
             });
         }
         let expected = labels.len().saturating_mul(names.len());
@@ -168,6 +169,11 @@ fn class_names(labels: &[usize]) -> Result<Vec<String>> {
 }
 
 #[cfg(test)]
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::float_cmp,
+    reason = "row numbers as values, which are exact"
+)]
 mod tests {
     use super::*;
 
