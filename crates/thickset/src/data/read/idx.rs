@@ -1,7 +1,7 @@
 //! IDX, the format of MNIST: big-endian sizes, then one byte a pixel or a label.
 
-use super::assemble::Inputs;
-use super::schema::{Schema, check_features};
+use super::inputs::Inputs;
+use crate::data::schema::{Schema, check_features};
 use crate::{Error, Result};
 
 /// Magic numbers: unsigned bytes in three dimensions (images) and in one (labels).

@@ -1,8 +1,8 @@
 //! A recipe for a table that nobody described: from the training rows, what each column is and how to encode it.
 
 use super::feature_rule::{CategoryRule, FeatureRule, FlagRule, Group, NumberRule, Scale, Unseen};
-use super::recipe::{ClassRule, MissingColumn, TargetRule};
-use super::table::{Column, Table, Texts, Values, parse_number};
+use crate::data::read::table::{Column, Table, Texts, Values, parse_number};
+use crate::data::sets::recipe::{ClassRule, MissingColumn, TargetRule};
 use crate::{Error, Result};
 
 /// More different labels than this are a quantity, not classes.

@@ -3,13 +3,13 @@
 
 use std::path::Path;
 
-use super::assemble::Inputs;
 use super::csv;
-use super::dataset::Dataset;
-use super::infer;
+use super::inputs::Inputs;
 use super::read_rule::{ReadRule, Wanted};
-use super::schema::{Schema, check_features};
 use super::table::ColumnType;
+use crate::data::dataset::Dataset;
+use crate::data::encode::{encoding, infer};
+use crate::data::schema::{Schema, check_features};
 use crate::{Error, Result};
 
 /// The file that makes a folder a folder of graphs.
@@ -36,7 +36,7 @@ pub fn read(folder: &Path) -> Result<(Inputs, Vec<String>)> {
         },
     )?;
     let target = infer::target(&table, "label")?;
-    let labels = super::encoding::labels(&target, &table)?;
+    let labels = encoding::labels(&target, &table)?;
     let files = &table.column("file")?.values;
     let mut inputs = Inputs {
         values: Vec::new(),

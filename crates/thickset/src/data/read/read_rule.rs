@@ -34,7 +34,7 @@ pub struct ReadRule {
 
 impl Wanted {
     /// An empty column of this name and type.
-    pub(super) fn empty(&self, name: &str, kind: ColumnType) -> Values {
+    pub(in crate::data) fn empty(&self, name: &str, kind: ColumnType) -> Values {
         match self.levels.get(name) {
             Some(levels) if kind == ColumnType::Text => Values::knowing(levels),
             _ => Values::new(kind),

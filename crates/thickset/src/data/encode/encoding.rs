@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 use super::cells::{self, Cells};
 use super::feature_rule::{CategoryRule, FeatureRule, FlagRule};
 use super::number_encoding::NumberEncoding;
-use super::read_rule::{ReadRule, Wanted};
-use super::recipe::{ClassRule, MissingColumn, Recipe, TargetRule};
-use super::schema::{Feature, FeatureKind, InputShape, Schema};
-use super::table::{ColumnType, Table, Values};
+use crate::data::read::read_rule::{ReadRule, Wanted};
+use crate::data::read::table::{ColumnType, Table, Values};
+use crate::data::schema::{Feature, FeatureKind, InputShape, Schema};
+use crate::data::sets::recipe::{ClassRule, MissingColumn, Recipe, TargetRule};
 use crate::{Error, Result};
 
 /// From a table's columns to features and labels.
@@ -245,7 +245,7 @@ impl Encoding {
 }
 
 /// The class of every row; `None` where the target is missing.
-pub(super) fn labels(target: &TargetRule, table: &Table) -> Result<Vec<Option<usize>>> {
+pub(in crate::data) fn labels(target: &TargetRule, table: &Table) -> Result<Vec<Option<usize>>> {
     let values = &table.column(&target.column)?.values;
     let place_of = |is_it: &dyn Fn(&ClassRule) -> bool| target.classes.iter().position(is_it);
     let class_of = |value: &str| {

@@ -2,7 +2,7 @@
 
 use super::feature_rule::{CategoryRule, FlagRule, Group, Unseen};
 use super::number_encoding::NumberEncoding;
-use super::table::{Values, alike};
+use crate::data::read::table::{Values, alike};
 use crate::{Error, Result};
 
 /// The matrix columns from `first` on.

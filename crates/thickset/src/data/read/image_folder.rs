@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use image::{ImageReader, Limits, imageops::FilterType};
 
-use super::assemble::Inputs;
-use super::schema::{Schema, check_features};
+use super::inputs::Inputs;
+use crate::data::schema::{Schema, check_features};
 use crate::{Error, Result};
 
 const WHITE: f32 = 255.0;

@@ -72,7 +72,7 @@ impl Known {
 }
 
 /// The error of a name that is none of ours.
-pub(super) fn unknown(name: &str) -> Error {
+pub(in crate::data) fn unknown(name: &str) -> Error {
     Error::UnknownDataset {
         name: name.to_owned(),
         known: KNOWN.iter().map(|known| known.name.to_owned()).collect(),
@@ -82,7 +82,7 @@ pub(super) fn unknown(name: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::source;
+    use crate::data::read::source;
 
     #[test]
     fn every_recipe_reads_and_bears_its_own_name() {

@@ -2,46 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use super::dataset::Dataset;
-use super::encoding::{self, Encoding};
 use super::load::OpenOptions;
+use super::pairs;
 use super::recipe::{ImageRule, Recipe};
-use super::schema::Schema;
 use super::split::Split;
-use super::table::{Table, Values};
-use super::{infer, pairs};
+use crate::data::dataset::Dataset;
+use crate::data::encode::encoding::{self, Encoding};
+use crate::data::encode::infer;
+use crate::data::read::inputs::Inputs;
+use crate::data::read::table::{Table, Values};
+use crate::data::schema::Schema;
 use crate::{Error, Result};
 
 /// Fewer rows cannot be split into three parts worth the name.
 const LEAST_ROWS: usize = 10;
-
-/// Inputs without a schema for tables: images and graphs as they come from their readers.
-#[derive(Debug)]
-pub struct Inputs {
-    /// Row-major, one input a row.
-    pub values: Vec<f32>,
-    /// The class of each input.
-    pub labels: Vec<usize>,
-    /// What the features are.
-    pub schema: Schema,
-}
-
-impl Inputs {
-    /// Adds the inputs of another file.
-    pub fn append(&mut self, other: Self, path: &str) -> Result<()> {
-        if self.schema != other.schema {
-            return Err(Error::Malformed {
-                path: path.to_owned(),
-                line: None,
-                problem: "its inputs have another shape than those of the file before it"
-                    .to_owned(),
-            });
-        }
-        self.values.extend(other.values);
-        self.labels.extend(other.labels);
-        Ok(())
-    }
-}
 
 /// Leaves out rows that the recipe does not keep, and rows without a label.
 fn filter(
@@ -188,8 +162,8 @@ pub fn finish_table(
     })
 }
 
-/// At least ten rows and two classes.
-fn check_labels<T>(
+/// Refuses fewer than ten rows or two classes.
+pub fn check_labels<T>(
     path: &str,
     column: &str,
     labels: &[usize],

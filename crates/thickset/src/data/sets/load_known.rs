@@ -3,13 +3,15 @@
 use std::io::Cursor;
 use std::path::PathBuf;
 
-use super::assemble::{Inputs, finish_inputs, finish_table};
-use super::dataset::Dataset;
+use super::assemble::{finish_inputs, finish_table};
 use super::known::Known;
 use super::load::{OpenOptions, wanted};
+use super::locate;
 use super::recipe::{FileRule, Format, Recipe, Role};
-use super::table::Table;
-use super::{cifar, correlation_pack, csv, idx, locate, nel, source};
+use crate::data::dataset::Dataset;
+use crate::data::read::inputs::Inputs;
+use crate::data::read::table::Table;
+use crate::data::read::{cifar, correlation_pack, csv, idx, nel, source};
 use crate::{Error, Result};
 
 /// Opens a known dataset.

@@ -4,10 +4,10 @@
 
 use std::collections::BTreeSet;
 
-use super::dataset::Dataset;
 use super::recipe::PairRule;
-use super::schema::Schema;
 use super::split::{Part, Split};
+use crate::data::dataset::Dataset;
+use crate::data::schema::Schema;
 use crate::{Error, Result, Seed};
 
 /// Of the official test inputs, one in this many makes validation pairs.

@@ -1,16 +1,16 @@
 //! A recipe: how a dataset's files become a matrix, as a TOML file that a person can read, print and copy.
 //!
 //! The known datasets are recipes that come with the program; a user's own table gets one by inference
-//! ([`super::infer`]), which can be printed, edited and given back.
+//! ([`crate::data::InferOptions`]), which can be printed, edited and given back.
 
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::feature_rule::FeatureRule;
-use super::read_rule::ReadRule;
-use super::schema::MOST_FEATURES;
-use super::table::alike;
+use crate::data::encode::feature_rule::FeatureRule;
+use crate::data::read::read_rule::ReadRule;
+use crate::data::read::table::{alike, parse_number};
+use crate::data::schema::MOST_FEATURES;
 use crate::{Error, Result};
 
 /// How a dataset's files become rows, labels and features.
@@ -163,7 +163,7 @@ impl ClassRule {
     #[must_use]
     pub fn holds(&self, value: &str) -> bool {
         if self.at_least.is_some() || self.below.is_some() {
-            return super::table::parse_number(value).is_some_and(|number| {
+            return parse_number(value).is_some_and(|number| {
                 self.at_least.is_none_or(|least| number >= least)
                     && self.below.is_none_or(|end| number < end)
             });
@@ -172,7 +172,7 @@ impl ClassRule {
     }
 
     /// The same for a value that a program may have spelled otherwise.
-    pub(super) fn holds_alike(&self, value: &str) -> bool {
+    pub(in crate::data) fn holds_alike(&self, value: &str) -> bool {
         let is_range = self.at_least.is_some() || self.below.is_some();
         !is_range && self.listed().iter().any(|one| alike(one, value))
     }

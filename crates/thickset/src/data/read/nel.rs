@@ -4,8 +4,8 @@
 
 use std::io::{Cursor, Read as _};
 
-use super::assemble::Inputs;
-use super::schema::Schema;
+use super::inputs::Inputs;
+use crate::data::schema::Schema;
 use crate::{Error, Result};
 
 /// Regions of the atlas.

@@ -1,8 +1,8 @@
 //! The pack of ABIDE correlation matrices: `AAL116I2`, the number of graphs and of edges, then a graph's label byte and
 //! its edges as `round(32767 r)`, the upper triangle row by row. All numbers are little-endian.
 
-use super::assemble::Inputs;
-use super::schema::Schema;
+use super::inputs::Inputs;
+use crate::data::schema::Schema;
 use crate::{Error, Result};
 
 const MAGIC: &[u8] = b"AAL116I2";

@@ -16,8 +16,8 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::Type;
 use thickset_engine::write_whole;
 
-use super::dataset::Dataset;
 use super::split::Part;
+use crate::data::dataset::Dataset;
 use crate::{Error, Result};
 
 /// Rows of a row group.

@@ -1,8 +1,8 @@
 //! CIFAR-10's binary batches: a label byte, then 32 x 32 bytes of red, of green and of blue. GTSRB's subset is laid out
 //! the same way.
 
-use super::assemble::Inputs;
-use super::schema::Schema;
+use super::inputs::Inputs;
+use crate::data::schema::Schema;
 use crate::{Error, Result};
 
 const CHANNELS: usize = 3;

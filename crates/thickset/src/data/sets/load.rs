@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::assemble::{finish_inputs, finish_table};
-use super::dataset::Dataset;
-use super::encoding::{Encoded, Encoding};
-use super::feature_rule::FeatureRule;
-use super::infer::{self, InferOptions};
 use super::known::{self, Known};
 use super::load_known::open_known;
-use super::read_rule::{ReadRule, Wanted};
 use super::recipe::{Format, Recipe};
-use super::table::{ColumnType, Table};
-use super::{csv, graph_folder, idx, image_folder, parquet, source};
+use crate::data::dataset::Dataset;
+use crate::data::encode::encoding::{Encoded, Encoding};
+use crate::data::encode::feature_rule::FeatureRule;
+use crate::data::encode::infer::{self, InferOptions};
+use crate::data::read::read_rule::{ReadRule, Wanted};
+use crate::data::read::table::{ColumnType, Table};
+use crate::data::read::{csv, graph_folder, idx, image_folder, parquet, source};
 use crate::{Result, Seed};
 
 /// How a dataset is opened.
@@ -188,7 +188,7 @@ fn labels_name(images: &Path) -> String {
 }
 
 /// What a recipe needs of a table.
-pub(super) fn wanted(recipe: &Recipe) -> Wanted {
+pub(in crate::data) fn wanted(recipe: &Recipe) -> Wanted {
     if recipe.image.is_some() || recipe.features.is_empty() {
         let types = BTreeMap::from([(recipe.target.column.clone(), ColumnType::Text)]);
         return Wanted {

@@ -31,7 +31,7 @@ impl FeatureRule {
     ///
     /// # Errors
     /// What was expected and what came.
-    pub(super) fn check(&self) -> Result<(), String> {
+    pub(in crate::data) fn check(&self) -> Result<(), String> {
         match self {
             Self::Number(rule) => rule.check(),
             Self::Flag(rule) => rule.check(),
@@ -122,11 +122,11 @@ pub struct FlagRule {
 
 impl FlagRule {
     /// All values that it lists.
-    pub(super) fn listed(&self) -> Vec<String> {
+    pub(in crate::data) fn listed(&self) -> Vec<String> {
         [&self.on[..], &self.off[..]].concat()
     }
 
-    pub(super) fn check(&self) -> Result<(), String> {
+    pub(in crate::data) fn check(&self) -> Result<(), String> {
         let column = &self.column;
         if self.on.is_empty() {
             return Err(format!("the flag `{column}` lists no value in `on`"));
@@ -162,11 +162,11 @@ pub struct CategoryRule {
 
 impl CategoryRule {
     /// All values that its groups list.
-    pub(super) fn listed(&self) -> Vec<String> {
+    pub(in crate::data) fn listed(&self) -> Vec<String> {
         self.groups.iter().flat_map(Group::members).collect()
     }
 
-    pub(super) fn check(&self) -> Result<(), String> {
+    pub(in crate::data) fn check(&self) -> Result<(), String> {
         let column = &self.column;
         if self.groups.is_empty() {
             return Err(format!("the category `{column}` has no group"));

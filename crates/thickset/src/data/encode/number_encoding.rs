@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::feature_rule::{NumberRule, Scale};
-use super::table::Values;
+use crate::data::read::table::Values;
 
 /// A number's scale, as learned.
 #[expect(
@@ -20,21 +20,21 @@ pub struct NumberEncoding {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub unit: Option<String>,
     /// The least value of the training rows, after clipping.
-    #[serde(with = "super::exact")]
+    #[serde(with = "crate::data::exact")]
     pub low: f64,
     /// The greatest.
-    #[serde(with = "super::exact")]
+    #[serde(with = "crate::data::exact")]
     pub high: f64,
     /// Values beyond `low..=high` are set to the bounds.
     pub clip: bool,
     /// Encoded = (value - `offset`) / `factor`.
-    #[serde(with = "super::exact")]
+    #[serde(with = "crate::data::exact")]
     pub offset: f64,
     /// See `offset`; positive.
-    #[serde(with = "super::exact")]
+    #[serde(with = "crate::data::exact")]
     pub factor: f64,
     /// Stands in for a missing value: the training rows' median.
-    #[serde(with = "super::exact")]
+    #[serde(with = "crate::data::exact")]
     pub impute: f64,
     /// Adds the feature "is missing".
     pub indicator: bool,
@@ -47,7 +47,7 @@ pub struct NumberEncoding {
 impl NumberEncoding {
     /// Learns the scale from the rows `train`, and from no others.
     #[expect(clippy::cast_precision_loss, reason = "far fewer than 2^52 rows")]
-    pub(super) fn fit(rule: &NumberRule, values: &Values, train: &[usize]) -> Self {
+    pub(in crate::data) fn fit(rule: &NumberRule, values: &Values, train: &[usize]) -> Self {
         let mut numbers: Vec<f64> = train.iter().filter_map(|&row| values.number(row)).collect();
         numbers.sort_unstable_by(f64::total_cmp);
         let missing = numbers.len() < train.len();
@@ -102,7 +102,7 @@ impl NumberEncoding {
     ///
     /// # Errors
     /// What was expected and what came.
-    pub(super) fn check(&self) -> Result<(), String> {
+    pub(in crate::data) fn check(&self) -> Result<(), String> {
         let Self {
             column,
             low,
@@ -142,7 +142,7 @@ impl NumberEncoding {
         clippy::cast_possible_truncation,
         reason = "features are f32 by design"
     )]
-    pub(super) fn encode(&self, value: f64) -> f32 {
+    pub(in crate::data) fn encode(&self, value: f64) -> f32 {
         let value = if self.clip {
             value.clamp(self.low, self.high)
         } else {

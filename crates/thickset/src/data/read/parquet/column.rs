@@ -6,10 +6,10 @@ use parquet::data_type::{ByteArray, DataType};
 use parquet::errors::ParquetError;
 use parquet::schema::types::ColumnDescriptor;
 
-use super::super::read_rule::Wanted;
-use super::super::table::{ColumnType, Values, parse_number};
 use super::MOST_RATIO;
 use crate::Error;
+use crate::data::read::read_rule::Wanted;
+use crate::data::read::table::{ColumnType, Values, parse_number};
 
 /// Values that are read at a time.
 const BATCH: usize = 8192;

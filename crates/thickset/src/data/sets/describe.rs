@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-use super::dataset::Dataset;
 use super::recipe::AttackDefaults;
-use super::schema::{FeatureKind, InputShape};
 use super::split::Part;
+use crate::data::dataset::Dataset;
+use crate::data::schema::{FeatureKind, InputShape};
 
 /// Bars of a histogram.
 pub const BARS: usize = 12;
