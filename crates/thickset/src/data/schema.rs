@@ -93,24 +93,6 @@ pub struct Feature {
 }
 
 impl Feature {
-    /// A number that is not scaled.
-    #[must_use]
-    pub fn number(name: String, low: f32, high: f32) -> Self {
-        Self {
-            column: name.clone(),
-            name,
-            unit: None,
-            kind: FeatureKind::Number,
-            offset: 0.0,
-            factor: 1.0,
-            low,
-            high,
-            integer: false,
-            group: None,
-            immutable: false,
-        }
-    }
-
     /// The value in original units.
     #[must_use]
     pub fn decode(&self, encoded: f32) -> f64 {
@@ -230,41 +212,6 @@ impl Schema {
         columns
     }
 
-    /// The schema of rows of a shape of which nothing else is known. The features of a table are `feature[0]` and so on, not scaled,
-    /// and may have any value.
-    #[must_use]
-    pub fn of_shape(shape: &InputShape, features: usize) -> Self {
-        match shape {
-            InputShape::Table => Self {
-                shape: InputShape::Table,
-                features: (0..features)
-                    .map(|place| Feature::number(format!("feature[{place}]"), f32::MIN, f32::MAX))
-                    .collect(),
-            },
-            InputShape::Image {
-                channels,
-                height,
-                width,
-            } => Self::image(*channels, *height, *width, 255.0),
-            InputShape::Graph { nodes } => Self::graph(*nodes, -1.0, 1.0),
-            InputShape::Pair { of } => Self::pair(&Self::of_shape(of, features / 2)),
-        }
-    }
-
-    /// Whether each feature can be turned into original units and back.
-    pub(crate) fn check(&self) -> std::result::Result<(), String> {
-        let is_sound = |feature: &Feature| {
-            feature.offset.is_finite()
-                && feature.factor.is_finite()
-                && feature.factor > 0.0
-                && feature.low <= feature.high
-        };
-        match self.features.iter().find(|feature| !is_sound(feature)) {
-            None => Ok(()),
-            Some(feature) => Err(format!(
-                "feature `{}` must have a finite scale and a range from low to high",
-                feature.name
-            )),
     /// The schema of a table of numbers that are used as they are, one feature a name.
     ///
     /// Every range is `0..=1` until rows are known; [`super::Dataset::from_rows`] learns it from the training rows.
@@ -295,6 +242,41 @@ impl Schema {
         Self {
             shape: InputShape::Table,
             features: names.iter().map(|name| number(name.as_ref())).collect(),
+        }
+    }
+
+    /// The schema of rows of a shape of which nothing else is known. The features of a table are called `feature[0]` and so on.
+    #[must_use]
+    pub fn of_shape(shape: &InputShape, features: usize) -> Self {
+        match shape {
+            InputShape::Table => {
+                let names = (0..features).map(|place| format!("feature[{place}]"));
+                Self::table(&names.collect::<Vec<_>>())
+            }
+            InputShape::Image {
+                channels,
+                height,
+                width,
+            } => Self::image(*channels, *height, *width, 255.0),
+            InputShape::Graph { nodes } => Self::graph(*nodes, -1.0, 1.0),
+            InputShape::Pair { of } => Self::pair(&Self::of_shape(of, features / 2)),
+        }
+    }
+
+    /// Whether each feature can be turned into original units and back.
+    pub(crate) fn check(&self) -> std::result::Result<(), String> {
+        let is_sound = |feature: &Feature| {
+            feature.offset.is_finite()
+                && feature.factor.is_finite()
+                && feature.factor > 0.0
+                && feature.low <= feature.high
+        };
+        match self.features.iter().find(|feature| !is_sound(feature)) {
+            None => Ok(()),
+            Some(feature) => Err(format!(
+                "feature `{}` must have a finite scale and a range from low to high",
+                feature.name
+            )),
         }
     }
 
