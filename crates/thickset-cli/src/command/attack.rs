@@ -4,14 +4,11 @@ use std::fmt::Write as _;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use thickset::attack::moo;
-use thickset::attack::threat::{BallConfig, Norm};
-use thickset::attack::{AttackConfig, ConstraintConfig, MethodConfig, ThreatConfig, random};
+use thickset::attack::{AttackConfig, AttackKind, AttackOption, Attacked, ConstraintConfig, suite};
 use thickset::explain::{CheckedExplain, Explained, Rows};
-use thickset::metric::{precision_at_k, ranking};
 
 use super::asked::{Loaded, Source};
-use super::attack_view::{Found, Row, Way, summary, table};
+use super::attack_view::{Row, summary, table};
 use super::explain::{DEFAULT_K, How};
 use super::output::print;
 use super::threat::SuiteOptions;
@@ -69,7 +66,7 @@ pub struct Arguments {
 /// What runs: the suite, or one attack.
 enum Chosen {
     Suite,
-    One(MethodConfig),
+    One(AttackKind),
 }
 
 impl Arguments {
@@ -80,27 +77,27 @@ impl Arguments {
         Ok(Chosen::One(self.method.parse()?))
     }
 
-    /// Refuses options that the chosen attack does not look at.
+    /// Refuses options that the chosen attack does not use.
     fn check(&self, chosen: &Chosen) -> Result<()> {
-        let (method, steps, constraint, effort, radii) = match chosen {
-            Chosen::Suite => ("suite", false, false, true, true),
-            Chosen::One(MethodConfig::Moo(_)) => (moo::INFO.id, false, false, false, false),
-            Chosen::One(MethodConfig::Random(_)) => (random::INFO.id, false, true, false, false),
-            Chosen::One(method) => (method.kind(), true, true, false, false),
+        let (method, used) = match chosen {
+            Chosen::Suite => (suite::INFO.id, suite::OPTIONS),
+            Chosen::One(kind) => (kind.kind(), kind.behaviour().options()),
         };
-        let options = [
-            ("--steps", self.steps.is_some(), steps),
-            ("--step-size", self.step_size.is_some(), steps),
-            ("--restarts", self.restarts.is_some(), steps),
-            ("--surrogate", self.surrogate.is_some(), steps),
-            ("--shares", self.shares, steps),
-            ("--constraint", self.constraint.is_some(), constraint),
-            ("--effort", self.suite.has_effort(), effort),
-            ("--radii", !self.radii.is_empty(), radii),
+        let given = [
+            (AttackOption::Steps, self.steps.is_some()),
+            (AttackOption::StepSize, self.step_size.is_some()),
+            (AttackOption::Restarts, self.restarts.is_some()),
+            (AttackOption::Surrogate, self.surrogate.is_some()),
+            (AttackOption::Shares, self.shares),
+            (AttackOption::Constraint, self.constraint.is_some()),
+            (AttackOption::Effort, self.suite.has_effort()),
+            (AttackOption::Radii, !self.radii.is_empty()),
+            (AttackOption::Radius, self.suite.threat.has_radius()),
         ];
-        for (option, is_given, has_effect) in options {
-            if is_given && !has_effect {
-                bail!("`{option}` has no effect with `--method {method}`; leave it out");
+        for (option, is_given) in given {
+            if is_given && !used.contains(&option) {
+                let option = option.name();
+                bail!("`--{option}` has no effect with `--method {method}`; leave it out");
             }
         }
         Ok(())
@@ -111,16 +108,11 @@ impl Arguments {
         chosen: Chosen,
         loaded: &Loaded,
         explain: &CheckedExplain,
-        before: &[Explained],
         k: usize,
-    ) -> Result<Vec<Found>> {
+    ) -> Result<Vec<Attacked>> {
         let network = &loaded.model.network;
         let threat = self.suite.threat.config(loaded.radius())?;
-        let attacked = match chosen {
-            Chosen::One(MethodConfig::Moo(settings)) => {
-                let settings = moo_settings(settings, &threat, self.suite.threat.has_radius())?;
-                return multi_objective(loaded, explain, before, k, &settings);
-            }
+        Ok(match chosen {
             Chosen::Suite => {
                 let config = self.suite.in_set(k, None, threat);
                 let suite = config.check(explain.config(), &loaded.schema)?;
@@ -142,63 +134,8 @@ impl Arguments {
                 let attack = config.check(explain.config(), &loaded.schema)?;
                 attack.perturb(network, loaded.rows(), loaded.seed)?
             }
-        };
-        Ok(attacked.into_iter().map(Found::from).collect())
-    }
-}
-
-/// The settings with the ball's radius as their budget, where they have none of their own.
-fn moo_settings(
-    settings: moo::MooConfig,
-    threat: &ThreatConfig,
-    has_radius: bool,
-) -> Result<moo::MooConfig> {
-    let only_ball = ThreatConfig {
-        ball: BallConfig {
-            norm: Norm::L2,
-            ..threat.ball
-        },
-        ..ThreatConfig::default()
-    };
-    if *threat != only_ball {
-        bail!(
-            "`moo` stays in an l2 ball and knows no other limits; leave out --norm, --box, --immutable, --integer, --one-hot and --column-budget"
-        );
-    }
-    if has_radius && settings.input_budget.is_some() {
-        bail!("`--radius` and `input_budget` are the same for `moo`; give one of them");
-    }
-    Ok(moo::MooConfig {
-        input_budget: settings.input_budget.or(Some(threat.ball.radius)),
-        ..settings
-    })
-}
-
-fn multi_objective(
-    loaded: &Loaded,
-    explain: &CheckedExplain,
-    before: &[Explained],
-    k: usize,
-    settings: &moo::MooConfig,
-) -> Result<Vec<Found>> {
-    let network = &loaded.model.network;
-    let outcomes = moo::perturb(network, explain, loaded.rows(), k, settings, loaded.seed)?;
-    let points: Vec<f64> = outcomes.iter().flat_map(|one| one.x.clone()).collect();
-    let after = explained_at(loaded, explain, &points, before)?;
-    let rows = outcomes.into_iter().zip(before.iter().zip(&after));
-    rows.map(|(outcome, (before, after))| {
-        Ok(Found {
-            attack: moo::INFO.id,
-            precision: precision_at_k::score(&before.importance, &after.importance, k)?,
-            held: before.class == ranking::largest(&after.probabilities)?,
-            way: Way::Iterations {
-                iterations: outcome.iterations,
-                ending: outcome.ending,
-            },
-            perturbed: outcome.x,
         })
-    })
-    .collect()
+    }
 }
 
 /// The explanations of other points of the same rows, of the classes that were predicted before.
@@ -233,7 +170,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         let config = arguments.suite.in_set(k, None, threat);
         return super::radii::run(&loaded, &explain, &config, &arguments.radii, arguments.json);
     }
-    let found = arguments.attack(chosen, &loaded, &explain, &before, k)?;
+    let found = arguments.attack(chosen, &loaded, &explain, k)?;
     let points: Vec<f64> = found.iter().flat_map(|row| row.perturbed.clone()).collect();
     let after = explained_at(&loaded, &explain, &points, &before)?;
     let names = explain.names(width);

@@ -7,6 +7,12 @@ use super::measure::Measure;
 use super::result::{Bench, Figure, Series, Style};
 use super::sheet::{Datasets, Printed, SEEDS, datasets};
 use crate::Result;
+use crate::attack::constraint::early_stop::EarlyStopConfig;
+use crate::attack::constraint::gda::GdaConfig;
+use crate::attack::constraint::hedge::HedgeConfig;
+use crate::attack::constraint::no_update::NoUpdateConfig;
+use crate::attack::constraint::none::NoneConfig;
+use crate::attack::constraint::qp::QpConfig;
 use crate::attack::{AttackConfig, ConstraintConfig};
 use crate::check::as_f64;
 
@@ -19,12 +25,15 @@ const RATE: f64 = 1.0;
 
 fn constraints() -> [(&'static str, ConstraintConfig); 6] {
     [
-        ("unconstrained", ConstraintConfig::None),
-        ("no update", ConstraintConfig::NoUpdate),
-        ("early stop", ConstraintConfig::EarlyStop),
-        ("GDA", ConstraintConfig::Gda { rate: RATE }),
-        ("Hedge", ConstraintConfig::Hedge { rate: RATE }),
-        ("QP", ConstraintConfig::Qp),
+        ("unconstrained", ConstraintConfig::None(NoneConfig {})),
+        ("no update", ConstraintConfig::NoUpdate(NoUpdateConfig {})),
+        (
+            "early stop",
+            ConstraintConfig::EarlyStop(EarlyStopConfig {}),
+        ),
+        ("GDA", ConstraintConfig::Gda(GdaConfig { rate: RATE })),
+        ("Hedge", ConstraintConfig::Hedge(HedgeConfig { rate: RATE })),
+        ("QP", ConstraintConfig::Qp(QpConfig {})),
     ]
 }
 

@@ -12,7 +12,8 @@ use super::result::Bench;
 use super::sheet::{Datasets, Printed, datasets};
 use crate::Result;
 use crate::attack::threat::{BallConfig, Norm};
-use crate::attack::{AttackConfig, MethodConfig, ThreatConfig, top_k};
+use crate::attack::top_k::TopKConfig;
+use crate::attack::{AttackConfig, ThreatConfig};
 use crate::data::InputShape;
 use crate::explain::{ExplainConfig, ExplanationConfig, Of, integrated_gradients};
 use crate::model::{ModelConfig, cnn, mlp};
@@ -335,7 +336,7 @@ fn top_k_attack(field: &Field, scale: &Scale, radius: f64) -> Measure {
     let features = field.dataset.features();
     Measure::Attack {
         attack: AttackConfig {
-            method: MethodConfig::TopK(top_k::TopKConfig {}),
+            method: TopKConfig {}.into(),
             k: salient(features),
             threat: ThreatConfig {
                 ball: BallConfig {

@@ -13,9 +13,11 @@ use super::options::Options;
 use super::store::Store;
 use super::training::{AUC_WITHIN, BATCH, Recipe, Trained};
 use super::workers;
+use crate::attack::er_attack::ErAttackConfig;
+use crate::attack::mse_attack::MseAttackConfig;
 use crate::attack::suite::SuiteConfig;
 use crate::attack::threat::{BallConfig, Norm};
-use crate::attack::{AttackConfig, MethodConfig, ThreatConfig, er_attack, mse_attack};
+use crate::attack::{AttackConfig, ThreatConfig};
 use crate::explain::ExplainConfig;
 use crate::model::ModelConfig;
 use crate::objective::ObjectiveConfig;
@@ -393,7 +395,7 @@ pub(super) fn explain(field: &Field) -> ExplainConfig {
 /// `ERAttack` on a field.
 pub(super) fn er_attack(field: &Field) -> AttackConfig {
     AttackConfig {
-        method: MethodConfig::ErAttack(er_attack::ErAttackConfig {}),
+        method: ErAttackConfig {}.into(),
         k: field.k,
         threat: threat(field),
         ..AttackConfig::default()
@@ -403,7 +405,7 @@ pub(super) fn er_attack(field: &Field) -> AttackConfig {
 /// The MSE attack on a field.
 pub(super) fn mse_attack(field: &Field) -> AttackConfig {
     AttackConfig {
-        method: MethodConfig::MseAttack(mse_attack::MseAttackConfig::default()),
+        method: MseAttackConfig::default().into(),
         ..er_attack(field)
     }
 }

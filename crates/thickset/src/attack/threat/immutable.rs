@@ -1,6 +1,7 @@
 //! Immutable columns: what a person cannot change, an attack does not.
 
-use super::Threat;
+use super::{Threat, ThreatConfig, ThreatPart};
+use crate::Result;
 use crate::data::Schema;
 use crate::registry::{Family, Info};
 
@@ -17,10 +18,20 @@ pub static INFO: Info = Info {
     defaults: &[],
 };
 
-pub(super) fn apply(schema: &Schema, threat: &mut Threat) {
-    for (index, feature) in schema.features.iter().enumerate() {
-        if feature.immutable {
-            threat.limits[index] = 0.0;
+/// The part.
+pub(super) struct Immutable;
+
+impl ThreatPart for Immutable {
+    fn info(&self) -> &'static Info {
+        &INFO
+    }
+
+    fn apply(&self, config: &ThreatConfig, schema: &Schema, threat: &mut Threat) -> Result<()> {
+        for (limit, feature) in threat.limits.iter_mut().zip(&schema.features) {
+            if config.immutable && feature.immutable {
+                *limit = 0.0;
+            }
         }
+        Ok(())
     }
 }

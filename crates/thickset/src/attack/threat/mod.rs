@@ -25,7 +25,35 @@ pub use ball::{BallConfig, Norm};
 pub use one_hot::OneHot;
 
 use crate::data::Schema;
+use crate::registry::Info;
 use crate::{Result, Stream};
+
+/// One part of a set of inputs. Its settings are a field of [`ThreatConfig`].
+pub trait ThreatPart: Sync {
+    /// The registry's entry.
+    fn info(&self) -> &'static Info;
+
+    /// Narrows the set for rows of this schema, if the part is switched on. Parts may come in any order.
+    ///
+    /// # Errors
+    /// When a setting is out of range, or does not fit the schema.
+    fn apply(&self, config: &ThreatConfig, schema: &Schema, threat: &mut Threat) -> Result<()>;
+}
+
+/// Every part.
+pub static PARTS: &[&dyn ThreatPart] = &[
+    &ball::Ball,
+    &r#box::Box,
+    &feature_budget::FeatureBudget,
+    &immutable::Immutable,
+    &integer::Integer,
+    &one_hot::OneHotGroups,
+];
+
+/// The registry's entries of this family.
+pub(crate) fn infos() -> impl Iterator<Item = &'static Info> {
+    PARTS.iter().map(|part| part.info())
+}
 
 /// The set as a configuration states it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -46,12 +74,24 @@ pub struct ThreatConfig {
 }
 
 impl ThreatConfig {
+    /// The ball alone, as the papers have it.
+    #[must_use]
+    pub fn papers() -> Self {
+        Self {
+            ball: BallConfig::default(),
+            r#box: false,
+            immutable: false,
+            integer: false,
+            one_hot: OneHot::Free,
+            feature_budget: BTreeMap::new(),
+        }
+    }
+
     /// Checks the settings and resolves them for rows of this schema.
     ///
     /// # Errors
     /// When a radius or budget is out of range, or names no column.
     pub fn check(&self, schema: &Schema) -> Result<Threat> {
-        self.ball.check()?;
         let count = schema.len();
         let mut threat = Threat {
             ball: self.ball,
@@ -64,21 +104,8 @@ impl ThreatConfig {
             groups: Vec::new(),
             flags: Vec::new(),
         };
-        if self.r#box {
-            r#box::apply(schema, &mut threat);
-        }
-        if self.immutable {
-            immutable::apply(schema, &mut threat);
-        }
-        if self.integer {
-            integer::apply(schema, &mut threat);
-        }
-        one_hot::apply(schema, &mut threat);
-        feature_budget::apply(&self.feature_budget, schema, &mut threat)?;
-        if self.ball.norm == Norm::Linf {
-            for limit in &mut threat.limits {
-                *limit = limit.min(self.ball.radius);
-            }
+        for part in PARTS {
+            part.apply(self, schema, &mut threat)?;
         }
         let bounds = threat.low.iter().chain(&threat.high).chain(&threat.limits);
         threat.is_bounded = bounds.into_iter().any(|bound| bound.is_finite());
