@@ -19,7 +19,7 @@ use super::threat::SuiteOptions;
   thickset attack --model model.safetensors --data adult --limit 200 --effort thorough
   thickset attack --model model.safetensors --data loans.csv --radii 0.1,0.2,0.4 --limit 0
   thickset attack --model model.safetensors --data loans.csv --method er-attack --radius 0.3 --steps 50
-  thickset attack --model model.safetensors --data loans.csv --box --immutable --integer --one-hot whole \\
+  thickset attack --model model.safetensors --data loans.csv --box --integer --one-hot whole \\
     --column-budget age=2 --json > attacked.jsonl
   thickset attack --model model.safetensors --data loans.csv --method '{ kind = \"random\", points = 1000 }'
   thickset attack --model model.safetensors --data loans.csv --method '{ kind = \"moo\", surrogate = 10.0 }'")]

@@ -21,6 +21,9 @@ pub struct SuiteOptions {
 /// Which inputs an attack may reach.
 #[derive(Args)]
 pub struct ThreatOptions {
+    /// What else holds a row: `table` keeps immutable columns, `papers` is the ball alone
+    #[arg(long, value_enum, default_value = "table")]
+    threat: ThreatName,
     /// How a move is measured
     #[arg(long, value_enum, default_value = "l2")]
     norm: NormName,
@@ -30,9 +33,9 @@ pub struct ThreatOptions {
     /// Features stay in the range of the training rows
     #[arg(long = "box")]
     in_box: bool,
-    /// Columns that a person cannot change stay
-    #[arg(long)]
-    immutable: bool,
+    /// Columns that a person cannot change stay; `--immutable=false` lets them move
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    immutable: Option<bool>,
     /// Whole numbers stay whole
     #[arg(long)]
     integer: bool,
@@ -49,6 +52,12 @@ enum EffortName {
     Quick,
     Standard,
     Thorough,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum ThreatName {
+    Table,
+    Papers,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -123,6 +132,10 @@ impl ThreatOptions {
 
     /// The set with this radius.
     pub fn with_radius(&self, radius: f64) -> ThreatConfig {
+        let usual = match self.threat {
+            ThreatName::Table => ThreatConfig::default(),
+            ThreatName::Papers => ThreatConfig::papers(),
+        };
         ThreatConfig {
             ball: BallConfig {
                 norm: match self.norm {
@@ -132,7 +145,7 @@ impl ThreatOptions {
                 radius,
             },
             r#box: self.in_box,
-            immutable: self.immutable,
+            immutable: self.immutable.unwrap_or(usual.immutable),
             integer: self.integer,
             one_hot: match self.one_hot {
                 OneHotName::Free => OneHot::Free,

@@ -344,7 +344,7 @@ fn top_k_attack(field: &Field, scale: &Scale, radius: f64) -> Measure {
                     radius,
                 },
                 r#box: true,
-                ..ThreatConfig::default()
+                ..ThreatConfig::papers()
             },
             steps: scale.attack_steps,
             restarts: scale.restarts,

@@ -172,7 +172,10 @@ impl<'o> Lab<'o> {
         objective: &ObjectiveConfig,
         schema: &Schema<'_>,
     ) -> Recipe<'b> {
-        let mut probe = ProbeConfig::default();
+        let mut probe = ProbeConfig {
+            immutable: false,
+            ..ProbeConfig::default()
+        };
         if schema.by_auc {
             probe.rows = 0;
         }
@@ -383,7 +386,7 @@ pub(super) fn threat(field: &Field) -> ThreatConfig {
             norm: Norm::L2,
             radius: field.radius,
         },
-        ..ThreatConfig::default()
+        ..ThreatConfig::papers()
     }
 }
 

@@ -1,9 +1,9 @@
 //! Immutable columns: what a person cannot change, an attack does not.
 
 use super::{Threat, ThreatConfig, ThreatPart};
-use crate::Result;
 use crate::data::Schema;
-use crate::registry::{Family, Info};
+use crate::registry::{Family, Info, Setting};
+use crate::{Error, Result};
 
 /// The registry's entry.
 pub static INFO: Info = Info {
@@ -15,7 +15,11 @@ pub static INFO: Info = Info {
     source: "thickset",
     direction: None,
     cost: "none",
-    defaults: &[],
+    defaults: &[Setting {
+        name: "immutable",
+        value: "true",
+        meaning: "false lets them move, as in the papers",
+    }],
 };
 
 /// The part.
@@ -27,11 +31,19 @@ impl ThreatPart for Immutable {
     }
 
     fn apply(&self, config: &ThreatConfig, schema: &Schema, threat: &mut Threat) -> Result<()> {
-        for (limit, feature) in threat.limits.iter_mut().zip(&schema.features) {
-            if config.immutable && feature.immutable {
-                *limit = 0.0;
+        if !config.immutable {
+            return Ok(());
+        }
+        for (index, feature) in schema.features.iter().enumerate() {
+            if feature.immutable {
+                threat.limits[index] = 0.0;
+                threat.immutable[index] = true;
             }
         }
-        Ok(())
+        if schema.is_empty() || threat.immutable.contains(&false) {
+            Ok(())
+        } else {
+            Err(Error::AllImmutable)
+        }
     }
 }
