@@ -588,16 +588,15 @@ mod tests {
 
     #[test]
     fn settings_are_read_from_text() {
-        let method: crate::attack::MethodConfig =
-            "{ kind = \"moo\", radius = 0.1, surrogate = 5.0 }"
-                .parse()
-                .unwrap();
+        let method: crate::attack::AttackKind = "{ kind = \"moo\", radius = 0.1, surrogate = 5.0 }"
+            .parse()
+            .unwrap();
         let expected = MooConfig {
             radius: 0.1,
             surrogate: Some(5.0),
             ..MooConfig::default()
         };
-        assert_eq!(method, crate::attack::MethodConfig::Moo(expected));
+        assert_eq!(method, crate::attack::AttackKind::Moo(expected));
     }
 
     #[test]
