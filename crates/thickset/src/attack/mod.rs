@@ -165,22 +165,6 @@ mod tests {
         assert_eq!(parts, listed);
     }
 
-    #[test]
-    fn the_settings_that_are_described_are_those_that_there_are() {
-        let shared = serde_json::to_value(AttackConfig::default()).unwrap();
-        for kind in AttackKind::all() {
-            let own = serde_json::to_value(&kind).unwrap();
-            for setting in kind.behaviour().info().defaults {
-                assert!(
-                    own.get(setting.name).is_some() || shared.get(setting.name).is_some(),
-                    "{}.{}",
-                    kind.kind(),
-                    setting.name
-                );
-            }
-        }
-    }
-
     /// Lowers the importance of the first feature.
     #[derive(Debug)]
     struct First;

@@ -21,7 +21,7 @@ use crate::attack::{AttackConfig, ThreatConfig};
 use crate::explain::ExplainConfig;
 use crate::model::ModelConfig;
 use crate::objective::ObjectiveConfig;
-use crate::train::{OptimizerConfig, ProbeConfig};
+use crate::train::{OptimizerConfig, ValidationAttackConfig};
 use crate::{Result, Seed};
 
 /// One more cell of a kind is done.
@@ -172,9 +172,9 @@ impl<'o> Lab<'o> {
         objective: &ObjectiveConfig,
         schema: &Schema<'_>,
     ) -> Recipe<'b> {
-        let mut probe = ProbeConfig {
+        let mut probe = ValidationAttackConfig {
             immutable: false,
-            ..ProbeConfig::default()
+            ..ValidationAttackConfig::default()
         };
         if schema.by_auc {
             probe.rows = 0;

@@ -15,11 +15,10 @@ pub static INFO: Info = Info {
     source: "thickset",
     direction: None,
     cost: "none",
-    defaults: &[Setting {
-        name: "immutable",
-        value: "true",
-        meaning: "false lets them move, as in the papers",
-    }],
+    defaults: &[Setting::new(
+        "immutable",
+        "false lets them move, as in the papers",
+    )],
 };
 
 /// The part.
