@@ -35,7 +35,7 @@ pub fn run(seconds: f64, mut on_cell: impl FnMut(&Measurement)) -> Result<Vec<Me
     )?;
     let config = AttackConfig {
         k: 8,
-        threat: ThreatConfig::default(),
+        threat: ThreatConfig::papers(),
         steps: 100,
         ..AttackConfig::default()
     };

@@ -461,6 +461,9 @@ pub enum Error {
         /// What came.
         got: String,
     },
+    /// A threat set in which nothing can move.
+    #[error("every column is immutable, so no attack can move anything")]
+    AllImmutable,
     /// A column or feature that the model's input does not have.
     #[error("the input has no {what} `{name}`{}", did_you_mean(.nearest.as_deref()))]
     UnknownFeature {

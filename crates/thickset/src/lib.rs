@@ -66,6 +66,7 @@ pub mod workers;
 mod check;
 mod error;
 mod inline;
+mod kinds;
 mod rows;
 mod seed;
 

@@ -39,7 +39,7 @@ const HELP: &str = "Examples:
   thickset audit --model model.safetensors --data new.csv --out audits/june --effort thorough
   thickset audit --model runs/loans/model.safetensors --data loans.csv \\
     --require 'p_at_k>=0.9' --require 'auc.low>=0.85'
-  thickset audit --model model.safetensors --data adult --box --immutable --integer --max-rows 500
+  thickset audit --model model.safetensors --data adult --box --integer --max-rows 500
 
 Rows: data that the model's own run names is split as in training, and its test rows are audited (see --part). Another table's file is taken whole; if it has the target column, AUC and accuracy are measured.
 

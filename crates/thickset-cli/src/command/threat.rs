@@ -20,6 +20,9 @@ pub struct SuiteOptions {
 /// Which inputs an attack may reach.
 #[derive(Args)]
 pub struct ThreatOptions {
+    /// What else holds a row: `table` keeps immutable columns, `papers` is the ball alone
+    #[arg(long, value_enum, default_value = "table")]
+    threat: ThreatName,
     /// How a move is measured
     #[arg(long, value_enum, default_value = "l2")]
     norm: NormName,
@@ -29,9 +32,9 @@ pub struct ThreatOptions {
     /// Features stay in the range of the training rows
     #[arg(long = "box")]
     in_box: bool,
-    /// Columns that a person cannot change stay
-    #[arg(long)]
-    immutable: bool,
+    /// Columns that a person cannot change stay; `--immutable=false` lets them move
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    immutable: Option<bool>,
     /// Whole numbers stay whole
     #[arg(long)]
     integer: bool,
@@ -48,6 +51,12 @@ enum EffortName {
     Quick,
     Standard,
     Thorough,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum ThreatName {
+    Table,
+    Papers,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -83,6 +92,10 @@ impl SuiteOptions {
 impl ThreatOptions {
     /// The set, with the usual radius.
     pub fn config(&self) -> ThreatConfig {
+        let usual = match self.threat {
+            ThreatName::Table => ThreatConfig::default(),
+            ThreatName::Papers => ThreatConfig::papers(),
+        };
         ThreatConfig {
             ball: BallConfig {
                 norm: match self.norm {
@@ -92,7 +105,7 @@ impl ThreatOptions {
                 ..BallConfig::default()
             },
             r#box: self.in_box,
-            immutable: self.immutable,
+            immutable: self.immutable.unwrap_or(usual.immutable),
             integer: self.integer,
             one_hot: match self.one_hot {
                 OneHotName::Free => OneHot::Free,

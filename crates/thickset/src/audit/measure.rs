@@ -148,7 +148,8 @@ impl CheckedAudit {
         Ok(kept.into_iter().map(|kept| as_f64(kept) / all).collect())
     }
 
-    /// The thickness in its probability form over gaussian neighbours, whatever the threat set forbids beside distance.
+    /// The thickness in its probability form over gaussian neighbours. Immutable columns stay; whatever else the threat set
+    /// forbids beside distance does not matter.
     fn thickness(
         &self,
         network: &Network,
@@ -159,8 +160,9 @@ impl CheckedAudit {
             k: self.k(),
             neighbours: Neighbours::Gaussian {
                 count: self.config.thickness.neighbours,
-                deviation: self.deviation(network.features()),
+                deviation: self.deviation(),
             },
+            immutable: self.threat.immutable(),
             points: self.config.thickness.points,
             seed: self.config.seed,
             stream: "audit thickness",
@@ -175,9 +177,11 @@ impl CheckedAudit {
         Ok(found.into_iter().map(|forms| forms[0].mean).collect())
     }
 
-    /// Of one feature, so that a neighbour's root mean square distance is the radius; for the largest norm, that of a
+    /// Of one feature that moves, so that a neighbour's root mean square distance is the radius; for the largest norm, that of a
     /// uniform draw from the box.
-    fn deviation(&self, features: usize) -> f64 {
+    fn deviation(&self) -> f64 {
+        let immutable = self.threat.immutable().iter();
+        let features = immutable.filter(|stays| !**stays).count();
         let ball = self.config.suite.threat.ball;
         match ball.norm {
             Norm::L2 => ball.radius / as_f64(features).sqrt(),

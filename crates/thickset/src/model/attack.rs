@@ -1,9 +1,9 @@
 //! How far a small change of a row changes its explanation.
 
 use super::{ExplainOptions, Model, Origin};
-use crate::attack::suite::{Effort, SuiteConfig};
+use crate::attack::suite::{Effort, SuiteConfig, over_radii};
 use crate::attack::threat::Norm;
-use crate::attack::{AttackConfig, Attacked, ConstraintConfig, MethodConfig, ThreatConfig};
+use crate::attack::{AttackConfig, AttackKind, Attacked, ConstraintConfig, ThreatConfig};
 use crate::explain::{CheckedExplain, Explained, Points};
 use crate::statistics::{Estimate, mean};
 use crate::{Error, Result, Rows, Seed, defaults};
@@ -12,7 +12,7 @@ use crate::{Error, Result, Rows, Seed, defaults};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AttackOptions {
     /// One attack; the suite of all of them where absent.
-    pub method: Option<MethodConfig>,
+    pub method: Option<AttackKind>,
     /// How hard the suite tries.
     pub effort: Option<Effort>,
     /// Salient features.
@@ -46,6 +46,15 @@ pub struct Attacks {
     pub k: usize,
     /// One a row.
     pub rows: Vec<AttackedRow>,
+}
+
+/// What the suite found within several radii.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RadiusCurve {
+    /// Salient features.
+    pub k: usize,
+    /// Each radius with its rows, the smallest radius first.
+    pub radii: Vec<(f64, Vec<Attacked>)>,
 }
 
 /// One row before and after.
@@ -103,6 +112,36 @@ impl Model {
                 })
                 .collect(),
         })
+    }
+
+    /// Attacks with the suite within each of these radii, the smallest first. A larger radius keeps what smaller ones found.
+    ///
+    /// # Errors
+    /// As for [`Model::attack`].
+    pub fn attack_over_radii(
+        &self,
+        rows: &Rows<'_>,
+        options: &AttackOptions,
+        radii: &[f64],
+    ) -> Result<RadiusCurve> {
+        let origin = self.origin()?;
+        let explain = self.explain_config(&origin, rows, &options.explain);
+        let width = explain.check(rows.schema())?.names(0).len();
+        let k = self.k(&origin, rows, options.k, width);
+        let suite = SuiteConfig {
+            effort: options.effort.or(origin.audit().effort).unwrap_or_default(),
+            k,
+            threat: options.threat.clone(),
+        };
+        let (values, ids) = (rows.gather(0..rows.len()), rows.ids());
+        let points = Points {
+            values: &values,
+            ids: &ids,
+        };
+        let seed = options.explain.seed;
+        let schema = rows.schema();
+        let found = over_radii(&suite, radii, &explain, schema, &self.network, points, seed)?;
+        Ok(RadiusCurve { k, radii: found })
     }
 
     fn found(

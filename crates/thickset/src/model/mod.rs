@@ -18,7 +18,7 @@ mod origin;
 mod predict;
 mod stored;
 
-pub use attack::{AttackOptions, AttackedRow, Attacks};
+pub use attack::{AttackOptions, AttackedRow, Attacks, RadiusCurve};
 pub use audit::AuditOptions;
 pub use explain::{ExplainOptions, Explanations};
 pub use fresh::Fresh;

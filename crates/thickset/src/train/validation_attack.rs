@@ -44,6 +44,8 @@ pub struct ValidationAttackConfig {
     /// Radius of the l2 ball in encoded units; the dataset's own, or 0.5, where absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub epsilon: Option<f64>,
+    /// Columns that a person cannot change stay, where not all are such.
+    pub immutable: bool,
 }
 
 impl Default for ValidationAttackConfig {
@@ -53,6 +55,7 @@ impl Default for ValidationAttackConfig {
             steps: 20,
             against: Against::default(),
             epsilon: None,
+            immutable: true,
         }
     }
 }
@@ -89,6 +92,7 @@ impl ValidationAttackConfig {
                     radius: self.epsilon.unwrap_or(epsilon),
                     ..BallConfig::default()
                 },
+                immutable: self.immutable && schema.features.iter().any(|one| !one.immutable),
                 ..ThreatConfig::default()
             },
             ..AttackConfig::default()

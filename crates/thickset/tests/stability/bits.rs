@@ -3,7 +3,7 @@
 use thickset::Seed;
 use thickset::attack::suite::{Effort, SuiteConfig};
 use thickset::attack::threat::{BallConfig, Norm};
-use thickset::attack::{AttackConfig, ConstraintConfig, ThreatConfig, moo};
+use thickset::attack::{AttackConfig, ConstraintConfig, ThreatConfig, constraint, moo};
 use thickset::data::{InputShape, Schema};
 use thickset::explain::{
     ExplainConfig, ExplanationConfig, Per, Points, integrated_gradients, reduce::ReductionConfig,
@@ -145,7 +145,7 @@ fn batch_size_and_threads_change_no_bit_of_an_image_or_a_pair() {
         k: 10,
         threat: ball(2.0),
         steps: 3,
-        constraint: ConstraintConfig::Qp,
+        constraint: ConstraintConfig::Qp(constraint::qp::QpConfig {}),
         ..AttackConfig::default()
     };
     let attack = config.check(&ExplainConfig::default(), &schema).unwrap();

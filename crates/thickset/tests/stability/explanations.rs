@@ -130,6 +130,7 @@ fn thickness_and_faithfulness_of_explanations_agree_with_pytorch() {
         let survey = Survey {
             k: golden.k,
             neighbours: Neighbours::Given(&neighbours),
+            immutable: &[],
             points: 10,
             seed: Seed::new(1),
             stream: "none are drawn",

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use thickset::Seed;
 use thickset::attack::suite::{Effort, SuiteConfig};
 use thickset::attack::threat::{BallConfig, Norm, OneHot};
-use thickset::attack::{AttackConfig, ConstraintConfig, ThreatConfig};
+use thickset::attack::{AttackConfig, ConstraintConfig, ThreatConfig, constraint};
 use thickset::data::{Feature, FeatureKind, InputShape, Schema};
 use thickset::explain::{ExplainConfig, Points};
 use thickset::model::{Fresh, ModelConfig, mlp};
@@ -158,12 +158,12 @@ proptest! {
         let x = rows.concat();
         let ids: Vec<u64> = (0..rows.len() as u64).collect();
         for (method, constraint) in [
-            ("er-attack", ConstraintConfig::EarlyStop),
-            ("er-attack", ConstraintConfig::Qp),
-            ("mse-attack", ConstraintConfig::Gda { rate: 1.0 }),
-            ("top-k", ConstraintConfig::EarlyStop),
-            ("target", ConstraintConfig::None),
-            ("random", ConstraintConfig::EarlyStop),
+            ("er-attack", ConstraintConfig::EarlyStop(constraint::early_stop::EarlyStopConfig {})),
+            ("er-attack", ConstraintConfig::Qp(constraint::qp::QpConfig {})),
+            ("mse-attack", ConstraintConfig::Gda(constraint::gda::GdaConfig { rate: 1.0 })),
+            ("top-k", ConstraintConfig::EarlyStop(constraint::early_stop::EarlyStopConfig {})),
+            ("target", ConstraintConfig::None(constraint::none::NoneConfig {})),
+            ("random", ConstraintConfig::EarlyStop(constraint::early_stop::EarlyStopConfig {})),
         ] {
             for surrogate in [None, Some(3.0)] {
                 let config = AttackConfig {

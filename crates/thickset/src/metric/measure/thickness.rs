@@ -65,6 +65,8 @@ pub struct Survey<'a> {
     pub k: usize,
     /// Where the ways lead.
     pub neighbours: Neighbours<'a>,
+    /// Features that drawn neighbours have in common with the row; none if empty.
+    pub immutable: &'a [bool],
     /// Points of each way, `t = (j + 1/2) / points`.
     pub points: usize,
     /// Decides the draws.
@@ -154,7 +156,15 @@ impl Survey<'_> {
                 way.extend(ends.iter().zip(rows.values).map(|(end, x)| end - x));
             }
             for stream in &mut streams {
+                let start = way.len();
                 self.neighbours.draw(features, stream, &mut way);
+                for (way, _) in way[start..]
+                    .iter_mut()
+                    .zip(self.immutable)
+                    .filter(|(_, stays)| **stays)
+                {
+                    *way = 0.0;
+                }
             }
             for point in 0..self.points {
                 let t = (as_f64(point) + 0.5) / as_f64(self.points);
@@ -218,6 +228,7 @@ mod tests {
         let survey = Survey {
             k: 8,
             neighbours: of,
+            immutable: &[],
             points: 3,
             seed: Seed::new(1),
             stream: "test",
