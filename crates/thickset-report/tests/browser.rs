@@ -12,7 +12,7 @@ use samples::{Table, bench, credit, digits};
 use thickset::Seed;
 use thickset::attack::suite::{Effort, SuiteConfig};
 use thickset::audit::result::Split;
-use thickset::audit::{self, AuditConfig, Case, Event, Outcome, RowSource, Subject, run};
+use thickset::audit::{self, AuditConfig, Case, Event, Outcome, Subject, run};
 use thickset::data::{OpenOptions, Part, open};
 use thickset::model::{Model, ModelConfig, mlp};
 

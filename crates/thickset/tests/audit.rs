@@ -9,7 +9,7 @@ use thickset::audit::compare::{self, Verdict};
 use thickset::audit::result::Split;
 use thickset::audit::{
     Audit, AuditConfig, AuditFolder, Case, CheckedAudit, Event, Options, Origin, Outcome,
-    RowSource, Subject, run,
+    Subject, run,
 };
 use thickset::data::{Dataset, OpenOptions, Part, open};
 use thickset::explain::{ExplainConfig, ExplanationConfig};

@@ -8,7 +8,6 @@ use thickset::attack::{Attacked, Cell, Change, Value, changes, decoded};
 use thickset::explain::Explained;
 use thickset::metric::ranking::{self, TopK};
 use thickset::model::{AttackedRow, Attacks};
-use thickset::statistics;
 
 use super::explain::{Answer, Named};
 use super::model_rows::Loaded;
@@ -240,9 +239,8 @@ pub fn table(rows: &[Row<'_>], loaded: &Loaded, k: usize, is_suite: bool) -> Str
     text
 }
 
-pub fn summary(rows: &[Row<'_>], k: usize) -> Result<()> {
-    let precisions: Vec<f64> = rows.iter().map(|row| row.found.precision).collect();
-    let mean = statistics::mean::estimate(&precisions)?.of_share();
+pub fn summary(attacks: &Attacks) -> Result<()> {
+    let (k, mean) = (attacks.k, attacks.precision_at_k()?);
     let interval = mean.interval.map_or_else(String::new, |interval| {
         format!(
             " (95% interval {:.4} to {:.4})",
@@ -253,7 +251,7 @@ pub fn summary(rows: &[Row<'_>], k: usize) -> Result<()> {
         "mean P@{k} {:.4}{interval} over {} rows",
         mean.value, mean.count
     );
-    let failed = rows.iter().filter(|row| {
+    let failed = attacks.rows.iter().filter(|row| {
         let ending = row.found.finish.map(|finish| finish.ending);
         ending == Some(Ending::Failed)
     });

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use thickset::Seed;
+use thickset::{Rows, Seed};
 use thickset::attack::suite::{Effort, SuiteConfig};
 use thickset::attack::{AttackConfig, AttackKind, ThreatConfig};
-use thickset::audit::{Audit, AuditConfig, Case, Event, Options, Outcome, RowSource, Subject, run};
+use thickset::audit::{Audit, AuditConfig, Case, Event, Options, Outcome, Subject, run};
 use thickset::data::{InputShape, Schema};
 use thickset::explain::{ExplainConfig, Points};
 use thickset::model::{Model, ModelConfig, mlp};
@@ -76,11 +76,7 @@ fn audit(threat: ThreatConfig) -> Audit {
             training: Vec::new(),
         },
         data: "data".to_owned(),
-        rows: RowSource::File {
-            schema: &schema,
-            values: &ROWS,
-            labels: &[None, None],
-        },
+        rows: Rows::new(&ROWS, &schema).unwrap(),
     };
     let mut silent = |_: &Event<'_>| ControlFlow::Continue(());
     let plan = config.check(&schema).unwrap();
