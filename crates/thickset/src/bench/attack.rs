@@ -9,7 +9,7 @@ use super::speed::Measurement;
 use crate::attack::{AttackConfig, CheckedAttack, ThreatConfig};
 use crate::data::{Feature, FeatureKind, InputShape, Schema};
 use crate::explain::{ExplainConfig, Rows};
-use crate::model::{Fresh, ModelConfig, mlp};
+use crate::model::{Fresh, MlpConfig, ModelConfig};
 use crate::{Result, Seed};
 
 /// Rows attacked at once.
@@ -26,7 +26,7 @@ const MODEL: &str = "mlp-28-64-32-2";
 /// # Errors
 /// Never on these fixed inputs, unless memory runs out.
 pub fn run(seconds: f64, mut on_cell: impl FnMut(&Measurement)) -> Result<Vec<Measurement>> {
-    let network = ModelConfig::Mlp(mlp::Config::default()).network(
+    let network = ModelConfig::Mlp(MlpConfig::default()).network(
         &InputShape::Table,
         FEATURES,
         2,

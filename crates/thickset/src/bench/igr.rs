@@ -15,7 +15,7 @@ use crate::attack::threat::{BallConfig, Norm};
 use crate::attack::{AttackConfig, MethodConfig, ThreatConfig, top_k};
 use crate::data::InputShape;
 use crate::explain::{ExplainConfig, ExplanationConfig, Of, integrated_gradients};
-use crate::model::{ModelConfig, cnn, mlp};
+use crate::model::{CnnConfig, MlpConfig, ModelConfig};
 use crate::objective::igr::Base;
 use crate::objective::term::inner_attack::InnerAttack;
 use crate::objective::{
@@ -228,12 +228,12 @@ const SUM_NORM_WEIGHT: f64 = 0.1;
 fn trained(lab: &Lab<'_>, bed: &Bed, scale: &Scale, radius: f64) -> Result<Grid> {
     let shape = bed.fields[0].dataset.shape();
     let model = match shape {
-        InputShape::Image { .. } => ModelConfig::Cnn(cnn::Config {
+        InputShape::Image { .. } => ModelConfig::Cnn(CnnConfig {
             channels: scale.channels,
             hidden: vec![scale.hidden],
-            ..cnn::Config::default()
+            ..CnnConfig::default()
         }),
-        _ => ModelConfig::Mlp(mlp::Config::default()),
+        _ => ModelConfig::Mlp(MlpConfig::default()),
     };
     let mut entries = Vec::new();
     for method in Method::chosen(&lab.options.methods)? {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use thickset_engine::NetworkBuilder;
 use thickset_engine::layer::{Cosine, PairSplit};
 
-use super::{Activation, check_size, cnn, dense, gcn};
+use super::{Activation, CnnConfig, GcnConfig, check_size, dense};
 use crate::data::InputShape;
 use crate::registry::{Family, Info, Setting};
 use crate::{Error, Result};
@@ -41,31 +41,31 @@ pub static INFO: Info = Info {
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Embedding {
     /// For images.
-    Cnn(cnn::Config),
+    Cnn(CnnConfig),
     /// For graphs.
-    Gcn(gcn::Config),
+    Gcn(GcnConfig),
 }
 
 /// The embedding.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Config {
+pub struct SiameseConfig {
     /// What embeds one input of a pair.
     pub embedding: Embedding,
     /// Outputs of a `cnn` embedding.
     pub size: usize,
 }
 
-impl Default for Config {
+impl Default for SiameseConfig {
     fn default() -> Self {
         Self {
-            embedding: Embedding::Cnn(cnn::Config::default()),
+            embedding: Embedding::Cnn(CnnConfig::default()),
             size: 64,
         }
     }
 }
 
-impl Config {
+impl SiameseConfig {
     pub(super) fn build(
         &self,
         input: &InputShape,
