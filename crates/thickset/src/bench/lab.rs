@@ -19,7 +19,7 @@ use crate::attack::{AttackConfig, MethodConfig, ThreatConfig, er_attack, mse_att
 use crate::explain::ExplainConfig;
 use crate::model::ModelConfig;
 use crate::objective::ObjectiveConfig;
-use crate::train::{OptimizerConfig, ProbeConfig};
+use crate::train::{OptimizerConfig, ValidationAttackConfig};
 use crate::{Result, Seed};
 
 /// One more cell of a kind is done.
@@ -170,7 +170,7 @@ impl<'o> Lab<'o> {
         objective: &ObjectiveConfig,
         schema: &Schema<'_>,
     ) -> Recipe<'b> {
-        let mut probe = ProbeConfig::default();
+        let mut probe = ValidationAttackConfig::default();
         if schema.by_auc {
             probe.rows = 0;
         }
@@ -393,7 +393,7 @@ pub(super) fn explain(field: &Field) -> ExplainConfig {
 /// `ERAttack` on a field.
 pub(super) fn er_attack(field: &Field) -> AttackConfig {
     AttackConfig {
-        method: MethodConfig::ErAttack(er_attack::Config {}),
+        method: MethodConfig::ErAttack(er_attack::ErAttackConfig {}),
         k: field.k,
         threat: threat(field),
         ..AttackConfig::default()
@@ -403,7 +403,7 @@ pub(super) fn er_attack(field: &Field) -> AttackConfig {
 /// The MSE attack on a field.
 pub(super) fn mse_attack(field: &Field) -> AttackConfig {
     AttackConfig {
-        method: MethodConfig::MseAttack(mse_attack::Config::default()),
+        method: MethodConfig::MseAttack(mse_attack::MseAttackConfig::default()),
         ..er_attack(field)
     }
 }
