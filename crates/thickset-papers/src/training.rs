@@ -8,8 +8,8 @@ use thickset::config::RunConfig;
 use thickset::model::{Model, ModelConfig};
 use thickset::objective::ObjectiveConfig;
 use thickset::train::{
-    self, Event, OptimizerConfig, RetrainConfig, RunFolder, SelectionConfig, Standing,
-    TrainConfig, ValidationAttackConfig, train_into,
+    self, Event, OptimizerConfig, RetrainConfig, RunFolder, SelectionConfig, Standing, TrainConfig,
+    ValidationAttackConfig, train_into,
 };
 use thickset::{Error, Result, file};
 

@@ -30,7 +30,11 @@ fn main() -> Result<()> {
     let explained = model.explain(&rows, &ExplainOptions::default())?;
     for (place, row) in explained.rows.iter().enumerate() {
         let top = explained.top(place, 3)?.join(", ");
-        println!("row {}: {} because of {top}", rows.id(place), model.classes()[row.class]);
+        println!(
+            "row {}: {} because of {top}",
+            rows.id(place),
+            model.classes()[row.class]
+        );
     }
     Ok(())
 }

@@ -323,7 +323,9 @@ pub enum Error {
     },
 
     /// An l-infinity ball without a radius.
-    #[error("an l-infinity ball needs a radius: the usual radii are of l2 balls, and an l-infinity ball of one holds far larger moves")]
+    #[error(
+        "an l-infinity ball needs a radius: the usual radii are of l2 balls, and an l-infinity ball of one holds far larger moves"
+    )]
     RadiusMissing,
 
     /// Data without a row in the part that was asked for.
@@ -345,14 +347,18 @@ pub enum Error {
     },
 
     /// A choice of rows from a file that is taken whole.
-    #[error("`{path}` is a table's file and is taken whole; a part, a split seed and a random test part choose rows of a dataset")]
+    #[error(
+        "`{path}` is a table's file and is taken whole; a part, a split seed and a random test part choose rows of a dataset"
+    )]
     WholeFile {
         /// The file.
         path: String,
     },
 
     /// A dataset that was encoded by other rows than the model's.
-    #[error("`{data}` is encoded by other training rows than the model; it must be split as in training")]
+    #[error(
+        "`{data}` is encoded by other training rows than the model; it must be split as in training"
+    )]
     OtherTrainingRows {
         /// As it was given.
         data: String,

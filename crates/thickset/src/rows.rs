@@ -23,7 +23,7 @@ use crate::{Error, Result};
 pub struct Rows<'a> {
     source: Source<'a>,
     /// Their numbers in the source; all of the source's rows where absent.
-    rows: Option<&'a [usize]>,
+    numbers: Option<&'a [usize]>,
     /// The first of them, and how many there are.
     start: usize,
     len: usize,
@@ -71,7 +71,7 @@ impl<'a> Rows<'a> {
                 schema,
                 labels: Labels::None,
             },
-            rows: None,
+            numbers: None,
             start: 0,
             len: values.len() / width,
         })
@@ -124,7 +124,7 @@ impl<'a> Rows<'a> {
             });
         }
         Ok(Self {
-            rows: Some(rows),
+            numbers: Some(rows),
             start: 0,
             len: rows.len(),
             ..self
@@ -141,7 +141,7 @@ impl<'a> Rows<'a> {
                 part,
                 split: None,
             },
-            rows,
+            numbers: rows,
             start: 0,
             len: rows.map_or(dataset.rows(), <[usize]>::len),
         }
@@ -241,7 +241,7 @@ impl<'a> Rows<'a> {
     fn row(&self, place: usize) -> usize {
         assert!(place < self.len, "row {place} of {}", self.len);
         let place = self.start + place;
-        self.rows.map_or(place, |rows| rows[place])
+        self.numbers.map_or(place, |numbers| numbers[place])
     }
 
     /// The part of the dataset that these rows are, if they are one.

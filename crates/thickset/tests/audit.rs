@@ -8,8 +8,8 @@ use thickset::attack::suite::{Effort, SuiteConfig};
 use thickset::audit::compare::{self, Verdict};
 use thickset::audit::result::Split;
 use thickset::audit::{
-    Audit, AuditConfig, AuditFolder, Case, CheckedAudit, Event, Options, Origin, Outcome,
-    Subject, run,
+    Audit, AuditConfig, AuditFolder, Case, CheckedAudit, Event, Options, Origin, Outcome, Subject,
+    run,
 };
 use thickset::data::{Dataset, OpenOptions, Part, open};
 use thickset::explain::{ExplainConfig, ExplanationConfig};

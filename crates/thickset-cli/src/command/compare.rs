@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use clap::Args;
 use serde_json::json;
-use thickset::Rows;
 use thickset::audit::compare::{self, Compared, Verdict};
 use thickset::model::AuditOptions;
 use thickset::statistics::Estimate;
@@ -62,11 +61,13 @@ pub fn run(arguments: &Arguments) -> Result<Ending> {
     let given = &arguments.options;
     let (rows_of_a, rows_of_b) = (given.rows(&a)?, given.rows(&b)?);
     let options = given.options();
-    let case = |loaded: &Loaded, rows: &Rows<'_>| {
-        loaded.model.audit_case(&loaded.origin, rows, &options)
-    };
-    compare::check_cases(&case(&a, &rows_of_a.rows()), &case(&b, &rows_of_b.rows()))?;
-    let config = a.model.audit_config(&a.origin, &rows_of_a.rows(), &options)?;
+    compare::check_cases(
+        &a.model.audit_case(&a.origin, &rows_of_a.rows(), &options),
+        &b.model.audit_case(&b.origin, &rows_of_b.rows(), &options),
+    )?;
+    let config = a
+        .model
+        .audit_config(&a.origin, &rows_of_a.rows(), &options)?;
     let with = |side: &str| AuditOptions {
         partial: partial(side),
         ..options.clone()

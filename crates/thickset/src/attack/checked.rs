@@ -46,7 +46,12 @@ impl CheckedAttack {
     ///
     /// # Errors
     /// When rows do not fit the network, `k` does not fit the explanation, or something is not finite.
-    pub fn perturb(&self, network: &Network, rows: Points<'_>, seed: Seed) -> Result<Vec<Attacked>> {
+    pub fn perturb(
+        &self,
+        network: &Network,
+        rows: Points<'_>,
+        seed: Seed,
+    ) -> Result<Vec<Attacked>> {
         rows.check(network)?;
         let features = network.features();
         let networks = Networks::new(network, self.surrogate);

@@ -7,7 +7,7 @@ use super::outcome::{Attacked, Finish, Last};
 use super::threat::ball::Surface;
 use crate::check::{as_f64, check_finite};
 use crate::explain::{
-    Binding, CheckedExplain, ModelView, Probe, RowGradient, Points, chunk_rows, predicted,
+    Binding, CheckedExplain, ModelView, Points, Probe, RowGradient, chunk_rows, predicted,
 };
 use crate::host::read;
 use crate::metric::manipulation_epoch;

@@ -86,12 +86,12 @@ impl Model {
     /// When rows do not fit the model, a setting is out of range, or something is not finite.
     pub fn attack(&self, rows: &Rows<'_>, options: &AttackOptions) -> Result<Attacks> {
         let origin = self.origin()?;
-        let explain = self.explain_config(&origin, rows, &options.explain);
+        let explain = origin.explain_config(rows, &options.explain);
         let explain = explain.check(rows.schema())?;
         let seed = options.explain.seed;
         let before = explain.attribute_rows(&self.network, rows, seed)?;
         let width = before.first().map_or(0, |row| row.importance.len());
-        let k = self.k(&origin, rows, options.k, width);
+        let k = origin.k(rows, options.k, width);
         let (values, ids) = (rows.gather(0..rows.len()), rows.ids());
         let points = Points {
             values: &values,
@@ -125,9 +125,9 @@ impl Model {
         radii: &[f64],
     ) -> Result<RadiusCurve> {
         let origin = self.origin()?;
-        let explain = self.explain_config(&origin, rows, &options.explain);
+        let explain = origin.explain_config(rows, &options.explain);
         let width = explain.check(rows.schema())?.names(0).len();
-        let k = self.k(&origin, rows, options.k, width);
+        let k = origin.k(rows, options.k, width);
         let suite = SuiteConfig {
             effort: options.effort.or(origin.audit().effort).unwrap_or_default(),
             k,
@@ -151,7 +151,7 @@ impl Model {
         options: &AttackOptions,
         (explain, k, points): (&CheckedExplain, usize, Points<'_>),
     ) -> Result<Vec<Attacked>> {
-        let threat = self.threat(origin, rows, &options.threat, options.radius)?;
+        let threat = origin.threat(rows, &options.threat, options.radius)?;
         let (schema, seed) = (rows.schema(), options.explain.seed);
         let Some(method) = &options.method else {
             let effort = options.effort.or(origin.audit().effort);
@@ -191,18 +191,14 @@ impl Model {
         let classes: Vec<usize> = before.iter().map(|row| row.class).collect();
         explain.attribute_classes(&self.network, Points { values, ids }, &classes, seed)
     }
+}
 
+impl Origin {
     /// The size of the salient set: the given one, or that of the model's run or of its data.
-    pub(super) fn k(
-        &self,
-        origin: &Origin,
-        rows: &Rows<'_>,
-        given: Option<usize>,
-        importances: usize,
-    ) -> usize {
-        let of_run = || origin.run.as_ref().and_then(|run| run.k);
+    pub(super) fn k(&self, rows: &Rows<'_>, given: Option<usize>, importances: usize) -> usize {
+        let of_run = || self.run.as_ref().and_then(|run| run.k);
         let of_data = || rows.attack_defaults().map(|attack| attack.k);
-        let own = || origin.audit().k.or_else(of_run).or_else(of_data);
+        let own = || self.audit().k.or_else(of_run).or_else(of_data);
         // One that was given and does not fit is refused where it is used.
         given.unwrap_or_else(|| defaults::salient(own(), importances))
     }
@@ -210,7 +206,6 @@ impl Model {
     /// The set of inputs that attacks may reach, with the given radius, or that of the model's run or of its data.
     pub(super) fn threat(
         &self,
-        origin: &Origin,
         rows: &Rows<'_>,
         threat: &ThreatConfig,
         given: Option<f64>,
@@ -220,7 +215,7 @@ impl Model {
         threat.ball.radius = match (given, threat.ball.norm) {
             (Some(radius), _) => radius,
             (None, Norm::L2) => {
-                let own = origin.audit().radius.or_else(of_data);
+                let own = self.audit().radius.or_else(of_data);
                 own.unwrap_or(threat.ball.radius)
             }
             (None, Norm::Linf) => return Err(Error::RadiusMissing),

@@ -98,7 +98,7 @@ impl Model {
         options: &AuditOptions,
     ) -> Result<AuditConfig> {
         let schema = rows.schema();
-        let explain = self.explain_config(origin, rows, &options.explain);
+        let explain = origin.explain_config(rows, &options.explain);
         // As many names as importances; settings that do not fit are refused when they are checked.
         let width = explain
             .check(schema)
@@ -108,8 +108,8 @@ impl Model {
             explain,
             suite: SuiteConfig {
                 effort: options.effort.or(origin.audit().effort).unwrap_or_default(),
-                k: self.k(origin, rows, options.k, width),
-                threat: self.threat(origin, rows, &options.threat, options.radius)?,
+                k: origin.k(rows, options.k, width),
+                threat: origin.threat(rows, &options.threat, options.radius)?,
             },
             thickness: options.thickness,
             noise_draws: options.noise_draws,

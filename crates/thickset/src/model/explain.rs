@@ -75,7 +75,7 @@ impl Model {
     /// # Errors
     /// When rows do not fit the model, the explanation does not fit the rows, or something is not finite.
     pub fn explain(&self, rows: &Rows<'_>, options: &ExplainOptions) -> Result<Explanations> {
-        let config = self.explain_config(&self.origin()?, rows, options);
+        let config = self.origin()?.explain_config(rows, options);
         let explain = config.check(rows.schema())?;
         let explained = explain.attribute_rows(&self.network, rows, options.seed)?;
         let width = explained.first().map_or(0, |row| row.importance.len());
@@ -85,16 +85,6 @@ impl Model {
             rows: explained,
         })
     }
-
-    /// How its predictions are explained where the options leave something out.
-    pub(super) fn explain_config(
-        &self,
-        origin: &Origin,
-        rows: &Rows<'_>,
-        options: &ExplainOptions,
-    ) -> ExplainConfig {
-        options.config(rows.schema(), origin.explain().as_ref())
-    }
 }
 
 impl Origin {
@@ -102,5 +92,14 @@ impl Origin {
     #[must_use]
     pub fn explain(&self) -> Option<ExplainConfig> {
         None
+    }
+
+    /// How the model's predictions are explained where the options leave something out.
+    pub(super) fn explain_config(
+        &self,
+        rows: &Rows<'_>,
+        options: &ExplainOptions,
+    ) -> ExplainConfig {
+        options.config(rows.schema(), self.explain().as_ref())
     }
 }

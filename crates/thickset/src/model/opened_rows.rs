@@ -124,11 +124,12 @@ impl OpenedRows {
         };
         let row = |number: &u64| {
             let row = number.checked_sub(1).and_then(|row| row.try_into().ok());
-            row.filter(|row| *row < rows).ok_or_else(|| Error::NoSuchRow {
-                data: self.data.clone(),
-                rows,
-                number: *number,
-            })
+            row.filter(|row| *row < rows)
+                .ok_or_else(|| Error::NoSuchRow {
+                    data: self.data.clone(),
+                    rows,
+                    number: *number,
+                })
         };
         self.chosen = numbers.iter().map(row).collect::<Result<_>>()?;
         Ok(self)

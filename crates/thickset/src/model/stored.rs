@@ -158,7 +158,9 @@ impl Model {
             match (encoding, schema) {
                 (Some(encoding), _) => encoding.schema(),
                 (None, Some(schema)) => schema.clone(),
-                (None, None) => Schema::of_shape(&self.description.input, self.description.features),
+                (None, None) => {
+                    Schema::of_shape(&self.description.input, self.description.features)
+                }
             }
         })
     }

@@ -26,7 +26,7 @@ pub use optimizer::{OptimizerConfig, Schedule};
 pub use parallel::{Job, JobObserver, train_all};
 pub use selection::{SelectionConfig, Standing};
 pub use settings::{RetrainConfig, TrainConfig, salient_features, usual_k};
-pub use sweep::{Sweep, SweepRun, sweep};
 pub use sink::Sink;
+pub use sweep::{Sweep, SweepRun, sweep};
 pub use trainer::{Trained, train, train_into, train_observed};
 pub use validation_attack::{Against, ValidationAttackConfig};

@@ -181,7 +181,11 @@ impl<'r> Trainer<'r> {
     }
 
     /// Trains to the end; nothing is returned if the observer stopped it.
-    fn train(mut self, sink: &mut dyn Sink, observer: &mut dyn Observer) -> Result<Option<Trained>> {
+    fn train(
+        mut self,
+        sink: &mut dyn Sink,
+        observer: &mut dyn Observer,
+    ) -> Result<Option<Trained>> {
         if self.run(sink, observer)?.is_break() {
             return Ok(None);
         }

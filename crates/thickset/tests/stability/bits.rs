@@ -91,7 +91,12 @@ fn no_bit_changes<T: PartialEq + Send>(
     }
 }
 
-fn part<'a>(x: &'a [f64], ids: &'a [u64], width: usize, range: std::ops::Range<usize>) -> Points<'a> {
+fn part<'a>(
+    x: &'a [f64],
+    ids: &'a [u64],
+    width: usize,
+    range: std::ops::Range<usize>,
+) -> Points<'a> {
     Points {
         values: &x[range.start * width..range.end * width],
         ids: &ids[range],

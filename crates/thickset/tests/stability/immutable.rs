@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use thickset::{Rows, Seed};
 use thickset::attack::suite::{Effort, SuiteConfig};
 use thickset::attack::{AttackConfig, AttackKind, ThreatConfig};
 use thickset::audit::{Audit, AuditConfig, Case, Event, Options, Outcome, Subject, run};
 use thickset::data::{InputShape, Schema};
 use thickset::explain::{ExplainConfig, Points};
-use thickset::model::{Model, ModelConfig, mlp};
+use thickset::model::{MlpConfig, Model, ModelConfig};
+use thickset::{Rows, Seed};
 
 use crate::golden::{Weights, table};
 
@@ -31,9 +31,9 @@ fn model() -> Model {
         ]
         .map(|(name, values)| (name.to_owned(), values)),
     );
-    let config = ModelConfig::Mlp(mlp::Config {
+    let config = ModelConfig::Mlp(MlpConfig {
         hidden: vec![2],
-        ..mlp::Config::default()
+        ..MlpConfig::default()
     });
     let classes = vec!["a".to_owned(), "b".to_owned()];
     let table = InputShape::Table;

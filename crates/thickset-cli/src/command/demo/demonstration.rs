@@ -15,7 +15,7 @@ use thickset::audit::compare::{Verdict, compare};
 use thickset::audit::result::Split;
 use thickset::audit::{self, Audit, AuditConfig, Case, CheckedAudit, Outcome};
 use thickset::config::DataConfig;
-use thickset::data::Dataset;
+use thickset::data::{Dataset, Part};
 use thickset::statistics::Estimate;
 use thickset::statistics::paired::Comparison;
 use thickset::train::salient_features;
