@@ -8,13 +8,12 @@ use thickset::attack::suite::{Effort, SuiteConfig};
 use thickset::audit::compare::{self, Verdict};
 use thickset::audit::result::Split;
 use thickset::audit::{
-    Audit, AuditConfig, AuditFolder, Case, CheckedAudit, Event, Options, Origin, Outcome, Subject,
-    run,
+    Audit, AuditConfig, AuditFolder, Case, CheckedAudit, Event, Options, Outcome, Subject, run,
 };
-use thickset::data::{Dataset, OpenOptions, Part, open};
+use thickset::data::{Dataset, OpenOptions, open};
 use thickset::explain::{ExplainConfig, ExplanationConfig};
-use thickset::model::{CnnConfig, LinearConfig, MlpConfig, Model, ModelConfig};
-use thickset::{Error, Seed};
+use thickset::model::{CnnConfig, LinearConfig, MlpConfig, Model, ModelConfig, Origin};
+use thickset::{Error, Rows, Seed};
 
 const K: usize = 8;
 

@@ -40,8 +40,9 @@ fn model() -> Model {
     let network = config
         .network(&table, FEATURES, 2, &mut Weights(&tensors))
         .unwrap();
-    let fresh = Model::fresh(config, table, FEATURES, classes, None, Seed::new(1)).unwrap();
-    Model { network, ..fresh }
+    let mut model = Model::fresh(config, table, FEATURES, classes, None, Seed::new(1)).unwrap();
+    model.network = network;
+    model
 }
 
 fn schema() -> Schema {
@@ -89,7 +90,7 @@ fn audit(threat: ThreatConfig) -> Audit {
 #[test]
 fn noise_thickness_and_attacks_of_an_audit_leave_immutable_columns_alone() {
     let held = audit(ThreatConfig::default());
-    for row in held.rows.iter() {
+    for row in &held.rows {
         assert_eq!(
             (row.precision, row.noise, row.thickness),
             (1.0, 1.0, 1.0),
@@ -97,7 +98,7 @@ fn noise_thickness_and_attacks_of_an_audit_leave_immutable_columns_alone() {
         );
     }
     let free = audit(ThreatConfig::papers());
-    for row in free.rows.iter() {
+    for row in &free.rows {
         assert!(row.precision < 1.0, "{}", row.precision);
         assert!(row.noise < 1.0 && row.thickness < 1.0);
     }

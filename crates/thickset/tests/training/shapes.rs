@@ -7,7 +7,7 @@ use std::path::Path;
 use thickset::Seed;
 use thickset::config::RunConfig;
 use thickset::data::Dataset;
-use thickset::train::Event;
+use thickset::train::{Event, train};
 
 use super::{data, same, train_on};
 
@@ -121,11 +121,8 @@ fn pairs_of_threes_and_eights_are_told_apart_whatever_the_seed() {
         config.seed = Seed::new(seed);
         config.train.epochs = 4;
         config.probe.rows = 0;
-        let run = tempfile::tempdir().unwrap();
-        let outcome = train_on(&data(&config), &config, run.path(), false, &mut |_| false).unwrap();
-        let Outcome::Done { selected, .. } = outcome else {
-            panic!("it was not stopped")
-        };
+        let trained = train(&config.clone().check().unwrap(), &data(&config)).unwrap();
+        let selected = trained.selected;
         assert!(selected.auc > 0.95, "seed {seed}: {selected:?}");
     }
 }
