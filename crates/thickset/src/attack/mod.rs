@@ -127,7 +127,7 @@ mod tests {
     use crate::data::InputShape;
     use crate::explain::{ExplainConfig, Points};
     use crate::metric::ranking::TopK;
-    use crate::model::{Fresh, ModelConfig, mlp};
+    use crate::model::{Fresh, MlpConfig, ModelConfig};
     use crate::registry::{Family, family};
     use crate::{Seed, registry};
 
@@ -194,9 +194,9 @@ mod tests {
     #[test]
     fn an_attack_outside_the_list_runs_like_one_of_it() {
         let schema = Schema::image(1, 1, 4, 255.0);
-        let network = ModelConfig::Mlp(mlp::Config {
+        let network = ModelConfig::Mlp(MlpConfig {
             activation: crate::model::Activation::Softplus { beta: 2.0 },
-            ..mlp::Config::default()
+            ..MlpConfig::default()
         })
         .network(&InputShape::Table, 4, 2, &mut Fresh::new(Seed::new(1)))
         .unwrap();
