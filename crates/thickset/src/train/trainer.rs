@@ -22,12 +22,9 @@ use crate::check::as_f64;
 use crate::config::{CheckedRun, RunConfig};
 use crate::data::{Dataset, Part};
 use crate::model::Model;
-use crate::objective::Batch;
 use crate::objective::term::reading::value;
-use crate::{Error, Result};
-
-/// The ball's radius where neither the run nor the dataset has one.
-const USUAL_EPSILON: f64 = 0.5;
+use crate::objective::{Batch, Objective};
+use crate::{Error, Result, defaults};
 
 /// A trained model and how it came about.
 #[derive(Clone, Debug)]
@@ -72,6 +69,26 @@ pub fn train(run: &CheckedRun, dataset: &Dataset) -> Result<Trained> {
     })
 }
 
+/// The same with an objective of one's own in place of the run's.
+///
+/// # Errors
+/// As for [`train`].
+pub fn train_objective(
+    run: &CheckedRun,
+    dataset: &Dataset,
+    objective: &dyn Objective,
+) -> Result<Trained> {
+    objective.check()?;
+    let mut ignore = |_: &Event<'_>| ControlFlow::Continue(());
+    let (config, fit) = fitted(run, dataset)?;
+    objective.check_k(fit.k)?;
+    let training = Trainer::new(&config, dataset, fit, objective)?;
+    let trained = training.train(&mut InMemory, &mut ignore)?;
+    trained.ok_or(Error::Empty {
+        what: "the list of judged epochs",
+    })
+}
+
 /// The same with an observer, which hears of every step and may stop the training; nothing is returned if it did.
 ///
 /// # Errors
@@ -82,7 +99,7 @@ pub fn train_observed(
     observer: &mut dyn Observer,
 ) -> Result<Option<Trained>> {
     let (config, fit) = fitted(run, dataset)?;
-    let trainer = Trainer::new(&config, dataset, fit)?;
+    let trainer = Trainer::new(&config, dataset, fit, config.objective.objective())?;
     trainer.train(&mut InMemory, observer)
 }
 
@@ -100,7 +117,7 @@ pub fn train_into(
 ) -> Result<Option<Trained>> {
     // All that may be refused is refused before the folder is made.
     let (config, fit) = fitted(run, dataset)?;
-    let mut trainer = Trainer::new(&config, dataset, fit)?;
+    let mut trainer = Trainer::new(&config, dataset, fit, config.objective.objective())?;
     folder.prepare(&config.to_text(), resume)?;
     if trainer.restore(folder, observer)?.is_break() {
         return Ok(None);
@@ -124,6 +141,7 @@ fn fitted(run: &CheckedRun, dataset: &Dataset) -> Result<(RunConfig, Fit)> {
 struct Trainer<'r> {
     config: &'r RunConfig,
     dataset: &'r Dataset,
+    objective: &'r dyn Objective,
     k: usize,
     model: Model,
     reference: Option<(Network, Verdict)>,
@@ -136,14 +154,19 @@ struct Trainer<'r> {
 }
 
 impl<'r> Trainer<'r> {
-    fn new(config: &'r RunConfig, dataset: &'r Dataset, fit: Fit) -> Result<Self> {
+    fn new(
+        config: &'r RunConfig,
+        dataset: &'r Dataset,
+        fit: Fit,
+        objective: &'r dyn Objective,
+    ) -> Result<Self> {
         let Fit {
             k,
             model,
             reference,
         } = fit;
         let own = dataset.attack.as_ref().map(|attack| attack.epsilon);
-        let own = own.unwrap_or(USUAL_EPSILON);
+        let own = own.unwrap_or(defaults::RADIUS);
         let attack = config.probe.bind(&dataset.schema, k, own, config.seed)?;
         let validation = Validation::new(dataset, config.probe.rows, config.seed);
         let hash = reference.as_ref().map(|reference| &*reference.sha256);
@@ -163,6 +186,7 @@ impl<'r> Trainer<'r> {
         Ok(Self {
             config,
             dataset,
+            objective,
             k,
             model,
             reference,
@@ -280,7 +304,7 @@ impl<'r> Trainer<'r> {
             seed: self.config.seed,
             step: self.progress.step,
         };
-        let loss = self.config.objective.objective().loss(&batch)?;
+        let loss = self.objective.loss(&batch)?;
         drop(batch);
         let total = value(&loss.total);
         if !total.is_finite() {
