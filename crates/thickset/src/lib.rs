@@ -19,6 +19,7 @@ mod error;
 mod file;
 mod host;
 mod inline;
+mod kinds;
 mod seed;
 mod workers;
 

@@ -2,6 +2,7 @@
 
 use thickset_engine::Tensor;
 
+use super::{Reduction, signs};
 use crate::registry::{Family, Info};
 
 /// The registry's entry.
@@ -20,16 +21,40 @@ pub static INFO: Info = Info {
 /// A row of zeros stays one; far below any sum that matters, and far above the least `f32`.
 const TINY: f64 = 1e-30;
 
-pub(super) fn reduce(raw: Tensor<2>) -> Tensor<2> {
+/// The rule.
+#[derive(Debug)]
+pub struct NormalisedAbsolute;
+
+/// Of each row: the sizes, and 1 over their sum.
+fn sizes(raw: Tensor<2>) -> (Tensor<2>, Tensor<2>) {
     let size = raw.abs();
     let share = (size.clone().sum_dim(1) + TINY).recip();
-    size * share
+    (size, share)
 }
 
-/// `sign(a_i) (u_i - sum_j u_j I_j) / sum_j |a_j|`.
-pub(super) fn pull_back(raw: Tensor<2>, slope: Tensor<2>) -> Tensor<2> {
-    let size = raw.clone().abs();
-    let share = (size.clone().sum_dim(1) + TINY).recip();
-    let along = (slope.clone() * size).sum_dim(1) * share.clone();
-    raw.sign() * (slope - along) * share
+impl Reduction for NormalisedAbsolute {
+    fn info(&self) -> &'static Info {
+        &INFO
+    }
+
+    fn reduce(&self, raw: Tensor<2>, _channels: usize) -> Tensor<2> {
+        let (size, share) = sizes(raw);
+        size * share
+    }
+
+    /// `(c_i - I_i sum_j c_j) / sum_j |a_j|` with `c = sign(a) da`.
+    fn tangent(&self, raw: Tensor<2>, change: Tensor<2>, _channels: usize) -> Tensor<2> {
+        let of_size = signs(&raw) * change;
+        let (size, share) = sizes(raw);
+        let along = of_size.clone().sum_dim(1) * share.clone();
+        (of_size - size * along) * share
+    }
+
+    /// `sign(a_i) (u_i - sum_j u_j I_j) / sum_j |a_j|`.
+    fn pull_back(&self, raw: Tensor<2>, gradient: Tensor<2>, _channels: usize) -> Tensor<2> {
+        let signs = signs(&raw);
+        let (size, share) = sizes(raw);
+        let along = (gradient.clone() * size).sum_dim(1) * share.clone();
+        signs * (gradient - along) * share
+    }
 }
