@@ -3,7 +3,7 @@
 use thickset_engine::{DType, Tensor};
 
 /// The values row by row, in double precision whatever the tensor's type.
-pub(crate) fn read(tensor: Tensor<2>) -> Vec<f64> {
+pub(crate) fn read<const D: usize>(tensor: Tensor<D>) -> Vec<f64> {
     let data = tensor.without_autodiff().into_data();
     if data.dtype() == DType::F64 {
         return data.try_into_vec().expect("a tensor of f64 holds f64");

@@ -9,7 +9,8 @@ use serde::Serialize;
 use thickset_engine::optimizer::{Adam, Optimizer as _};
 use thickset_engine::{Network, Output, Tensor, one_hot};
 
-use crate::data::InputShape;
+use crate::data::{InputShape, Schema};
+use crate::explain::{CheckedExplain, ExplainConfig};
 use crate::model::{Fresh, ModelConfig, cnn, mlp, resnet9};
 use crate::objective::term::gap::Pairs;
 use crate::objective::term::reading::{mean_over_rows, predicted_one_hot};
@@ -77,6 +78,23 @@ struct Subject {
     classes: usize,
     batch: usize,
     k: usize,
+}
+
+impl Subject {
+    fn schema(&self) -> Schema {
+        match self.input {
+            InputShape::Image {
+                channels,
+                height,
+                width,
+            } => Schema::image(channels, height, width, 255.0),
+            // As many numbers as a graph of eight nodes has edges.
+            _ => Schema {
+                shape: InputShape::Table,
+                ..Schema::graph(8, 0.0, 1.0)
+            },
+        }
+    }
 }
 
 /// Names of the models that can be measured.
@@ -327,6 +345,7 @@ struct Training {
     network: Network,
     optimizer: Adam,
     batches: Vec<(Tensor<2>, Tensor<2>)>,
+    explain: CheckedExplain,
     k: usize,
     steps: u64,
 }
@@ -357,6 +376,7 @@ impl Training {
             .collect();
         network.track();
         Ok(Self {
+            explain: ExplainConfig::default().check(&subject.schema())?,
             network,
             optimizer: Adam::new(1e-3),
             batches,
@@ -372,6 +392,7 @@ impl Training {
             network: &self.network,
             x,
             labels,
+            explain: &self.explain,
             k: self.k,
             reference: None,
             perturbed: None,

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::field::Field;
 use super::store::Store;
 use crate::config::RunConfig;
-use crate::data::exact;
+use crate::data::{InputShape, exact};
+use crate::explain::{ExplainConfig, InlineExplain};
 use crate::model::{Model, ModelConfig};
 use crate::objective::ObjectiveConfig;
 use crate::train::{
@@ -56,20 +57,27 @@ pub(super) struct Trained {
 
 impl Recipe<'_> {
     fn run(&self, from: Option<PathBuf>) -> RunConfig {
+        // On all data, models train and are chosen by the absolute gradient; that of tables is the default.
+        let (mut objective, mut probe) = (self.objective.clone(), self.probe.clone());
+        if *self.field.dataset.shape() != InputShape::Table {
+            let plain = InlineExplain::from(ExplainConfig::default());
+            objective = objective.with_explain(&plain);
+            probe.explain = Some(plain);
+        }
         RunConfig {
             name: "bench".to_owned(),
             seed: self.field.seed,
             k: Some(self.field.k),
             data: self.field.source.clone(),
             model: self.model.clone(),
-            objective: self.objective.clone(),
+            objective,
             train: TrainConfig {
                 epochs: self.epochs,
                 batch: self.batch,
                 optimizer: self.optimizer.clone(),
                 ..TrainConfig::default()
             },
-            probe: self.probe.clone(),
+            probe,
             selection: SelectionConfig {
                 auc_within: AUC_WITHIN,
                 auc_at_least: self.auc_at_least,

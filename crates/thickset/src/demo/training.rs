@@ -11,8 +11,9 @@ use super::subject::{Scene, Subject};
 use crate::audit;
 use crate::config::{DataConfig, RunConfig};
 use crate::data::{Dataset, hash};
+use crate::explain::{ExplainConfig, InlineExplain};
 use crate::model::Model;
-use crate::train::{EpochRecord, Event, RunFolder, TrainConfig, train};
+use crate::train::{EpochRecord, Event, RunFolder, TrainConfig, ValidationAttackConfig, train};
 use crate::{Error, Result, file};
 
 /// Rows of a step: few, as the datasets are small.
@@ -52,6 +53,8 @@ pub(super) fn trained(
     options: &Options,
 ) -> Result<Trained> {
     let name = scene.name(subject);
+    // What the report shows of both datasets is the absolute gradient.
+    let plain = InlineExplain::from(ExplainConfig::default());
     let run = RunConfig {
         name: name.clone(),
         seed: options.seed,
@@ -60,12 +63,16 @@ pub(super) fn trained(
             ..DataConfig::default()
         },
         model: subject.model.clone(),
-        objective: subject.objective.clone(),
+        objective: subject.objective.with_explain(&plain),
         train: TrainConfig {
             epochs: scene.epochs,
             batch: BATCH,
             optimizer: subject.optimizer.clone(),
             ..TrainConfig::default()
+        },
+        probe: ValidationAttackConfig {
+            explain: Some(plain),
+            ..ValidationAttackConfig::default()
         },
         ..RunConfig::default()
     };

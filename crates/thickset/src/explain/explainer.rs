@@ -5,7 +5,7 @@ use thickset_engine::Network;
 
 use super::grad_input::GradInputConfig;
 use super::reduce::{CheckedReduction, ReductionConfig};
-use super::{Binding, Explainer, ExplanationConfig, hot};
+use super::{Binding, Explainer, ExplanationConfig};
 use crate::check::{check_finite, check_length};
 use crate::data::{InputShape, Schema};
 use crate::host::read;
@@ -262,7 +262,7 @@ impl CheckedExplain {
             self.config.explanation.behaviour().bind(network, to),
             self.reduction,
             columns,
-            hot(network, to.classes),
+            to.classes.to_vec(),
         ))
     }
 

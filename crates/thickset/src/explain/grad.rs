@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 use thickset_engine::{InputGradient, Network, Output, Pass, Tensor};
 
-use super::{Attribution, Binding, Explain, Explanation, ExplanationAt, ExplanationConfig, Of, hot};
+use super::{
+    Attribution, Binding, Explain, Explanation, ExplanationAt, ExplanationConfig, Of, hot,
+};
 use crate::Result;
 use crate::data::InputShape;
 use crate::registry::{Family, Info, Setting};
@@ -81,9 +83,7 @@ impl ExplanationAt for GradAt<'_> {
 
 impl Explanation for Grad {
     fn at<'p>(&'p self, pass: &'p Pass<'p>) -> Box<dyn ExplanationAt + 'p> {
-        Box::new(GradAt(
-            pass.input_gradient(self.of, self.classes.clone()),
-        ))
+        Box::new(GradAt(pass.input_gradient(self.of, self.classes.clone())))
     }
 
     /// `H u`, with u the function's gradient in the attributions.

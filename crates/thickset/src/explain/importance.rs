@@ -1,10 +1,10 @@
 //! An explanation with its reduction, bound to the rows of a batch: importances, and how they change with the input.
 
 use thickset_engine::kernel::{linear, linear_input};
-use thickset_engine::{Network, Output, Pass, Tensor};
+use thickset_engine::{Network, Output, Pass, Tensor, TensorData, one_hot};
 
 use super::reduce::CheckedReduction;
-use super::{Attribution, Explanation, ExplanationAt};
+use super::{Attribution, Explanation, ExplanationAt, hot};
 
 /// The explanation of the rows of one batch, reduced.
 pub struct Explainer {
@@ -12,8 +12,8 @@ pub struct Explainer {
     reduction: CheckedReduction,
     /// Sums features into columns, `[columns, features]`, where importances are columns'.
     columns: Option<Tensor<2>>,
-    /// Explained, one-hot.
-    classes: Tensor<2>,
+    /// Explained, one a row.
+    classes: Vec<usize>,
 }
 
 impl Explainer {
@@ -21,7 +21,7 @@ impl Explainer {
         explanation: Box<dyn Explanation>,
         reduction: CheckedReduction,
         columns: Option<Tensor<2>>,
-        classes: Tensor<2>,
+        classes: Vec<usize>,
     ) -> Self {
         Self {
             explanation,
@@ -125,6 +125,12 @@ impl ImportanceAt<'_> {
         self.explainer.reduced(self.raw.clone().without_autodiff())
     }
 
+    /// A constant of the batch's type on its device.
+    pub(crate) fn tensor(&self, data: TensorData) -> Tensor<2> {
+        let device = self.raw.device().without_autodiff();
+        Tensor::from_data(data, (&device, self.raw.dtype()))
+    }
+
     /// Terms whose sum over a row is the sum of its importances, each times its weight, a constant.
     #[must_use]
     pub fn weighted(&self, weights: Tensor<2>) -> Tensor<2> {
@@ -156,6 +162,18 @@ impl ImportanceAt<'_> {
         difference * (1.0 / step)
     }
 
+    /// The changes along every feature, one after the other, `[rows, features * importances]`, up to signs.
+    #[must_use]
+    pub fn jacobian(&self) -> Tensor<2> {
+        let x = self.pass.input();
+        let ([rows, features], device) = (x.dims(), x.device().without_autodiff());
+        let changes = (0..features).map(|feature| {
+            let direction = one_hot(&vec![feature; rows], features, x.dtype(), &device);
+            self.change(direction)
+        });
+        Tensor::cat(changes.collect(), 1)
+    }
+
     /// Whether a change of the importances is as long as that of the raw attributions.
     fn has_raw_lengths(&self) -> bool {
         self.explainer.columns.is_none() && self.explainer.reduction.keeps_lengths()
@@ -173,7 +191,7 @@ impl ImportanceAt<'_> {
     #[must_use]
     pub fn input_gradient(&self) -> Tensor<2> {
         let gradient = self.at.input_gradient().unwrap_or_else(|| {
-            let classes = self.explainer.classes.clone();
+            let classes = hot(self.pass.network(), &self.explainer.classes);
             let gradient = self.pass.input_gradient(Output::Probability, classes);
             gradient.value()
         });

@@ -99,6 +99,14 @@ impl Default for ExplanationConfig {
     }
 }
 
+impl ExplanationConfig {
+    /// Whether what is scored are a layer's units instead of the input's features.
+    #[must_use]
+    pub fn is_of_units(&self) -> bool {
+        self.behaviour().is_of_units()
+    }
+}
+
 /// The registry's entries of explanations.
 pub(crate) fn infos() -> impl Iterator<Item = &'static Info> {
     let kinds = ExplanationConfig::all().into_iter();

@@ -8,12 +8,12 @@ use thickset_engine::Tensor;
 
 use super::igr::check_steps;
 use super::term::inner_attack::InnerAttack;
-use super::term::integrated_gradients::of_logit;
 use super::term::reading::{constant, mean_over_rows};
 use super::term::similarity::pearson;
 use super::{Batch, Loss, Objective};
 use crate::Result;
 use crate::check::check_weight;
+use crate::explain::integrated_gradients::of_logit;
 use crate::registry::{Family, Info, Setting};
 use thickset_engine::kernel::cross_entropy;
 

@@ -7,11 +7,12 @@ use serde::{Deserialize, Deserializer, Serialize};
 use thickset_engine::{Network, Output, Tensor, activation::softplus};
 
 use super::term::inner_attack::{InnerAttack, PartialAttack};
-use super::term::reading::{constant, mean_over_rows, predicted_one_hot, values};
+use super::term::reading::{constant, mean_over_rows, predicted_one_hot};
 use super::term::similarity::cosine;
 use super::{Batch, Loss, Objective};
 use crate::Result;
 use crate::check::check_weight;
+use crate::host::read;
 use crate::registry::{Family, Info, Setting};
 
 /// The registry's entry.
@@ -62,7 +63,7 @@ fn alignment(network: &Network, x: &Tensor<2>, labels: &Tensor<2>) -> Result<Ten
     let pass = network.pass(x.clone());
     // The labels' logits are put below all others, so that the best class is another one.
     let logits = constant(&pass.logits());
-    let span = values(&logits)
+    let span = read(logits.clone())
         .iter()
         .fold(1.0_f64, |most, logit| most.max(logit.abs()));
     let others = logits - labels.clone() * (4.0 * span);
@@ -122,8 +123,8 @@ mod tests {
 
     #[test]
     fn the_search_turns_the_true_classs_gradient_away_from_the_input() {
-        let network = sample::network();
-        let batch = sample::batch(&network);
+        let (network, explain) = (sample::network(), sample::explain());
+        let batch = sample::batch(&network, &explain);
         let found = ArtConfig::default().perturbed(&batch).unwrap();
         let of = |x: &Tensor<2>| value(&alignment(&network, x, &batch.labels).unwrap());
         let (before, after) = (of(&batch.x), of(&found));

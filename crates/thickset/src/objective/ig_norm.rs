@@ -7,11 +7,11 @@ use thickset_engine::{Network, Output, Tensor};
 
 use super::igr::check_steps;
 use super::term::inner_attack::InnerAttack;
-use super::term::integrated_gradients::{Rule, along};
 use super::term::reading::{constant, mean_over_rows};
 use super::{Batch, Loss, Objective};
 use crate::Result;
 use crate::check::check_weight;
+use crate::explain::integrated_gradients::{Rule, along};
 use crate::registry::{Family, Info, Setting};
 
 /// The registry's entry.

@@ -8,11 +8,11 @@
 use serde::{Deserialize, Serialize};
 use thickset_engine::Tensor;
 
-use super::term::integrated_gradients::of_logit;
 use super::term::reading::mean_over_rows;
 use super::term::similarity::cosine;
 use super::{Batch, Loss, Objective, mart, pgd_at, trades};
 use crate::check::check_weight;
+use crate::explain::integrated_gradients::of_logit;
 use crate::registry::{Family, Info, Setting};
 use crate::{Error, Result};
 

@@ -140,8 +140,8 @@ mod tests {
 
     #[test]
     fn under_igr_the_search_is_of_the_whole_loss() {
-        let network = sample::network();
-        let batch = sample::batch(&network);
+        let (network, explain) = (sample::network(), sample::explain());
+        let batch = sample::batch(&network, &explain);
         let config = MartConfig {
             beta: 50.0,
             ..MartConfig::default()

@@ -9,10 +9,11 @@ use serde::{Deserialize, Serialize};
 use thickset_engine::{Network, Pass, Tensor};
 
 use super::term::largest_eigenvector::largest_eigenvector;
-use super::term::reading::{check_gradient, constant, mean_over_rows, values};
+use super::term::reading::{constant, mean_over_rows};
 use super::{Batch, Loss, Objective};
 use crate::Result;
-use crate::check::check_weight;
+use crate::check::{check_finite, check_weight};
+use crate::host::read;
 use crate::registry::{Family, Info, Setting};
 
 /// The registry's entry.
@@ -85,11 +86,8 @@ fn eigenvectors(network: &Network, x: &Tensor<2>) -> Result<Tensor<2>> {
     let mut frozen = network.clone();
     frozen.untrack();
     let pass = frozen.pass(constant(x));
-    let (p, jacobian) = (
-        values(&pass.probabilities()),
-        values(&pass.logit_jacobian()),
-    );
-    check_gradient(&jacobian)?;
+    let (p, jacobian) = (read(pass.probabilities()), read(pass.logit_jacobian()));
+    check_finite("the input gradient", &jacobian)?;
     let [rows, features] = x.dims();
     let classes = network.classes();
     let mut directions = Vec::with_capacity(rows * features);

@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn a_setting_is_described_in_words_only_where_the_default_configuration_holds_no_value() {
-        for info in METHODS {
+        for info in METHODS.iter() {
             let defaults = default_values(info);
             for setting in info.defaults {
                 assert_eq!(

@@ -196,7 +196,10 @@ mod tests {
     #[test]
     fn importances_by_hand() {
         for (config, expected) in [
-            (ReductionConfig::Absolute, vec![3.0, 1.0, 0.5, 1.5, 2.0, 0.5, 1.0, 0.5]),
+            (
+                ReductionConfig::Absolute,
+                vec![3.0, 1.0, 0.5, 1.5, 2.0, 0.5, 1.0, 0.5],
+            ),
             (ReductionConfig::ChannelSum, vec![3.5, 2.5, 3.0, 1.0]),
             (
                 ReductionConfig::NormalisedAbsolute,
@@ -207,7 +210,10 @@ mod tests {
             let got = read(rule(config).reduce(tensor(RAW)));
             assert_eq!(got.len(), expected.len(), "{config:?}");
             for (got, expected) in got.iter().zip(expected) {
-                assert!((got - expected).abs() < 1e-12, "{config:?}: {got} {expected}");
+                assert!(
+                    (got - expected).abs() < 1e-12,
+                    "{config:?}: {got} {expected}"
+                );
             }
         }
     }
@@ -224,7 +230,10 @@ mod tests {
             assert_eq!(tangent.len(), up.len(), "{config:?}");
             for ((up, down), tangent) in up.iter().zip(down).zip(&tangent) {
                 let expected = (up - down) / (2.0 * H);
-                assert!((tangent - expected).abs() < 1e-8, "{config:?}: {tangent} {expected}");
+                assert!(
+                    (tangent - expected).abs() < 1e-8,
+                    "{config:?}: {tangent} {expected}"
+                );
             }
             if rule.keeps_lengths() {
                 for (tangent, change) in tangent.iter().zip(change.concat()) {
@@ -246,7 +255,10 @@ mod tests {
             let importances = read(rule.reduce(tensor(RAW)));
             let sum: f64 = read(rule.weighted(tensor(RAW), as_tensor())).iter().sum();
             let expected = dot(&weights, &importances);
-            assert!((sum - expected).abs() < 1e-12, "{config:?}: {sum} {expected}");
+            assert!(
+                (sum - expected).abs() < 1e-12,
+                "{config:?}: {sum} {expected}"
+            );
         }
     }
 
