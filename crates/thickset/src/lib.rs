@@ -21,6 +21,8 @@ mod host;
 mod inline;
 mod kinds;
 mod seed;
+#[cfg(test)]
+mod toy;
 mod workers;
 
 pub use error::{Error, Result};

@@ -69,3 +69,19 @@ impl ExplanationAt for ConceptAt<'_> {
         self.pass.penultimate_pullback(weights)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample::explained;
+    use super::*;
+    use crate::toy;
+
+    #[test]
+    fn the_last_layer_of_a_linear_model_reads_the_row_itself() {
+        let x = toy::row();
+        let [value, tangent, pulled] = explained(ConceptConfig {}, x, [1.0, 2.0, 3.0]);
+        toy::assert_close(&value, &x);
+        toy::assert_close(&tangent, &[1.0, 2.0, 3.0]);
+        toy::assert_close(&pulled, &[1.0, 2.0, 3.0]);
+    }
+}

@@ -122,3 +122,32 @@ impl Explanation for Grad {
 
 /// Where a row is so sure that its gradient is zero in the network's numbers, the product is zero too.
 const TINY: f64 = 1e-37;
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample::explained;
+    use super::*;
+    use crate::toy;
+
+    #[test]
+    fn the_gradient_of_two_classes_by_hand() {
+        // 3/16 of (4, -2, 1), and along (1, 0, 0) -3/32 * 4 of it.
+        let config = GradConfig::default();
+        let [value, tangent, pulled] = explained(config, toy::row(), [1.0, 0.0, 0.0]);
+        toy::assert_close(&value, &[0.75, -0.375, 0.1875]);
+        toy::assert_close(&tangent, &[-1.5, 0.75, -0.375]);
+        toy::assert_close(&pulled, &tangent);
+    }
+
+    #[test]
+    fn the_gradients_of_the_logit_and_of_the_loss_by_hand() {
+        let logit = GradConfig { of: Of::Logit };
+        let [value, tangent, _] = explained(logit, toy::row(), [1.0, 0.0, 0.0]);
+        toy::assert_close(&value, &toy::WEIGHTS);
+        toy::assert_close(&tangent, &[0.0; 3]);
+        // The loss -log p has the gradient (p - 1) of the weights.
+        let loss = GradConfig { of: Of::Loss };
+        let [value, _, _] = explained(loss, toy::row(), [1.0, 0.0, 0.0]);
+        toy::assert_close(&value, &[-1.0, 0.5, -0.25]);
+    }
+}

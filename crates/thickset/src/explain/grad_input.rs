@@ -89,3 +89,21 @@ impl ExplanationAt for GradInputAt<'_> {
         Some(self.gradient.value())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample::explained;
+    use super::*;
+    use crate::toy;
+
+    #[test]
+    fn the_gradient_times_the_input_by_hand() {
+        let x = toy::row();
+        let [value, tangent, pulled] = explained(GradInputConfig::default(), x, [1.0, 0.0, 0.0]);
+        toy::assert_close(&value, &[0.75 * x[0], -0.375, 0.375]);
+        // v g + x H v with H v = (-1.5, 0.75, -0.375).
+        toy::assert_close(&tangent, &[0.75 - 1.5 * x[0], 0.75, -0.75]);
+        // u g + H (u x), which is x0 times H u.
+        toy::assert_close(&pulled, &[0.75 - 1.5 * x[0], 0.75 * x[0], -0.375 * x[0]]);
+    }
+}

@@ -249,3 +249,50 @@ impl ExplanationAt for IntegratedGradientsAt<'_> {
         weights * self.mean.clone() + curved
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample::explained;
+    use super::*;
+    use crate::toy;
+
+    #[test]
+    fn of_a_logit_that_is_linear_they_are_the_weights_times_the_way() {
+        let config = IntegratedGradientsConfig {
+            of: Of::Logit,
+            steps: 3,
+            baseline: 1.0,
+            ..IntegratedGradientsConfig::default()
+        };
+        let [value, tangent, pulled] = explained(config, [2.0, 3.0, 0.0], [1.0, 10.0, 100.0]);
+        toy::assert_close(&value, &[4.0, -4.0, -1.0]);
+        toy::assert_close(&tangent, &[4.0, -20.0, 100.0]);
+        toy::assert_close(&pulled, &[4.0, -20.0, 100.0]);
+    }
+
+    #[test]
+    fn one_step_by_the_right_rule_is_the_gradient_times_the_way() {
+        let config = IntegratedGradientsConfig {
+            steps: 1,
+            rule: Rule::Right,
+            ..IntegratedGradientsConfig::default()
+        };
+        let x = toy::row();
+        let [value, tangent, _] = explained(config, x, [1.0, 0.0, 0.0]);
+        toy::assert_close(&value, &[0.75 * x[0], -0.375, 0.375]);
+        toy::assert_close(&tangent, &[0.75 - 1.5 * x[0], 0.75, -0.75]);
+    }
+
+    #[test]
+    fn between_two_inputs_they_are_the_weights_times_the_way_there() {
+        let network = toy::network();
+        let (from, to) = (
+            network.batch(&[1.0, 0.0, 0.0]),
+            network.batch(&[1.0, 1.0, 2.0]),
+        );
+        let classes = hot(&network, &[0]);
+        let of = (Output::Logit, &classes);
+        let found = along(&network, &from, &to, of, Rule::Right, 12);
+        toy::assert_close(&crate::host::read(found), &[0.0, -2.0, 2.0]);
+    }
+}

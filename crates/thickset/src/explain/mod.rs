@@ -194,3 +194,51 @@ fn check_count(what: &'static str, expected: &'static str, got: usize, most: usi
         got: crate::check::as_f64(got),
     })
 }
+
+/// Explanations of the toy network, for tests.
+#[cfg(test)]
+mod sample {
+    use super::{Binding, ExplanationConfig};
+    use crate::host::read;
+    use crate::{Seed, toy};
+
+    /// The attributions of the first class at a row, their change along a direction, and the gradient of their sum with the
+    /// direction's numbers as weights.
+    pub(super) fn explained(
+        explanation: impl Into<ExplanationConfig>,
+        x: [f64; 3],
+        direction: [f64; 3],
+    ) -> [Vec<f64>; 3] {
+        let network = toy::network();
+        let to = Binding {
+            classes: &[0],
+            ids: &[0],
+            seed: Seed::new(1),
+        };
+        let bound = explanation.into().behaviour().bind(&network, to);
+        let pass = network.pass(network.batch(&x));
+        let at = bound.at(&pass);
+        let direction = network.batch(&direction);
+        [
+            read(at.value()),
+            read(at.tangent(direction.clone())),
+            read(at.pull_back(direction)),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_explanation_is_read_by_its_id_alone_and_written_back() {
+        for kind in ExplanationConfig::all() {
+            let read: ExplanationConfig = kind.kind().parse().unwrap();
+            assert_eq!(read, kind);
+            let written = toml::to_string(&kind).unwrap();
+            assert_eq!(toml::from_str::<ExplanationConfig>(&written).unwrap(), kind);
+            kind.behaviour().check(&InputShape::Table).unwrap();
+        }
+    }
+}

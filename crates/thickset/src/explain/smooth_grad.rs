@@ -286,3 +286,41 @@ impl ExplanationAt for SmoothGradAt<'_> {
         self.mean(&weights, |base, weights| base.pull_back(weights))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample::explained;
+    use super::*;
+    use crate::toy;
+
+    #[test]
+    fn the_mean_of_two_gradients_by_hand() {
+        // Without noise the margin is ln 3, with it 0, where p (1 - p) is 4/16.
+        let network = toy::network();
+        let x = toy::row();
+        let noise = [vec![0.0; 3], vec![-x[0], 0.0, 0.0]];
+        let to = Binding {
+            classes: &[0],
+            ids: &[0],
+            seed: crate::Seed::new(1),
+        };
+        let base = ExplanationConfig::default();
+        let smooth = attribute_with_noise(&base, &network, network.batch(&x), to, &noise).unwrap();
+        let mean = toy::WEIGHTS.map(|weight| weight * 3.5 / 16.0);
+        toy::assert_close(&crate::host::read(smooth), &mean);
+    }
+
+    #[test]
+    fn without_variance_it_is_its_base() {
+        let config = SmoothGradConfig {
+            draws: 12,
+            variance: Some(0.0),
+            ..SmoothGradConfig::default()
+        };
+        let smooth = explained(config, toy::row(), [1.0, 0.0, 0.0]);
+        let base = explained(ExplanationConfig::default(), toy::row(), [1.0, 0.0, 0.0]);
+        for (smooth, base) in smooth.iter().zip(&base) {
+            toy::assert_close(smooth, base);
+        }
+    }
+}

@@ -106,3 +106,23 @@ impl Objective for AdvAatConfig {
 fn correlation_loss(first: Tensor<2>, second: Tensor<2>) -> Tensor<1> {
     mean_over_rows(pearson(first, second) * -0.5 + 0.5)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::batch::sample;
+    use super::*;
+    use crate::toy;
+
+    #[test]
+    fn the_correlation_of_two_attributions_by_hand() {
+        // (4, 0, 0) and (4, -2, 0) less their means are (8, -4, -4) / 3 and (10, -8, -2) / 3.
+        let got = sample::toy_loss(
+            AdvAatConfig::default(),
+            [1.0, 0.0, 0.0],
+            Some([1.0, 1.0, 0.0]),
+        );
+        let correlation = 120.0 / (96.0_f64 * 168.0).sqrt();
+        let expected = sample::cross_entropy(2.0) + 0.5 - 0.5 * correlation;
+        toy::assert_close(&[got], &[expected]);
+    }
+}

@@ -120,6 +120,7 @@ mod tests {
     use super::super::batch::sample;
     use super::super::term::reading::value;
     use super::*;
+    use crate::toy;
 
     #[test]
     fn the_search_turns_the_true_classs_gradient_away_from_the_input() {
@@ -136,5 +137,14 @@ mod tests {
             value(&mean_over_rows(cosine(gradient.value(), x.clone())))
         };
         assert!(cosine_of(&found) < cosine_of(&batch.x));
+    }
+
+    #[test]
+    fn the_alignment_of_one_row_by_hand() {
+        // The true class's gradient is (4, -2, 1), the other's is zero; the row is (1, 0, 0).
+        let got = sample::toy_loss(ArtConfig::default(), [1.0, 0.0, 0.0], Some([1.0, 1.0, 0.0]));
+        let alignment = sample::cross_entropy(4.0 / 21.0_f64.sqrt());
+        let expected = sample::cross_entropy(2.0) + 0.5 * alignment;
+        assert!((got - expected).abs() < 1e-9, "{got} {expected}");
     }
 }

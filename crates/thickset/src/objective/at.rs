@@ -112,6 +112,7 @@ mod tests {
     use super::super::batch::sample;
     use super::super::term::reading::value;
     use super::*;
+    use crate::toy;
 
     /// The mean gap of x's own salient set and class, at other rows.
     fn gap_at(batch: &Batch<'_>, rows: Tensor<2>) -> f64 {
@@ -138,5 +139,13 @@ mod tests {
             assert!(found < last, "{steps} steps: {found}, before {last}");
             last = found;
         }
+    }
+
+    #[test]
+    fn the_search_of_one_row_by_hand() {
+        // The gap is p (1 - p) times a constant, so it falls fastest along the weights, to a margin of ln 3 + sqrt 21 / 2.
+        let got = sample::toy_loss(AtConfig::default(), toy::row(), None);
+        let expected = sample::cross_entropy(3.0_f64.ln() + 21.0_f64.sqrt() / 2.0);
+        assert!((got - expected).abs() < 1e-9, "{got} {expected}");
     }
 }

@@ -162,11 +162,14 @@ impl Batch<'_> {
 pub(super) mod sample {
     use thickset_engine::{Network, one_hot};
 
+    use super::super::ObjectiveConfig;
+    use super::super::term::reading::value;
     use super::Batch;
     use crate::Seed;
     use crate::data::{InputShape, Schema};
     use crate::explain::{CheckedExplain, ExplainConfig};
     use crate::model::{Activation, Fresh, ModelConfig, mlp};
+    use crate::toy;
 
     pub(in super::super) fn network() -> Network {
         let model = ModelConfig::Mlp(mlp::Config {
@@ -184,6 +187,37 @@ pub(super) mod sample {
         let mut schema = Schema::graph(5, -3.0, 3.0);
         schema.shape = InputShape::Table;
         ExplainConfig::default().check(&schema).unwrap()
+    }
+
+    /// The loss of the toy network at one row of its first class, with the largest importance salient and, where an objective
+    /// looks for one, this perturbed row.
+    pub(in super::super) fn toy_loss(
+        objective: impl Into<ObjectiveConfig>,
+        x: [f64; 3],
+        perturbed: Option<[f64; 3]>,
+    ) -> f64 {
+        let network = toy::network();
+        let objective: ObjectiveConfig = objective.into();
+        let explain = objective.explain(&toy::schema());
+        let explain = explain.check(&toy::schema()).unwrap();
+        let x = network.batch(&x);
+        let batch = Batch {
+            network: &network,
+            labels: one_hot(&[0], 2, network.dtype(), &x.device()),
+            x,
+            explain: &explain,
+            k: 1,
+            reference: None,
+            perturbed: perturbed.map(|row| network.batch(&row)),
+            seed: Seed::new(3),
+            step: 0,
+        };
+        value(&objective.objective().loss(&batch).unwrap().total)
+    }
+
+    /// The cross-entropy of a row of the first class whose margin is this.
+    pub(in super::super) fn cross_entropy(margin: f64) -> f64 {
+        (-margin).exp().ln_1p()
     }
 
     pub(in super::super) fn batch<'n>(

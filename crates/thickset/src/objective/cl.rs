@@ -162,3 +162,23 @@ fn least_pair<'g>(
     }
     least.1
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::batch::sample;
+    use super::*;
+    use crate::toy;
+
+    #[test]
+    fn the_radius_of_one_row_by_hand() {
+        // The gradient of I_i is -3/32 |w_i| w, so (I_i - I_j) / ||H_i - H_j|| is 2 / sqrt 21 for every pair; what keeps the
+        // quotient finite weighs most on the shorter difference, that of the first two.
+        let config = ClConfig {
+            weight: 0.1,
+            ..ClConfig::default()
+        };
+        let radius = (6.0 / 16.0) / (6.0 / 32.0 * 21.0_f64.sqrt() + LEAST_NORM);
+        let expected = -0.75_f64.ln() - 0.1 * radius;
+        toy::assert_close(&[sample::toy_loss(config, toy::row(), None)], &[expected]);
+    }
+}

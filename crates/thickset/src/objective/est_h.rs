@@ -97,3 +97,21 @@ impl Objective for EstHConfig {
         )
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::batch::sample;
+    use super::*;
+    use crate::toy;
+
+    #[test]
+    fn the_hessian_norm_along_one_direction_by_hand() {
+        // As in R2ET: 21/32 sqrt 7.
+        let config = EstHConfig {
+            weight: 0.1,
+            ..EstHConfig::default()
+        };
+        let expected = -0.75_f64.ln() + 0.1 * 21.0 / 32.0 * 7.0_f64.sqrt();
+        toy::assert_close(&[sample::toy_loss(config, toy::row(), None)], &[expected]);
+    }
+}

@@ -85,3 +85,21 @@ impl Objective for ExactHConfig {
         )
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::batch::sample;
+    use super::*;
+    use crate::toy;
+
+    #[test]
+    fn the_norm_of_an_outer_product_by_hand() {
+        // H = -3/32 w w', whose Frobenius norm is 3/32 of the square of w's length, 21.
+        let config = ExactHConfig {
+            weight: 0.1,
+            ..ExactHConfig::default()
+        };
+        let expected = -0.75_f64.ln() + 0.1 * 3.0 / 32.0 * 21.0;
+        toy::assert_close(&[sample::toy_loss(config, toy::row(), None)], &[expected]);
+    }
+}

@@ -102,3 +102,22 @@ impl Objective for IgNormConfig {
         Ok(loss.plus("attribution", self.weight, norm, self.adaptive))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::batch::sample;
+    use super::*;
+    use crate::toy;
+
+    #[test]
+    fn one_step_of_the_path_by_hand() {
+        // The loss's gradient at the end of the path, where the margin is 2, is q - 1 times the weights; the path is (0, 1, 0).
+        let config = IgNormConfig {
+            ig_steps: 1,
+            ..IgNormConfig::default()
+        };
+        let q = 1.0 / (1.0 + (-2.0_f64).exp());
+        let got = sample::toy_loss(config, [1.0, 0.0, 0.0], Some([1.0, 1.0, 0.0]));
+        toy::assert_close(&[got], &[sample::cross_entropy(4.0) + 2.0 * (1.0 - q)]);
+    }
+}

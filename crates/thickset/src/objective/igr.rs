@@ -131,3 +131,18 @@ pub(super) fn check_steps(what: &'static str, steps: usize) -> Result<()> {
         got: 0.0,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::batch::sample;
+    use super::*;
+    use crate::toy;
+
+    #[test]
+    fn the_angle_between_two_attributions_by_hand() {
+        // Of a linear logit they are the weights times the rows, (4, 0, 0) and (4, -2, 0); the attacked margin is 2.
+        let got = sample::toy_loss(IgrConfig::default(), [1.0, 0.0, 0.0], Some([1.0, 1.0, 0.0]));
+        let expected = sample::cross_entropy(2.0) + 1.0 - 2.0 / 5.0_f64.sqrt();
+        toy::assert_close(&[got], &[expected]);
+    }
+}

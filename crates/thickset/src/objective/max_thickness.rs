@@ -154,3 +154,34 @@ pub fn thickness(
         &weights.repeated(copies),
     ))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::toy;
+
+    #[test]
+    fn the_thickness_towards_one_neighbour_by_hand() {
+        // Half way to a neighbour the margin is 0, where I is (16, 8, 4) / 16.
+        let network = toy::network();
+        let explain = crate::explain::ExplainConfig::default();
+        let explain = explain.check(&toy::schema()).unwrap();
+        let x = toy::row();
+        let rows = network.batch(&x);
+        let batch = Batch {
+            network: &network,
+            labels: thickset_engine::one_hot(&[0], 2, network.dtype(), &rows.device()),
+            x: rows,
+            explain: &explain,
+            k: 1,
+            reference: None,
+            perturbed: None,
+            seed: crate::Seed::new(1),
+            step: 0,
+        };
+        let neighbour = network.batch(&[-x[0], 1.0, 2.0]);
+        let found = thickness(&batch, &[neighbour], 1).unwrap();
+        let expected = f64::midpoint(8.0 / 16.0, 12.0 / 16.0);
+        toy::assert_close(&crate::host::read(found), &[expected]);
+    }
+}

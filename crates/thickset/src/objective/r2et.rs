@@ -170,3 +170,52 @@ impl Objective for R2etConfig {
         )
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::batch::sample;
+    use super::*;
+    use crate::toy;
+
+    #[test]
+    fn gap_and_hessian_norm_of_one_row_by_hand() {
+        // I = (12, 6, 3) / 16, and the first is salient: the mean of 6/16 and 9/16. With z = (1, -1, 1) / sqrt 3,
+        // H z = -3/32 * 7 / sqrt 3 * (4, -2, 1), whose length is 21/32 sqrt 7.
+        let (gap, hessian) = (7.5 / 16.0, 21.0 / 32.0 * 7.0_f64.sqrt());
+        let of = |pairs: Pairs, gap_weight: f64, hessian_weight: f64| {
+            let config = R2etConfig {
+                gap_weight,
+                hessian_weight,
+                pairs,
+                ..R2etConfig::default()
+            };
+            sample::toy_loss(config, toy::row(), None)
+        };
+        let class = -0.75_f64.ln();
+        toy::assert_close(&[of(Pairs::All, 0.5, 0.0)], &[class - 0.5 * gap]);
+        toy::assert_close(&[of(Pairs::All, 0.0, 0.1)], &[class + 0.1 * hessian]);
+        toy::assert_close(
+            &[of(Pairs::All, 0.5, 0.1)],
+            &[class - 0.5 * gap + 0.1 * hessian],
+        );
+        toy::assert_close(&[of(Pairs::Closest, 0.5, 0.0)], &[class - 0.5 * 6.0 / 16.0]);
+    }
+
+    #[test]
+    fn on_concepts_the_gap_is_of_units_and_the_norm_of_their_jacobian() {
+        // A linear model's last layer reads the row (x0, 1, 2) itself, whose change along a unit direction is that direction.
+        let config = R2etConfig {
+            gap_weight: 0.5,
+            hessian_weight: 0.1,
+            explain: Some(InlineExplain {
+                explanation: crate::explain::concept::ConceptConfig {}.into(),
+                ..InlineExplain::default()
+            }),
+            ..R2etConfig::default()
+        };
+        let x = toy::row();
+        let gap = f64::midpoint(2.0 - 1.0, 2.0 - x[0]);
+        let expected = -0.75_f64.ln() - 0.5 * gap + 0.1;
+        toy::assert_close(&[sample::toy_loss(config, x, None)], &[expected]);
+    }
+}

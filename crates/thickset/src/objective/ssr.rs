@@ -130,3 +130,21 @@ fn add_scaled(target: &mut [f64], factor: f64, source: &[f64]) {
         *target += factor * source;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::batch::sample;
+    use super::*;
+    use crate::toy;
+
+    #[test]
+    fn the_eigenvalue_of_two_classes_by_hand() {
+        // J' (diag p - p p') J = p (1 - p) w w', whose eigenvalue is 3/16 of the square of w's length, 21.
+        let config = SsrConfig {
+            weight: 0.1,
+            ..SsrConfig::default()
+        };
+        let expected = -0.75_f64.ln() + 0.1 * 3.0 / 16.0 * 21.0;
+        toy::assert_close(&[sample::toy_loss(config, toy::row(), None)], &[expected]);
+    }
+}
