@@ -8,7 +8,7 @@ use thickset_engine::{
 };
 
 use crate::data::{InputShape, Schema};
-use crate::model::{ModelConfig, linear};
+use crate::model::{LinearConfig, ModelConfig};
 
 /// The margin's gradient; its length is the root of 21.
 pub(crate) const WEIGHTS: [f64; 3] = [4.0, -2.0, 1.0];
@@ -37,17 +37,14 @@ impl ParameterSource for Given {
 }
 
 pub(crate) fn network() -> Network {
-    ModelConfig::Linear(linear::Config::default())
+    ModelConfig::Linear(LinearConfig::default())
         .network(&InputShape::Table, 3, 2, &mut Given)
         .expect("a linear map of three numbers")
 }
 
 /// Of three numbers.
 pub(crate) fn schema() -> Schema {
-    Schema {
-        shape: InputShape::Table,
-        ..Schema::graph(3, -3.0, 3.0)
-    }
+    Schema::table(&["x0", "x1", "x2"])
 }
 
 /// `m = ln 3`.

@@ -11,7 +11,7 @@ use thickset::attack::threat::Norm;
 use thickset::data::{InputShape, Schema};
 use thickset::explain::{CheckedExplain, ExplainConfig};
 use thickset::metric::ranking::TopK;
-use thickset::model::{Activation, Fresh, ModelConfig, mlp};
+use thickset::model::{Activation, Fresh, MlpConfig, ModelConfig};
 use thickset::objective::max_thickness::thickness;
 use thickset::objective::term::inner_attack::InnerAttack;
 use thickset::objective::term::reading::{predicted, value};
@@ -31,7 +31,7 @@ fn model(folder: &str) -> ModelConfig {
             beta: golden::beta(folder),
         },
     };
-    ModelConfig::Mlp(mlp::Config {
+    ModelConfig::Mlp(MlpConfig {
         hidden: vec![8, 6],
         activation,
     })
@@ -48,8 +48,8 @@ fn network(folder: &str, golden: &Golden) -> Network {
 
 /// The absolute gradient of a table of ten numbers.
 static EXPLAIN: LazyLock<CheckedExplain> = LazyLock::new(|| {
-    let mut schema = Schema::graph(5, -3.0, 3.0);
-    schema.shape = InputShape::Table;
+    let names: Vec<String> = (0..10).map(|feature| format!("x{feature}")).collect();
+    let schema = Schema::table(&names);
     ExplainConfig::default().check(&schema).unwrap()
 });
 

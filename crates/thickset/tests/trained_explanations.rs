@@ -6,9 +6,9 @@ mod golden;
 use golden::{Golden, Stored, close};
 use serde::Deserialize;
 use thickset::Seed;
-use thickset::data::{InputShape, Schema};
+use thickset::data::Schema;
 use thickset::explain::{CheckedExplain, ExplanationConfig, InlineExplain};
-use thickset::model::{Activation, ModelConfig, cnn, mlp};
+use thickset::model::{Activation, CnnConfig, MlpConfig, ModelConfig};
 use thickset::objective::term::reading::{predicted, value};
 use thickset::objective::{Batch, Loss, ObjectiveConfig};
 use thickset_engine::{Network, Tensor, one_hot};
@@ -43,8 +43,7 @@ struct Trained {
 
 impl Trained {
     fn all() -> [Self; 2] {
-        let mut table = Schema::graph(4, -3.0, 3.0);
-        table.shape = InputShape::Table;
+        let table = Schema::table(&["a", "b", "c", "d", "e", "f"]);
         let image = Schema::image(3, 8, 8, 255.0);
         [("mlp", table), ("cnn", image)].map(|(name, schema)| {
             let folder = format!("r2et_explanations/{name}");
@@ -66,11 +65,11 @@ impl Trained {
             beta: golden::beta(&format!("r2et_explanations/{}", self.name)),
         };
         let model = match self.name {
-            "mlp" => ModelConfig::Mlp(mlp::Config {
+            "mlp" => ModelConfig::Mlp(MlpConfig {
                 hidden: vec![7, 5],
                 activation,
             }),
-            _ => ModelConfig::Cnn(cnn::Config {
+            _ => ModelConfig::Cnn(CnnConfig {
                 channels: [3, 4],
                 hidden: vec![6],
                 activation,

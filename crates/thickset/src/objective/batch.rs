@@ -168,11 +168,11 @@ pub(super) mod sample {
     use crate::Seed;
     use crate::data::{InputShape, Schema};
     use crate::explain::{CheckedExplain, ExplainConfig};
-    use crate::model::{Activation, Fresh, ModelConfig, mlp};
+    use crate::model::{Activation, Fresh, MlpConfig, ModelConfig};
     use crate::toy;
 
     pub(in super::super) fn network() -> Network {
-        let model = ModelConfig::Mlp(mlp::Config {
+        let model = ModelConfig::Mlp(MlpConfig {
             hidden: vec![8, 6],
             activation: Activation::Softplus { beta: 2.0 },
         });
@@ -184,8 +184,8 @@ pub(super) mod sample {
 
     /// Of ten numbers, by the absolute gradient.
     pub(in super::super) fn explain() -> CheckedExplain {
-        let mut schema = Schema::graph(5, -3.0, 3.0);
-        schema.shape = InputShape::Table;
+        let names: Vec<String> = (0..10).map(|feature| format!("x{feature}")).collect();
+        let schema = Schema::table(&names);
         ExplainConfig::default().check(&schema).unwrap()
     }
 
