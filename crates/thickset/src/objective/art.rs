@@ -120,7 +120,6 @@ mod tests {
     use super::super::batch::sample;
     use super::super::term::reading::value;
     use super::*;
-    use crate::toy;
 
     #[test]
     fn the_search_turns_the_true_classs_gradient_away_from_the_input() {
