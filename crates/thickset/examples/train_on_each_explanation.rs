@@ -9,21 +9,17 @@
 //! cargo run --release -p thickset --example train_on_each_explanation
 //! ```
 
-use std::ops::ControlFlow;
-
 use thickset::attack::ThreatConfig;
 use thickset::attack::suite::{Effort, SuiteConfig};
 use thickset::attack::threat::BallConfig;
 use thickset::config::RunConfig;
 use thickset::data::{Dataset, Part};
-use thickset::explain::{ExplainConfig, InlineExplain, Rows};
+use thickset::explain::{ExplainConfig, Points};
 use thickset::metric::ranking::TopK;
 use thickset::metric::{auc, distinctness};
-use thickset::model::Model;
 use thickset::objective::ObjectiveConfig;
 use thickset::statistics::{mean, paired};
-use thickset::train::{Event, RunFolder, train, usual_k};
-use thickset::{Result, host};
+use thickset::{Model, Result, defaults, host, train};
 
 /// What R2ET is trained on. Few draws and steps, so that the whole table takes minutes.
 const EXPLANATIONS: [(&str, &str); 5] = [
@@ -51,14 +47,7 @@ fn trained(objective: &str, data: &Dataset) -> Result<Model> {
          train = {{ epochs = 10, batch = 32 }}\ndata = {{ source = \"digits\" }}\n"
     );
     let run = RunConfig::parse(&text, "example")?.check()?;
-    let path = std::env::temp_dir().join(format!("thickset-example-{}", std::process::id()));
-    let folder = RunFolder::new(&path);
-    let mut silent = |_: &Event<'_>| ControlFlow::Continue(());
-    train(&run, data, &folder, false, &mut silent)?;
-    let model = Model::load(&folder.model())?;
-    // Only a scratch folder is left behind if this fails.
-    let _ = std::fs::remove_dir_all(&path);
-    Ok(model)
+    Ok(train(&run, data)?.model)
 }
 
 /// How one explanation does in one network.
@@ -70,7 +59,7 @@ struct Stability {
 
 fn stability(model: &Model, explain: &ExplainConfig, data: &Dataset) -> Result<Stability> {
     let checked = explain.check(&data.schema)?;
-    let k = usual_k(None, checked.importances(&model.network)?);
+    let k = defaults::salient(None, checked.importances(&model.network)?);
     let suite = SuiteConfig {
         effort: Effort::Quick,
         k,
@@ -85,7 +74,7 @@ fn stability(model: &Model, explain: &ExplainConfig, data: &Dataset) -> Result<S
     let test = &data.part(Part::Test)[..ATTACKED];
     let values: Vec<f64> = data.gather(test).into_iter().map(f64::from).collect();
     let ids: Vec<u64> = test.iter().map(|row| *row as u64).collect();
-    let rows = Rows {
+    let rows = Points {
         values: &values,
         ids: &ids,
     };

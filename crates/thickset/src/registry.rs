@@ -1,5 +1,8 @@
 //! The one list of methods. Each method's file holds its [`Info`]; the command line, the documentation and the report
-//! read them from [`METHODS`], so that nothing is described twice.
+//! read them from [`METHODS`], so that nothing is described twice. A family whose behaviour is a list of its own, as that of
+//! attacks, is taken from there.
+
+use std::sync::LazyLock;
 
 mod setting;
 
@@ -132,7 +135,10 @@ impl Family {
 pub static METHODS: LazyLock<Vec<&'static Info>> = LazyLock::new(|| {
     let of_families = explain::infos()
         .chain(reduce::infos())
-        .chain(objective::infos());
+        .chain(objective::infos())
+        .chain(attack::infos())
+        .chain(constraint::infos())
+        .chain(threat::infos());
     let mut methods: Vec<&Info> = LISTED.iter().copied().chain(of_families).collect();
     methods.sort_by_key(|info| (info.family, info.id));
     methods
@@ -147,26 +153,6 @@ static LISTED: &[&Info] = &[
     &model::resnet18::INFO,
     &model::resnet9::INFO,
     &model::siamese::INFO,
-    &attack::er_attack::INFO,
-    &attack::mass_center::INFO,
-    &attack::moo::INFO,
-    &attack::mse_attack::INFO,
-    &attack::random::INFO,
-    &attack::suite::INFO,
-    &attack::target::INFO,
-    &attack::top_k::INFO,
-    &constraint::early_stop::INFO,
-    &constraint::gda::INFO,
-    &constraint::hedge::INFO,
-    &constraint::no_update::INFO,
-    &constraint::none::INFO,
-    &constraint::qp::INFO,
-    &threat::ball::INFO,
-    &threat::r#box::INFO,
-    &threat::feature_budget::INFO,
-    &threat::immutable::INFO,
-    &threat::integer::INFO,
-    &threat::one_hot::INFO,
     &metric::accuracy::INFO,
     &metric::auc::INFO,
     &metric::comprehensiveness::INFO,
@@ -313,6 +299,8 @@ mod tests {
     fn the_list_is_in_the_order_it_promises() {
         let order: Vec<_> = METHODS.iter().map(|info| (info.family, info.id)).collect();
         assert!(order.is_sorted(), "{order:?}");
+        let listed: Vec<_> = LISTED.iter().map(|info| (info.family, info.id)).collect();
+        assert!(listed.is_sorted(), "{listed:?}");
     }
 
     #[test]

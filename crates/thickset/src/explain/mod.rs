@@ -20,7 +20,7 @@ mod inline;
 mod probe;
 mod stack;
 
-pub use explainer::{CheckedExplain, ExplainConfig, Explained, Per, Rows};
+pub use explainer::{CheckedExplain, ExplainConfig, Explained, Per, Points};
 pub(crate) use explainer::{chunk_rows, predicted};
 pub use importance::{Explainer, ImportanceAt};
 pub use inline::InlineExplain;

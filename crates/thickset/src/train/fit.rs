@@ -40,14 +40,7 @@ impl Fit {
         }
         let explain = config.objective.explain(&dataset.schema);
         let explain = explain.check(&dataset.schema)?;
-        let mut model = Model::fresh(
-            config.model.clone(),
-            dataset.shape().clone(),
-            dataset.features(),
-            dataset.classes.clone(),
-            dataset.encoding.clone(),
-            config.seed,
-        )?;
+        let mut model = Model::for_dataset(config.model.clone(), dataset, config.seed)?;
         let importances = explain.importances(&model.network)?;
         let k = salient_importances(config.k, dataset, importances)?;
         config.objective.objective().check_k(k)?;

@@ -6,7 +6,7 @@ use super::selection::Standing;
 use super::validation_attack::ValidationAttack;
 use crate::check::as_f64;
 use crate::data::{Dataset, Part};
-use crate::explain::{CheckedExplain, ExplainConfig, Rows};
+use crate::explain::{CheckedExplain, ExplainConfig, Points};
 use crate::host::read;
 use crate::metric::precision_at_k::between;
 use crate::metric::ranking::{TopK, largest};
@@ -115,8 +115,8 @@ impl<'d> Validation<'d> {
         })
     }
 
-    fn attacked(&self) -> Option<Rows<'_>> {
-        (!self.ids.is_empty()).then_some(Rows {
+    fn attacked(&self) -> Option<Points<'_>> {
+        (!self.ids.is_empty()).then_some(Points {
             values: &self.attacked,
             ids: &self.ids,
         })
@@ -127,7 +127,7 @@ impl<'d> Validation<'d> {
         let values = self.dataset.gather(&self.compared);
         let values: Vec<f64> = values.into_iter().map(f64::from).collect();
         let ids: Vec<u64> = self.compared.iter().map(|row| *row as u64).collect();
-        let rows = Rows {
+        let rows = Points {
             values: &values,
             ids: &ids,
         };

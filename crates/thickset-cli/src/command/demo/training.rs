@@ -11,7 +11,9 @@ use thickset::config::{DataConfig, RunConfig};
 use thickset::data::{Dataset, hash};
 use thickset::explain::{ExplainConfig, InlineExplain};
 use thickset::model::Model;
-use thickset::train::{EpochRecord, Event, RunFolder, TrainConfig, ValidationAttackConfig, train};
+use thickset::train::{
+    EpochRecord, Event, RunFolder, TrainConfig, ValidationAttackConfig, train_into,
+};
 use thickset::{Error, Result, file};
 
 use super::demonstration::Options;
@@ -85,7 +87,7 @@ pub(super) fn trained(
         heard.hear(event);
         ControlFlow::Continue(())
     };
-    train(&run.check()?, dataset, &folder, false, &mut observer)?;
+    train_into(&run.check()?, dataset, &folder, false, &mut observer)?;
     let model = Model::load(&folder.model())?;
     let file = options.out.join(format!("{name}.safetensors"));
     model.save(&file)?;
