@@ -2,8 +2,6 @@
 //! read them from [`METHODS`], so that nothing is described twice. A family whose behaviour is a list of its own, as that of
 //! attacks, is taken from there.
 
-use std::sync::LazyLock;
-
 mod setting;
 
 use std::sync::LazyLock;

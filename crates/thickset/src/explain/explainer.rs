@@ -1,7 +1,7 @@
 //! From a configuration to importances: an explanation, its reduction, and what an importance stands for.
 
 use serde::{Deserialize, Serialize};
-use thickset_engine::Network;
+use thickset_engine::{Network, Tensor};
 
 use super::grad_input::GradInputConfig;
 use super::reduce::{CheckedReduction, ReductionConfig};
