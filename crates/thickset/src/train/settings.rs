@@ -129,11 +129,19 @@ impl RetrainConfig {
 /// # Errors
 /// If the given one leaves no other feature.
 pub fn salient_features(given: Option<usize>, dataset: &Dataset) -> Result<usize> {
-    let features = dataset.features();
+    salient_importances(given, dataset, dataset.features())
+}
+
+/// The same for explanations of so many importances, which may be pixels or a layer's units instead of features.
+pub(super) fn salient_importances(
+    given: Option<usize>,
+    dataset: &Dataset,
+    importances: usize,
+) -> Result<usize> {
     let own = dataset.attack.as_ref().map(|attack| attack.k);
-    let k = given.unwrap_or_else(|| defaults::salient(own, features));
-    if k == 0 || k >= features {
-        let largest = features.saturating_sub(1);
+    let k = given.unwrap_or_else(|| defaults::salient(own, importances));
+    if k == 0 || k >= importances {
+        let largest = importances.saturating_sub(1);
         return Err(Error::TopKOutOfRange { k, largest });
     }
     Ok(k)

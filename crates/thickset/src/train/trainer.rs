@@ -21,6 +21,7 @@ use super::validation_attack::ValidationAttack;
 use crate::check::as_f64;
 use crate::config::{CheckedRun, RunConfig};
 use crate::data::{Dataset, Part};
+use crate::explain::CheckedExplain;
 use crate::model::Model;
 use crate::objective::term::reading::value;
 use crate::objective::{Batch, Objective};
@@ -142,6 +143,7 @@ struct Trainer<'r> {
     config: &'r RunConfig,
     dataset: &'r Dataset,
     objective: &'r dyn Objective,
+    explain: CheckedExplain,
     k: usize,
     model: Model,
     reference: Option<(Network, Verdict)>,
@@ -161,14 +163,17 @@ impl<'r> Trainer<'r> {
         objective: &'r dyn Objective,
     ) -> Result<Self> {
         let Fit {
+            explain,
             k,
             model,
             reference,
         } = fit;
         let own = dataset.attack.as_ref().map(|attack| attack.epsilon);
         let own = own.unwrap_or(defaults::RADIUS);
-        let attack = config.probe.bind(&dataset.schema, k, own, config.seed)?;
-        let validation = Validation::new(dataset, config.probe.rows, config.seed);
+        let (schema, seed) = (&dataset.schema, config.seed);
+        let chosen_by = config.probe.explain(&config.objective, schema);
+        let attack = config.probe.bind(&chosen_by, schema, k, own, seed)?;
+        let validation = Validation::new(dataset, &chosen_by, config.probe.rows, seed)?;
         let hash = reference.as_ref().map(|reference| &*reference.sha256);
         let fingerprint = fingerprint(dataset, hash);
         let mut front = Front::default();
@@ -187,6 +192,7 @@ impl<'r> Trainer<'r> {
             config,
             dataset,
             objective,
+            explain,
             k,
             model,
             reference,
@@ -298,6 +304,7 @@ impl<'r> Trainer<'r> {
             network,
             labels: one_hot(&labels, network.classes(), network.dtype(), &x.device()),
             x,
+            explain: &self.explain,
             k: self.k,
             reference: self.reference.as_ref().map(|(network, _)| network),
             perturbed: None,
