@@ -81,17 +81,7 @@ struct Subject {
 
 impl Subject {
     fn schema(&self) -> Schema {
-        match self.input {
-            InputShape::Image {
-                channels,
-                height,
-                width,
-            } => Schema::image(channels, height, width, 255.0),
-            _ => {
-                let names = (0..self.features).map(|feature| format!("x{feature}"));
-                Schema::table(&names.collect::<Vec<_>>())
-            }
-        }
+        Schema::of_shape(&self.input, self.features)
     }
 }
 

@@ -212,16 +212,14 @@ impl CheckedExplain {
     /// The features that importance `index` stands for, and only those.
     #[must_use]
     pub fn inputs(&self, index: usize) -> Vec<usize> {
-        match &self.groups {
-            Some(groups) => groups.get(index).cloned().unwrap_or_default(),
-            None => {
-                let merged = self.reduction.merged();
-                let pixels = self.features / merged;
-                (0..merged)
-                    .map(|channel| channel * pixels + index)
-                    .collect()
-            }
+        if let Some(groups) = &self.groups {
+            return groups.get(index).cloned().unwrap_or_default();
         }
+        let merged = self.reduction.merged();
+        let pixels = self.features / merged;
+        (0..merged)
+            .map(|channel| channel * pixels + index)
+            .collect()
     }
 
     /// Refuses classes that do not fit the rows or the network.
