@@ -100,6 +100,8 @@ impl AuditArguments {
         config: &AuditConfig,
         options: &AuditOptions,
     ) -> Result<Audit> {
+        // Settings that do not fit are refused before anything is said.
+        config.check(rows.rows().schema())?;
         let mut progress = self.progress.start();
         progress.say(&begun(loaded, rows, config, options));
         let mut observer = |event: &Event<'_>| {
