@@ -11,8 +11,8 @@ use std::process::Command;
 use samples::{Table, bench, credit, digits};
 use thickset::Seed;
 use thickset::attack::suite::{Effort, SuiteConfig};
-use thickset::audit::result::Split;
-use thickset::audit::{self, AuditConfig, Case, Event, Outcome, RowSource, Subject, run};
+use thickset::audit::result::SplitRecord;
+use thickset::audit::{self, AuditConfig, AuditTarget, Event, NamedModel, Outcome, RowSource, run};
 use thickset::data::{OpenOptions, Part, open};
 use thickset::model::{Model, ModelConfig, mlp};
 
@@ -240,8 +240,8 @@ fn audited(data: &str, model: ModelConfig) -> String {
         worst: 3,
         ..AuditConfig::default()
     };
-    let case = Case {
-        subject: Subject {
+    let target = AuditTarget {
+        model: NamedModel {
             model: &model,
             name: "fresh".to_owned(),
             file: "fresh.safetensors".to_owned(),
@@ -254,12 +254,12 @@ fn audited(data: &str, model: ModelConfig) -> String {
             dataset: &dataset,
             rows: &dataset.part(Part::Test)[..12],
             part: Some(Part::Test),
-            split: &Split::default(),
+            split: &SplitRecord::default(),
         },
     };
     let plan = config.check(&dataset.schema).unwrap();
     let mut silent = |_: &Event<'_>| ControlFlow::Continue(());
-    let outcome = run(&plan, &case, &audit::Options::default(), &mut silent).unwrap();
+    let outcome = run(&plan, &target, &audit::RunOptions::default(), &mut silent).unwrap();
     let Outcome::Done(audit) = outcome else {
         panic!("nobody stopped it")
     };

@@ -4,7 +4,7 @@ mod samples;
 
 use samples::{Table, bench, credit, digits};
 use thickset::attack::Value;
-use thickset::audit::result::Row;
+use thickset::audit::result::RowRecord;
 use thickset::audit::{Audit, RowList};
 use thickset::bench::result::{Cell, Mark, Series};
 use thickset::statistics::{Estimate, Interval};
@@ -174,11 +174,11 @@ fn models_that_were_asked_differently_do_not_stand_side_by_side() {
         ..Table::default()
     });
     second.settings.worst += 1;
-    let told = "asked about the same rows";
+    let said = "audited on the same rows";
     let both = |audits: &[Audit]| thickset_report::audit(audits).unwrap();
-    assert!(both(&[first.clone(), second.clone()]).contains(told));
+    assert!(both(&[first.clone(), second.clone()]).contains(said));
     second.settings.suite.threat.ball.radius *= 2.0;
-    assert!(!both(&[first, second]).contains(told));
+    assert!(!both(&[first, second]).contains(said));
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn numbers_that_are_none_do_not_break_a_page() {
             audit.magnitudes.fill(bad);
             audit.attacks[0].precision_at_k = none;
             audit.features[0].importance = bad;
-            let spoilt = audit.rows.iter().map(|row| Row {
+            let spoilt = audit.rows.iter().map(|row| RowRecord {
                 precision: bad,
                 thickness: bad,
                 noise: bad,

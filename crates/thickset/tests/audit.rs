@@ -6,10 +6,10 @@ use std::path::Path;
 
 use thickset::attack::suite::{Effort, SuiteConfig};
 use thickset::audit::compare::{self, Verdict};
-use thickset::audit::result::Split;
+use thickset::audit::result::SplitRecord;
 use thickset::audit::{
-    Audit, AuditConfig, AuditFolder, Case, CheckedAudit, Event, Options, Origin, Outcome,
-    RowSource, Subject, run,
+    Audit, AuditConfig, AuditFolder, AuditTarget, CheckedAudit, Event, NamedModel, Origin, Outcome,
+    RowSource, RunOptions, run,
 };
 use thickset::data::{Dataset, OpenOptions, Part, open};
 use thickset::explain::{ExplainConfig, ExplanationConfig};
@@ -18,7 +18,7 @@ use thickset::{Error, Seed};
 
 const K: usize = 8;
 
-const SPLIT: Split = Split {
+const SPLIT: SplitRecord = SplitRecord {
     seed: 0,
     random_test: false,
     image_size: None,
@@ -41,8 +41,8 @@ fn fresh(dataset: &Dataset, config: ModelConfig, seed: u64) -> Model {
     .unwrap()
 }
 
-fn subject(model: &Model) -> Subject<'_> {
-    Subject {
+fn named(model: &Model) -> NamedModel<'_> {
+    NamedModel {
         model,
         name: "a model".to_owned(),
         file: "model.safetensors".to_owned(),
@@ -52,9 +52,9 @@ fn subject(model: &Model) -> Subject<'_> {
     }
 }
 
-fn case<'a>(model: &'a Model, dataset: &'a Dataset, count: usize) -> Case<'a> {
-    Case {
-        subject: subject(model),
+fn target<'a>(model: &'a Model, dataset: &'a Dataset, count: usize) -> AuditTarget<'a> {
+    AuditTarget {
+        model: named(model),
         data: "data".to_owned(),
         rows: RowSource::Dataset {
             dataset,
@@ -82,37 +82,46 @@ fn plan(dataset: &Dataset) -> CheckedAudit {
     config().check(&dataset.schema).unwrap()
 }
 
-fn done(plan: &CheckedAudit, case: &Case<'_>, options: &Options) -> Audit {
+fn done(plan: &CheckedAudit, target: &AuditTarget<'_>, options: &RunOptions) -> Audit {
     let mut silent = |_: &Event<'_>| ControlFlow::Continue(());
-    match run(plan, case, options, &mut silent).unwrap() {
+    match run(plan, target, options, &mut silent).unwrap() {
         Outcome::Done(audit) => *audit,
         Outcome::Stopped => panic!("nobody stopped it"),
     }
 }
 
-fn in_chunks(plan: &CheckedAudit, case: &Case<'_>, chunk: usize) -> Audit {
-    let options = Options {
+fn in_chunks(plan: &CheckedAudit, target: &AuditTarget<'_>, chunk: usize) -> Audit {
+    let options = RunOptions {
         chunk: Some(chunk),
         partial: None,
     };
-    done(plan, case, &options)
+    done(plan, target, &options)
 }
 
 #[test]
 fn chunks_do_not_change_a_byte() {
     let dataset = dataset("breast-cancer");
     let model = fresh(&dataset, ModelConfig::Mlp(mlp::Config::default()), 1);
-    let (plan, case) = (plan(&dataset), case(&model, &dataset, 20));
-    let whole = in_chunks(&plan, &case, 20).to_bytes();
+    let (plan, target) = (plan(&dataset), target(&model, &dataset, 20));
+    let whole = in_chunks(&plan, &target, 20).to_bytes();
     for chunk in [1, 7] {
-        assert_eq!(in_chunks(&plan, &case, chunk).to_bytes(), whole, "{chunk}");
+        assert_eq!(
+            in_chunks(&plan, &target, chunk).to_bytes(),
+            whole,
+            "{chunk}"
+        );
     }
     let text = String::from_utf8(whole.clone()).unwrap();
     assert_eq!(Audit::parse(&text, "audit.json").unwrap().to_bytes(), whole);
 }
 
 /// Runs until so many chunks are done, then stops as if killed.
-fn killed_after(plan: &CheckedAudit, case: &Case<'_>, options: &Options, chunks: usize) {
+fn killed_after(
+    plan: &CheckedAudit,
+    target: &AuditTarget<'_>,
+    options: &RunOptions,
+    chunks: usize,
+) {
     let mut left = chunks;
     let mut observer = |event: &Event<'_>| {
         if let Event::Rows { .. } = event {
@@ -124,7 +133,7 @@ fn killed_after(plan: &CheckedAudit, case: &Case<'_>, options: &Options, chunks:
             ControlFlow::Continue(())
         }
     };
-    let outcome = run(plan, case, options, &mut observer).unwrap();
+    let outcome = run(plan, target, options, &mut observer).unwrap();
     assert!(matches!(outcome, Outcome::Stopped));
 }
 
@@ -132,26 +141,26 @@ fn killed_after(plan: &CheckedAudit, case: &Case<'_>, options: &Options, chunks:
 fn an_audit_killed_after_any_chunk_continues_to_the_same_bytes() {
     let dataset = dataset("breast-cancer");
     let model = fresh(&dataset, ModelConfig::Mlp(mlp::Config::default()), 1);
-    let (plan, case) = (plan(&dataset), case(&model, &dataset, 12));
-    let whole = in_chunks(&plan, &case, 12).to_bytes();
+    let (plan, target) = (plan(&dataset), target(&model, &dataset, 12));
+    let whole = in_chunks(&plan, &target, 12).to_bytes();
     for chunks in 1..=4 {
         let folder = tempfile::tempdir().unwrap();
-        let options = Options {
+        let options = RunOptions {
             chunk: Some(3),
             partial: Some(folder.path().join("partial")),
         };
-        killed_after(&plan, &case, &options, chunks);
+        killed_after(&plan, &target, &options, chunks);
         // The session that goes on may cut the rows differently.
-        let options = Options {
+        let options = RunOptions {
             chunk: Some(5),
             ..options
         };
-        assert_eq!(done(&plan, &case, &options).to_bytes(), whole, "{chunks}");
+        assert_eq!(done(&plan, &target, &options).to_bytes(), whole, "{chunks}");
     }
 }
 
 /// The events that say where an audit began.
-fn begun(plan: &CheckedAudit, case: &Case<'_>, path: &Path) -> (Audit, Vec<String>) {
+fn begun(plan: &CheckedAudit, target: &AuditTarget<'_>, path: &Path) -> (Audit, Vec<String>) {
     let mut events = Vec::new();
     let mut observer = |event: &Event<'_>| {
         match event {
@@ -162,11 +171,11 @@ fn begun(plan: &CheckedAudit, case: &Case<'_>, path: &Path) -> (Audit, Vec<Strin
         }
         ControlFlow::Continue(())
     };
-    let options = Options {
+    let options = RunOptions {
         chunk: Some(4),
         partial: Some(path.to_owned()),
     };
-    let Outcome::Done(audit) = run(plan, case, &options, &mut observer).unwrap() else {
+    let Outcome::Done(audit) = run(plan, target, &options, &mut observer).unwrap() else {
         panic!("nobody stopped it")
     };
     (*audit, events)
@@ -176,14 +185,14 @@ fn begun(plan: &CheckedAudit, case: &Case<'_>, path: &Path) -> (Audit, Vec<Strin
 fn a_line_cut_short_is_dropped_and_a_file_of_another_audit_starts_anew() {
     let dataset = dataset("breast-cancer");
     let model = fresh(&dataset, ModelConfig::Mlp(mlp::Config::default()), 1);
-    let (plan, case) = (plan(&dataset), case(&model, &dataset, 12));
+    let (plan, target) = (plan(&dataset), target(&model, &dataset, 12));
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("partial");
-    let (first, events) = begun(&plan, &case, &path);
+    let (first, events) = begun(&plan, &target, &path);
     assert_eq!(events, ["begin after 0"]);
     let bytes = std::fs::read(&path).unwrap();
     std::fs::write(&path, &bytes[..bytes.len() - 20]).unwrap();
-    let (second, events) = begun(&plan, &case, &path);
+    let (second, events) = begun(&plan, &target, &path);
     assert_eq!(events, ["dropped", "begin after 8"]);
     assert_eq!(first.to_bytes(), second.to_bytes());
     assert_eq!(
@@ -197,7 +206,7 @@ fn a_line_cut_short_is_dropped_and_a_file_of_another_audit_starts_anew() {
         ..config()
     };
     let other = other.check(&dataset.schema).unwrap();
-    let (third, events) = begun(&other, &case, &path);
+    let (third, events) = begun(&other, &target, &path);
     assert_eq!(events, ["anew", "begin after 0"]);
     assert_ne!(first.to_bytes(), third.to_bytes());
     // What is required and how many worst rows are told does not change the rows, so they need not be done again.
@@ -208,7 +217,7 @@ fn a_line_cut_short_is_dropped_and_a_file_of_another_audit_starts_anew() {
         ..config()
     };
     let stricter = stricter.check(&dataset.schema).unwrap();
-    let (fourth, events) = begun(&stricter, &case, &path);
+    let (fourth, events) = begun(&stricter, &target, &path);
     assert_eq!(events, ["begin after 12"]);
     assert_eq!(fourth.rows, third.rows);
     assert!(!fourth.gate[0].holds);
@@ -230,10 +239,10 @@ fn damaged(line: &str, change: impl Fn(&mut serde_json::Value)) -> String {
 fn damaged_rows_are_done_again() {
     let dataset = dataset("breast-cancer");
     let model = fresh(&dataset, ModelConfig::Mlp(mlp::Config::default()), 1);
-    let (plan, case) = (plan(&dataset), case(&model, &dataset, 8));
+    let (plan, target) = (plan(&dataset), target(&model, &dataset, 8));
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("partial");
-    let (whole, _) = begun(&plan, &case, &path);
+    let (whole, _) = begun(&plan, &target, &path);
     let text = std::fs::read_to_string(&path).unwrap();
     let lines: Vec<&str> = text.lines().collect();
     let changes: [(&str, serde_json::Value); 8] = [
@@ -244,14 +253,14 @@ fn damaged_rows_are_done_again() {
         ("/rows/1/probabilities", serde_json::json!([1.0])),
         ("/rows/1/class", 2.into()),
         ("/rows/1/attack", "no-such-attack".into()),
-        ("/tally/members/0/kept/0", 77.into()),
+        ("/totals/members/0/kept/0", 77.into()),
     ];
     for (place, value) in changes {
         let broken = damaged(lines[2], |chunk| {
             *chunk.pointer_mut(place).unwrap() = value.clone();
         });
         std::fs::write(&path, format!("{}\n{}\n{broken}\n", lines[0], lines[1])).unwrap();
-        let (again, events) = begun(&plan, &case, &path);
+        let (again, events) = begun(&plan, &target, &path);
         assert_eq!(events, ["dropped", "begin after 4"], "{place}");
         assert_eq!(again.to_bytes(), whole.to_bytes(), "{place}");
     }
@@ -259,7 +268,7 @@ fn damaged_rows_are_done_again() {
         chunk["rows"][0]["top"][1] = chunk["rows"][0]["top"][0].clone();
     });
     std::fs::write(&path, format!("{}\n{}\n{repeated}\n", lines[0], lines[1])).unwrap();
-    assert_eq!(begun(&plan, &case, &path).1, ["dropped", "begin after 4"]);
+    assert_eq!(begun(&plan, &target, &path).1, ["dropped", "begin after 4"]);
 }
 
 #[test]
@@ -285,7 +294,7 @@ fn only_a_folder_that_training_left_is_a_run() {
 fn a_result_is_written_as_its_bytes_and_says_whose_it_is() {
     let dataset = dataset("breast-cancer");
     let model = fresh(&dataset, ModelConfig::Linear(linear::Config::default()), 1);
-    let audit = in_chunks(&plan(&dataset), &case(&model, &dataset, 3), 3);
+    let audit = in_chunks(&plan(&dataset), &target(&model, &dataset, 3), 3);
     let folder = tempfile::tempdir().unwrap();
     let folder = AuditFolder::create(folder.path()).unwrap();
     assert_eq!(folder.model_file(), None);
@@ -301,18 +310,20 @@ fn cases_that_cannot_be_compared_are_refused_before_anything_is_attacked() {
     let model = fresh(&dataset, ModelConfig::Linear(linear::Config::default()), 1);
     let mut other = fresh(&dataset, ModelConfig::Linear(linear::Config::default()), 1);
     other.description.classes.reverse();
-    let refused = |a: &Case<'_>, b: &Case<'_>| compare::check_cases(a, b).unwrap_err().to_string();
-    let five = case(&model, &dataset, 5);
-    assert!(refused(&five, &case(&model, &dataset, 4)).contains("rows"));
-    assert!(refused(&five, &case(&other, &dataset, 5)).contains("classes"));
-    compare::check_cases(&five, &five).unwrap();
+    let refused = |a: &AuditTarget<'_>, b: &AuditTarget<'_>| {
+        compare::check_targets(a, b).unwrap_err().to_string()
+    };
+    let five = target(&model, &dataset, 5);
+    assert!(refused(&five, &target(&model, &dataset, 4)).contains("rows"));
+    assert!(refused(&five, &target(&other, &dataset, 5)).contains("classes"));
+    compare::check_targets(&five, &five).unwrap();
 }
 
 #[test]
 fn the_figures_follow_from_the_rows() {
     let dataset = dataset("breast-cancer");
     let model = fresh(&dataset, ModelConfig::Mlp(mlp::Config::default()), 1);
-    let audit = in_chunks(&plan(&dataset), &case(&model, &dataset, 30), 30);
+    let audit = in_chunks(&plan(&dataset), &target(&model, &dataset, 30), 30);
     assert_eq!(audit.rows.len(), 30);
     for row in &audit.rows {
         let kept = row.top.iter().filter(|one| row.attacked_top.contains(one));
@@ -364,8 +375,8 @@ fn a_file_without_labels_has_no_auc_and_no_linear_baseline() {
     let model = fresh(&dataset, ModelConfig::Mlp(mlp::Config::default()), 1);
     let values = dataset.gather(&[0, 1, 2]);
     let with = |labels: &[Option<usize>]| {
-        let case = Case {
-            subject: subject(&model),
+        let target = AuditTarget {
+            model: named(&model),
             data: "file.csv".to_owned(),
             rows: RowSource::File {
                 schema: &dataset.schema,
@@ -373,7 +384,7 @@ fn a_file_without_labels_has_no_auc_and_no_linear_baseline() {
                 labels,
             },
         };
-        in_chunks(&plan(&dataset), &case, 3)
+        in_chunks(&plan(&dataset), &target, 3)
     };
     let without = with(&[None; 3]);
     assert!(!without.data.has_labels && without.linear.is_none());
@@ -393,7 +404,7 @@ fn images_are_audited_too() {
         ..cnn::Config::default()
     });
     let model = fresh(&dataset, config, 2);
-    let audit = in_chunks(&plan(&dataset), &case(&model, &dataset, 6), 4);
+    let audit = in_chunks(&plan(&dataset), &target(&model, &dataset, 6), 4);
     assert_eq!(audit.data.features.len(), 64);
     assert_eq!(audit.worst[0].attacked_importance.len(), 64);
     assert!(audit.summary.auc.is_none_or(|auc| auc.value <= 1.0));
@@ -436,10 +447,10 @@ fn the_documented_keys_are_those_of_the_files() {
         ..config()
     };
     let plan = plan.check(&dataset.schema).unwrap();
-    let mut audit = in_chunks(&plan, &case(&model, &dataset, 12), 12);
+    let mut audit = in_chunks(&plan, &target(&model, &dataset, 12), 12);
     // What is optional, so that every key is there.
     audit.model.objective = Some("vanilla".to_owned());
-    audit.data.split = Some(Split {
+    audit.data.split = Some(SplitRecord {
         image_size: Some((8, 8)),
         recipe: Some("recipe.toml".to_owned()),
         ..SPLIT
@@ -473,7 +484,7 @@ fn the_documented_keys_are_those_of_the_files() {
     assert_eq!(found, documented("audit-json.md"));
 
     let flat = fresh(&dataset, ModelConfig::Linear(linear::Config::default()), 1);
-    let other = in_chunks(&plan, &case(&flat, &dataset, 12), 12);
+    let other = in_chunks(&plan, &target(&flat, &dataset, 12), 12);
     let rules = compare::rules(&["agreement>=0".to_owned()]).unwrap();
     let compared = compare::compare(&audit, &other, &rules).unwrap();
     let closed = [
@@ -538,8 +549,8 @@ fn a_comparison_is_paired_and_a_model_does_not_differ_from_itself() {
     let wavy = fresh(&dataset, ModelConfig::Mlp(mlp::Config::default()), 1);
     let flat = fresh(&dataset, ModelConfig::Linear(linear::Config::default()), 1);
     let plan = plan(&dataset);
-    let a = in_chunks(&plan, &case(&flat, &dataset, 20), 20);
-    let b = in_chunks(&plan, &case(&wavy, &dataset, 20), 20);
+    let a = in_chunks(&plan, &target(&flat, &dataset, 20), 20);
+    let b = in_chunks(&plan, &target(&wavy, &dataset, 20), 20);
     let rules = ["p_at_k_difference>=-0.02", "p_at_k>=0", "agreement.low>=0"];
     let rules = compare::rules(&rules.map(str::to_owned)).unwrap();
     let found = compare::compare(&a, &b, &rules).unwrap();
@@ -558,7 +569,7 @@ fn a_comparison_is_paired_and_a_model_does_not_differ_from_itself() {
     let same = compare::compare(&a, &a, &[]).unwrap();
     assert_eq!(same.verdict, Verdict::NotShown);
     assert!((same.agreement.value - 1.0).abs() < 1e-15);
-    let fewer = in_chunks(&plan, &case(&flat, &dataset, 19), 19);
+    let fewer = in_chunks(&plan, &target(&flat, &dataset, 19), 19);
     let message = compare::compare(&a, &fewer, &[]).unwrap_err().to_string();
     assert!(message.contains("rows"), "{message}");
 }

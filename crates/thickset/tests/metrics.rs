@@ -6,7 +6,7 @@ use thickset::metric::{
     accuracy, auc, cosine, distinctness, kendall, pearson, precision_at_k, ranking, sensitivity,
     spearman,
 };
-use thickset::statistics::{self, mean, median, t_test, wilcoxon, wilcoxon::Method};
+use thickset::statistics::{self, mean, median, t_test, wilcoxon, wilcoxon::PValueMethod};
 
 /// Both sides compute in double precision; sums over hundreds of terms differ in their last digits.
 const TOLERANCE: f64 = 1e-12;

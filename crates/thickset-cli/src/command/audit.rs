@@ -155,13 +155,13 @@ fn table(audit: &Audit) -> String {
             "distinctness",
             distinctness.map(share),
             linear(|one| one.distinctness),
-            "how different the top reasons of two rows are; 0: all are told the same",
+            "how different the top reasons of two rows are; 0: all have the same",
         ),
         (
             "AUC",
             *auc,
             linear(|one| one.auc.map(|auc| auc.value)),
-            "how well classes are told apart; higher",
+            "how well the probabilities separate the classes; higher",
         ),
         (
             "accuracy",

@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 use thickset::audit::gate::Known;
 use thickset::audit::result::{Audit, Requirement, ThicknessSettings};
-use thickset::audit::{AuditConfig, Case, Event, Options, Origin, Outcome, run};
+use thickset::audit::{AuditConfig, AuditTarget, Event, Origin, Outcome, RunOptions, run};
 use thickset::config::AuditDefaults;
 use thickset::model::Model;
 use thickset::train::usual_k;
@@ -38,7 +38,7 @@ pub struct AuditOptions {
     /// Points on the way to each neighbour
     #[arg(long, value_name = "COUNT", default_value_t = 10)]
     points: usize,
-    /// Worst rows told in full
+    /// Worst rows described in full
     #[arg(long, value_name = "ROWS", default_value_t = 10)]
     worst: usize,
     #[command(flatten)]
@@ -99,10 +99,10 @@ impl AuditOptions {
         Ok(ChosenRows { opened, all })
     }
 
-    /// A model and the rows it is asked about.
-    pub fn case<'a>(&self, loaded: &'a Loaded, rows: &'a ChosenRows) -> Case<'a> {
-        Case {
-            subject: loaded.origin.subject(&loaded.model),
+    /// A model and the rows that it is audited on.
+    pub fn target<'a>(&self, loaded: &'a Loaded, rows: &'a ChosenRows) -> AuditTarget<'a> {
+        AuditTarget {
+            model: loaded.origin.named(&loaded.model),
             data: file_name(Path::new(self.data.name())),
             rows: rows.opened.source(),
         }
@@ -117,24 +117,24 @@ impl AuditOptions {
         partial: Option<PathBuf>,
     ) -> Result<Audit> {
         let audit = config.check(rows.opened.schema())?;
-        let case = self.case(loaded, rows);
+        let target = self.target(loaded, rows);
         let mut progress = self.progress.start();
-        progress.say(&begun(&case, rows, config));
+        progress.say(&begun(&target, rows, config));
         let mut observer = |event: &Event<'_>| {
             show(&mut progress, event);
             ControlFlow::Continue(())
         };
-        let options = Options {
+        let options = RunOptions {
             partial,
-            ..Options::default()
+            ..RunOptions::default()
         };
-        match run(&audit, &case, &options, &mut observer)? {
+        match run(&audit, &target, &options, &mut observer)? {
             Outcome::Done(audit) => Ok(*audit),
             Outcome::Stopped => bail!("the audit was stopped"),
         }
     }
 
-    /// What is asked of a model, where its run says something, as that says.
+    /// The settings of an audit; where the model's run says something, as that says.
     pub fn config(
         &self,
         loaded: &Loaded,
@@ -169,7 +169,7 @@ impl AuditOptions {
 }
 
 /// `auditing vanilla on 152 test rows of loans.csv`.
-fn begun(case: &Case<'_>, chosen: &ChosenRows, config: &AuditConfig) -> String {
+fn begun(target: &AuditTarget<'_>, chosen: &ChosenRows, config: &AuditConfig) -> String {
     let ChosenRows { opened, all } = chosen;
     let part = match opened {
         Opened::Dataset {
@@ -185,8 +185,8 @@ fn begun(case: &Case<'_>, chosen: &ChosenRows, config: &AuditConfig) -> String {
     };
     format!(
         "auditing {} on {of} of {}, {} effort",
-        case.subject.name,
-        case.data,
+        target.model.name,
+        target.data,
         config.suite.effort.name()
     )
 }
@@ -215,7 +215,7 @@ fn show(progress: &mut Progress, event: &Event<'_>) {
             progress.message(format!("P@k {precision_at_k:.3} so far"));
         }
         Event::Linear { .. } => progress.message("fitting and attacking a linear model"),
-        Event::Worst { .. } => progress.message("telling the worst rows in full"),
+        Event::Worst { .. } => progress.message("describing the worst rows in full"),
     }
 }
 

@@ -44,7 +44,7 @@ const HELP: &str = "Examples:
   thickset compare old.safetensors new.safetensors --data loans.csv --out comparison \\
     --require 'p_at_k_difference>=-0.02' --require 'agreement>=0.8'
 
-Both models are audited on the same rows with the same settings, and compared row by row. Differences are B less A.
+Both models are audited on the same rows with the same settings, and compared row by row. Differences are B minus A.
 
 Requirements: as for `thickset audit`, on the figures below and on every figure of an audit, which is then B's; those in the run.toml of B's run hold too. If one fails, the exit code is 1.";
 
@@ -59,7 +59,10 @@ pub fn run(arguments: &Arguments) -> Result<Ending> {
     let partial = |side: &str| out.as_ref().map(|out| out.partial(side));
     let options = &arguments.options;
     let (rows_of_a, rows_of_b) = (options.rows(&a)?, options.rows(&b)?);
-    compare::check_cases(&options.case(&a, &rows_of_a), &options.case(&b, &rows_of_b))?;
+    compare::check_targets(
+        &options.target(&a, &rows_of_a),
+        &options.target(&b, &rows_of_b),
+    )?;
     let config = options.config(&a, &rows_of_a, Vec::new())?;
     let of_a = options.audit(&a, &rows_of_a, &config, partial("a"))?;
     let of_b = options.audit(&b, &rows_of_b, &config, partial("b"))?;

@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use thickset::Seed;
 use thickset::audit::RowSource;
-use thickset::audit::result::Split;
+use thickset::audit::result::SplitRecord;
 use thickset::config::RunConfig;
 use thickset::data::{
     self, AttackDefaults, Dataset, Encoded, Encoding, Known, OpenOptions, Part, Schema,
@@ -54,7 +54,7 @@ pub enum Opened {
         dataset: Box<Dataset>,
         rows: Vec<usize>,
         part: Option<Part>,
-        split: Split,
+        split: SplitRecord,
     },
     /// A file's rows, encoded as the model wants them.
     File {
@@ -163,7 +163,7 @@ impl DataSource {
                 }
             }
             _ => {
-                let split = Split {
+                let split = SplitRecord {
                     seed: self.split_seed.unwrap_or(0),
                     random_test: self.random_test,
                     image_size: self.image_size,
@@ -195,7 +195,7 @@ impl DataSource {
         }
         config.random_test |= self.random_test;
         config.image_size = self.image_size.or(config.image_size);
-        let split = Split {
+        let split = SplitRecord {
             seed: self.split_seed.unwrap_or(run.seed.number()),
             random_test: config.random_test,
             image_size: config.image_size,
@@ -227,7 +227,7 @@ impl DataSource {
         &self,
         dataset: Dataset,
         encoding: Option<&Encoding>,
-        split: Split,
+        split: SplitRecord,
     ) -> Result<Opened> {
         if encoding.is_some() && dataset.encoding.as_ref() != encoding {
             bail!(

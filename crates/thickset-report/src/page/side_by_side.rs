@@ -2,11 +2,11 @@
 //! Fig. 7).
 
 use thickset::audit::Audit;
-use thickset::audit::result::Settings;
+use thickset::audit::result::AuditSettings;
 use thickset::bench::front;
 
 use crate::cell::Cell;
-use crate::figure::{Figure, Key};
+use crate::chart::{Chart, Key};
 use crate::number::{listed, percent, score};
 use crate::plot::curves::{self, Join, Look, Series};
 use crate::plot::scale::Kind;
@@ -25,7 +25,7 @@ pub struct SideBySide {
     /// The linear baseline first.
     pub lines: Vec<Line>,
     /// The trade-off; none without AUCs.
-    pub trade_off: Option<Figure>,
+    pub trade_off: Option<Chart>,
 }
 
 /// A model's line.
@@ -40,7 +40,7 @@ pub struct Line {
     pub cells: Vec<Cell>,
 }
 
-/// One comparison for each set of rows that several models were asked about alike, in the order of the audits.
+/// One comparison for each set of rows that several models were audited on alike, in the order of the audits.
 pub fn of(audits: &[Audit]) -> Vec<SideBySide> {
     let mut sets: Vec<Vec<(usize, &Audit)>> = Vec::new();
     for (index, audit) in audits.iter().enumerate() {
@@ -58,9 +58,9 @@ pub fn of(audits: &[Audit]) -> Vec<SideBySide> {
         .collect()
 }
 
-/// Whether both models were asked about the same rows with the same settings; how many worst rows are told does not matter.
+/// Whether both models were audited on the same rows with the same settings; the number of worst rows described does not matter.
 fn is_alike(one: &Audit, other: &Audit) -> bool {
-    let settings = |audit: &Audit| Settings {
+    let settings = |audit: &Audit| AuditSettings {
         worst: 0,
         ..audit.settings.clone()
     };
@@ -145,7 +145,7 @@ fn gate(audit: &Audit) -> Cell {
     Cell::words(if holds { "passes" } else { "fails" }.to_owned())
 }
 
-fn trade_off(points: &[(String, Option<f64>, f64)], k: usize, number: usize) -> Option<Figure> {
+fn trade_off(points: &[(String, Option<f64>, f64)], k: usize, number: usize) -> Option<Chart> {
     let drawn: Vec<(&String, [f64; 2])> = points
         .iter()
         .filter_map(|(name, auc, precision)| Some((name, [(*auc)?, *precision])))
@@ -186,7 +186,7 @@ fn trade_off(points: &[(String, Option<f64>, f64)], k: usize, number: usize) -> 
         x: Kind::Any,
         height: 270.0,
     };
-    Some(Figure {
+    Some(Chart {
         title: title.to_owned(),
         drawing: curves::draw(&series, &look),
         caption,

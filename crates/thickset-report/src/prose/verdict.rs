@@ -1,7 +1,7 @@
 //! The verdict: are the explanations stable, by how much, and is it stability or sameness?
 //!
-//! P@k alone flatters a model that tells everyone the same: a linear model keeps all of its reasons. So the P@k under attack is
-//! held against the overlap of two *different* rows, which is one less the distinctness. The share of the room above that
+//! P@k alone flatters a model that gives everyone the same reasons: a linear model keeps all of its reasons. So the P@k under attack is
+//! held against the overlap of two *different* rows, which is one minus the distinctness. The share of the room above that
 //! overlap, (P@k - overlap) / (1 - overlap), is 1 for reasons that never move and 0 for reasons that are no more a row's own
 //! than another row's.
 
@@ -253,7 +253,7 @@ mod tests {
     };
 
     #[test]
-    fn a_model_that_tells_everyone_the_same_is_not_called_stable_without_a_but() {
+    fn a_model_that_gives_everyone_the_same_reasons_is_not_called_stable_without_a_but() {
         assert_eq!(
             level(&summary(1.0, 1.0, Some(0.0))),
             Level::StableBySameness
@@ -271,17 +271,17 @@ mod tests {
     }
 
     #[test]
-    fn reasons_that_are_no_more_a_rows_own_than_anothers_are_told_so() {
+    fn reasons_that_are_no_more_a_rows_own_than_anothers_are_called_sameness() {
         // As measured on Adult: 88.4% under attack, while two random people share 89.1%.
-        let told = sameness(&summary(0.884, 0.95, Some(0.109)), NOUNS).unwrap();
-        assert!(told.starts_with("It is no more than sameness"), "{told}");
-        let told = sameness(&summary(0.7, 0.95, Some(0.4)), NOUNS).unwrap();
+        let said = sameness(&summary(0.884, 0.95, Some(0.109)), NOUNS).unwrap();
+        assert!(said.starts_with("It is no more than sameness"), "{said}");
+        let said = sameness(&summary(0.7, 0.95, Some(0.4)), NOUNS).unwrap();
         assert!(
-            told.starts_with("Much of it is sameness") && told.contains("25.0% of the room"),
-            "{told}"
+            said.starts_with("Much of it is sameness") && said.contains("25.0% of the room"),
+            "{said}"
         );
-        let told = sameness(&summary(0.9, 0.95, Some(0.6)), NOUNS).unwrap();
-        assert!(told.starts_with("It is more than sameness"), "{told}");
+        let said = sameness(&summary(0.9, 0.95, Some(0.6)), NOUNS).unwrap();
+        assert!(said.starts_with("It is more than sameness"), "{said}");
     }
 
     #[test]

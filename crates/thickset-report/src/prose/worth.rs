@@ -32,7 +32,7 @@ pub fn of(summary: &Summary, linear: &LinearBaseline) -> Vec<String> {
     let conclusion = conclusion(&gain, lost);
     let conclusion = match summary.distinctness.zip(linear.distinctness) {
         Some((network, linear)) if network.is_finite() && linear.is_finite() => {
-            format!("{conclusion} {}", told_apart(network, linear))
+            format!("{conclusion} {}", sameness(network, linear))
         }
         _ => conclusion,
     };
@@ -54,7 +54,7 @@ fn conclusion(gain: &Gain, lost: f64) -> String {
         }
         Gain::Open if is_more => "So the network's reasons are the more stable ones, at no clear cost in accuracy.".to_owned(),
         Gain::Open => {
-            "So the two cannot be told apart in accuracy or stability: the linear model is the simpler one.".to_owned()
+            "So neither is shown to be better in accuracy or stability: the linear model is the simpler one.".to_owned()
         }
         Gain::Worse if is_more => {
             format!("So the linear model is the more accurate one, and the network the more stable one, by {}.", points(lost))
@@ -63,18 +63,20 @@ fn conclusion(gain: &Gain, lost: f64) -> String {
     }
 }
 
-fn told_apart(network: f64, linear: f64) -> String {
+fn sameness(network: f64, linear: f64) -> String {
     let figures = format!("distinctness {} against {}", score(network), score(linear));
     if linear + LOSS >= network {
         format!(
-            "The network does not tell rows apart better than the linear model does ({figures})."
+            "The network's reasons differ no more from row to row than the linear model's ({figures})."
         )
     } else if linear <= LOSS {
         format!(
             "What the linear model cannot do is give different rows different reasons ({figures})."
         )
     } else {
-        format!("The network tells rows apart better than the linear model does ({figures}).")
+        format!(
+            "The network's reasons differ more from row to row than the linear model's ({figures})."
+        )
     }
 }
 
@@ -113,7 +115,7 @@ fn accuracy(summary: &Summary, linear: &LinearBaseline) -> Option<(Gain, String)
                     format!("The network's AUC is {by} {side} the linear model's ({figures})");
                 (
                     Gain::Open,
-                    format!("{figures}, which their intervals do not tell apart."),
+                    format!("{figures}; the difference is within the confidence intervals."),
                 )
             }
         });
@@ -186,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worse_network_is_told_so() {
+    fn a_worse_network_is_called_worse() {
         assert!(said(0.7, 0.8).contains("linear model is the better one"));
     }
 

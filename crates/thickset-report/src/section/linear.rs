@@ -8,7 +8,7 @@ use crate::number::{count, percent, score};
 use crate::prose::{Nouns, worth};
 
 /// A table of two rows and what it says.
-pub struct Comparison {
+pub struct LinearComparison {
     /// The linear model first.
     pub lines: Vec<Line>,
     /// What the table is.
@@ -39,7 +39,7 @@ pub fn use_of(audit: &Audit) -> &'static str {
 }
 
 /// The comparison; none without a linear model.
-pub fn of(audit: &Audit) -> Option<Comparison> {
+pub fn of(audit: &Audit) -> Option<LinearComparison> {
     let linear = audit.linear.as_ref()?;
     let summary = &audit.summary;
     let attacked = linear.precision_at_k.count;
@@ -53,7 +53,7 @@ pub fn of(audit: &Audit) -> Option<Comparison> {
             Nouns::of(audit).rows
         )
     };
-    Some(Comparison {
+    Some(LinearComparison {
         lines: vec![
             Line {
                 name: "linear model".to_owned(),

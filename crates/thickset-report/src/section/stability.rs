@@ -2,7 +2,7 @@
 
 use thickset::audit::Audit;
 
-use crate::figure::{Figure, Key, Values};
+use crate::chart::{Chart, Key, Values};
 use crate::number::{as_f64, count, percent, score, share};
 use crate::plot::histogram::{self, Histogram, Look};
 use crate::plot::scale;
@@ -15,14 +15,14 @@ const MOST_SETS: usize = 20;
 const BINS: usize = 20;
 
 /// Both histograms.
-pub fn of(audit: &Audit, prefix: &str) -> Vec<Figure> {
+pub fn of(audit: &Audit, prefix: &str) -> Vec<Chart> {
     if audit.rows.is_empty() {
         return Vec::new();
     }
     vec![precision(audit, prefix), thickness(audit, prefix)]
 }
 
-fn precision(audit: &Audit, prefix: &str) -> Figure {
+fn precision(audit: &Audit, prefix: &str) -> Chart {
     let nouns = Nouns::of(audit);
     let k = audit.settings.k.max(1);
     let values = audit.rows.iter().map(|row| row.precision);
@@ -100,7 +100,7 @@ fn precision(audit: &Audit, prefix: &str) -> Figure {
     )
 }
 
-fn thickness(audit: &Audit, prefix: &str) -> Figure {
+fn thickness(audit: &Audit, prefix: &str) -> Chart {
     let nouns = Nouns::of(audit);
     let values = || audit.rows.iter().map(|row| row.thickness);
     let (low, high) = scale::range(values()).unwrap_or((0.0, 1.0));
@@ -159,8 +159,8 @@ fn figure(
     legend: Vec<Key>,
     columns: &[&str],
     bars: Vec<(String, String)>,
-) -> Figure {
-    Figure {
+) -> Chart {
+    Chart {
         title: drawing.title.clone(),
         drawing,
         caption,

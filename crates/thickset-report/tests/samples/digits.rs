@@ -4,7 +4,8 @@ use thickset::Seed;
 use thickset::attack::suite::SuiteConfig;
 use thickset::attack::{Change, Value};
 use thickset::audit::result::{
-    AttackId, Audit, Row, Rows, SCHEMA, Settings, Split, Subject, ThicknessSettings, WorstRow,
+    AttackId, Audit, AuditSettings, DataRecord, ModelRecord, RowRecord, SCHEMA, SplitRecord,
+    ThicknessSettings, WorstRow,
 };
 use thickset::data::{InputShape, Part};
 use thickset::explain::ExplainConfig;
@@ -73,7 +74,7 @@ pub fn digits() -> Audit {
         let kept = before.iter().filter(|pixel| after.contains(pixel)).count();
         let class = CLASSES[number % CLASSES.len()];
         let precision = as_f64(kept) / as_f64(K);
-        rows.push(Row {
+        rows.push(RowRecord {
             row: number as u64 + 1,
             label: Some(class),
             class,
@@ -122,7 +123,7 @@ pub fn digits() -> Audit {
     Audit {
         schema: SCHEMA,
         version: "0.1.0".to_owned(),
-        model: Subject {
+        model: ModelRecord {
             name: "digits-cnn".to_owned(),
             file: "digits-cnn.safetensors".to_owned(),
             sha256: "9f".repeat(32),
@@ -131,10 +132,10 @@ pub fn digits() -> Audit {
             classes: (0..10).map(|digit| digit.to_string()).collect(),
             objective: None,
         },
-        data: Rows {
+        data: DataRecord {
             name: "digits".to_owned(),
             sha256: "1e".repeat(32),
-            split: Some(Split::default()),
+            split: Some(SplitRecord::default()),
             part: Some(Part::Test),
             rows: rows.len(),
             shape: InputShape::Image {
@@ -147,7 +148,7 @@ pub fn digits() -> Audit {
                 .collect(),
             has_labels: true,
         },
-        settings: Settings {
+        settings: AuditSettings {
             seed: Seed::new(0),
             k: K,
             explain: ExplainConfig::default(),

@@ -10,7 +10,7 @@ pub use table::{Table, credit};
 use std::collections::BTreeMap;
 
 use thickset::Seed;
-use thickset::audit::result::{AttackScore, FeatureCount, Row, Summary};
+use thickset::audit::result::{AttackScore, FeatureCount, RowRecord, Summary};
 use thickset::statistics::{Estimate, Interval, mean};
 use thickset::train::EpochRecord;
 
@@ -34,7 +34,7 @@ pub fn estimate(value: f64, half: f64, count: usize) -> Estimate {
     }
 }
 
-fn of(rows: &[Row], value: impl Fn(&Row) -> f64) -> Estimate {
+fn of(rows: &[RowRecord], value: impl Fn(&RowRecord) -> f64) -> Estimate {
     mean::estimate(&rows.iter().map(value).collect::<Vec<_>>()).unwrap()
 }
 
@@ -44,7 +44,7 @@ fn as_f64(count: usize) -> f64 {
 }
 
 /// The figures that follow from the rows.
-pub fn summary(rows: &[Row], features: usize, k: usize, auc: f64) -> Summary {
+pub fn summary(rows: &[RowRecord], features: usize, k: usize, auc: f64) -> Summary {
     let mut with = vec![0_usize; features];
     for row in rows {
         row.top.iter().for_each(|&feature| with[feature] += 1);
@@ -74,8 +74,8 @@ pub fn summary(rows: &[Row], features: usize, k: usize, auc: f64) -> Summary {
 }
 
 /// How often each feature is a reason, leaves and enters.
-pub fn feature_counts(rows: &[Row], importance: &[f64]) -> Vec<FeatureCount> {
-    let count = |is: &dyn Fn(&Row) -> bool| rows.iter().filter(|row| is(row)).count();
+pub fn feature_counts(rows: &[RowRecord], importance: &[f64]) -> Vec<FeatureCount> {
+    let count = |is: &dyn Fn(&RowRecord) -> bool| rows.iter().filter(|row| is(row)).count();
     (0..importance.len())
         .map(|feature| FeatureCount {
             in_top: count(&|row| row.top.contains(&feature)),

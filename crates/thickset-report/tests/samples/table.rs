@@ -4,8 +4,8 @@ use thickset::Seed;
 use thickset::attack::suite::SuiteConfig;
 use thickset::attack::{Change, Value};
 use thickset::audit::result::{
-    AttackId, Audit, LinearBaseline, Requirement, Row, Rows, SCHEMA, Settings, Split, Subject,
-    ThicknessSettings, WorstRow,
+    AttackId, Audit, AuditSettings, DataRecord, LinearBaseline, ModelRecord, Requirement,
+    RowRecord, SCHEMA, SplitRecord, ThicknessSettings, WorstRow,
 };
 use thickset::data::{InputShape, Part};
 use thickset::explain::ExplainConfig;
@@ -53,7 +53,7 @@ const FEATURES: [(&str, &str, f64, f64, f64); 12] = [
 
 /// One case in the making.
 struct Case {
-    row: Row,
+    row: RowRecord,
     values: Vec<f64>,
     attacked_values: Vec<f64>,
     importance: Vec<f64>,
@@ -115,7 +115,7 @@ fn case(number: usize, want: &Table) -> Case {
     )]
     let first_change = (kept < K).then_some(steps.max(1.0) as usize);
     Case {
-        row: Row {
+        row: RowRecord {
             row: number as u64 + 1,
             label: Some(label),
             class,
@@ -180,7 +180,7 @@ pub fn credit(want: &Table) -> Audit {
     let cases: Vec<Case> = (0..want.rows).map(|number| case(number, want)).collect();
     let mut by_precision: Vec<&Case> = cases.iter().collect();
     by_precision.sort_by(|a, b| a.row.precision.total_cmp(&b.row.precision));
-    let rows: Vec<Row> = cases.iter().map(|case| case.row.clone()).collect();
+    let rows: Vec<RowRecord> = cases.iter().map(|case| case.row.clone()).collect();
     let importance: Vec<f64> = FEATURES.iter().map(|feature| feature.4).collect();
     let mut magnitudes = importance.clone();
     magnitudes.sort_by(|a, b| b.total_cmp(a));
@@ -188,7 +188,7 @@ pub fn credit(want: &Table) -> Audit {
     Audit {
         schema: SCHEMA,
         version: "0.1.0".to_owned(),
-        model: Subject {
+        model: ModelRecord {
             name: want.name.to_owned(),
             file: format!("{}.safetensors", want.name),
             sha256: "5f2c8e9b1d7a40c36e8b0f9d2a4c6e8f1b3d5f7a9c0e2b4d6f8a1c3e5b7d9f0a".to_owned(),
@@ -204,10 +204,10 @@ pub fn credit(want: &Table) -> Audit {
                 .to_owned(),
             ),
         },
-        data: Rows {
+        data: DataRecord {
             name: "loans.csv".to_owned(),
             sha256: "0a9f8e7d6c5b4a39281706f5e4d3c2b1a0f9e8d7c6b5a493827160f5e4d3c2b1".to_owned(),
-            split: Some(Split::default()),
+            split: Some(SplitRecord::default()),
             part: Some(Part::Test),
             rows: want.rows,
             shape: InputShape::Table,
@@ -217,7 +217,7 @@ pub fn credit(want: &Table) -> Audit {
                 .collect(),
             has_labels: true,
         },
-        settings: Settings {
+        settings: AuditSettings {
             seed: Seed::new(0),
             k: K,
             explain: ExplainConfig::default(),

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::case::Case;
 use super::gate::{self, Figure, Known, Rule};
-use super::result::{self, Audit, Requirement, Row, Summary};
+use super::result::{self, Audit, Requirement, RowRecord, Summary};
+use super::target::AuditTarget;
 use crate::check::as_f64;
 use crate::metric::auc;
 use crate::statistics::auc::Difference;
@@ -30,14 +30,18 @@ const fn known(name: &'static str, has_interval: bool, meaning: &'static str) ->
 
 /// The figures that can be required of a comparison, beside those of the second model's audit.
 pub const FIGURES: [Known; 6] = [
-    known("p_at_k_difference", true, "P@k of B less that of A"),
+    known("p_at_k_difference", true, "P@k of B minus that of A"),
     known(
         "thickness_difference",
         true,
-        "thickness of B less that of A",
+        "thickness of B minus that of A",
     ),
-    known("auc_difference", true, "AUC of B less that of A"),
-    known("accuracy_difference", false, "accuracy of B less that of A"),
+    known("auc_difference", true, "AUC of B minus that of A"),
+    known(
+        "accuracy_difference",
+        false,
+        "accuracy of B minus that of A",
+    ),
     known("agreement", true, "share of A's reasons that are B's too"),
     known(
         "same_class",
@@ -59,7 +63,7 @@ pub fn rules(texts: &[String]) -> Result<Vec<Rule>> {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Side {
     /// The model.
-    pub model: result::Subject,
+    pub model: result::ModelRecord,
     /// The hash of the rows as this model encodes them.
     pub rows_sha256: String,
     /// Its figures.
@@ -112,7 +116,7 @@ pub struct RowChange {
     pub precision_b: f64,
 }
 
-/// The whole of `compare.json`. Differences are B less A.
+/// The whole of `compare.json`. Differences are B minus A.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Compared {
     /// [`SCHEMA`].
@@ -124,9 +128,9 @@ pub struct Compared {
     /// The second.
     pub b: Side,
     /// The rows, as the first model sees them.
-    pub data: result::Rows,
-    /// How both were asked.
-    pub settings: result::Settings,
+    pub data: result::DataRecord,
+    /// The settings of both audits.
+    pub settings: result::AuditSettings,
     /// Whether B is less stable than A.
     pub verdict: Verdict,
     /// The difference of P@k, row by row.
@@ -161,7 +165,7 @@ pub fn compare(a: &Audit, b: &Audit, rules: &[Rule]) -> Result<Compared> {
         .zip(&b.rows)
         .map(|(of_a, of_b)| change(a, &of_a, b, &of_b))
         .collect();
-    let pairs = |figure: fn(&Row) -> f64| {
+    let pairs = |figure: fn(&RowRecord) -> f64| {
         let of = |audit: &Audit| {
             audit
                 .rows
@@ -241,8 +245,8 @@ impl Compared {
 ///
 /// # Errors
 /// When rows or classes differ.
-pub fn check_cases(a: &Case<'_>, b: &Case<'_>) -> Result<()> {
-    let classes = |case: &Case<'_>| case.subject.model.description.classes.clone();
+pub fn check_targets(a: &AuditTarget<'_>, b: &AuditTarget<'_>) -> Result<()> {
+    let classes = |target: &AuditTarget<'_>| target.model.model.description.classes.clone();
     if classes(a) != classes(b) {
         return Err(Error::NotComparable { what: "classes" });
     }
@@ -280,12 +284,12 @@ fn side(audit: &Audit) -> Side {
     }
 }
 
-fn names<'a>(audit: &'a Audit, row: &Row) -> Vec<&'a str> {
+fn names<'a>(audit: &'a Audit, row: &RowRecord) -> Vec<&'a str> {
     let name = |feature: &usize| audit.data.features[*feature].as_str();
     row.top.iter().map(name).collect()
 }
 
-fn change(a: &Audit, of_a: &Row, b: &Audit, of_b: &Row) -> RowChange {
+fn change(a: &Audit, of_a: &RowRecord, b: &Audit, of_b: &RowRecord) -> RowChange {
     let (in_a, in_b) = (names(a, of_a), names(b, of_b));
     let without = |some: &[&str], others: &[&str]| -> Vec<String> {
         let left = some.iter().filter(|name| !others.contains(name));

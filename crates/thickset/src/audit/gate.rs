@@ -39,7 +39,7 @@ pub const FIGURES: [Known; 10] = [
     known(
         "distinctness",
         false,
-        "one less the top-k overlap of two rows",
+        "one minus the top-k overlap of two rows",
     ),
     known("auc", true, "AUC on the rows as they are"),
     known("accuracy", false, "share of rows predicted as labelled"),

@@ -9,12 +9,12 @@ use std::ops::ControlFlow;
 use rayon::prelude::*;
 use thickset_engine::TensorData;
 
-use super::case::Case;
 use super::plan::CheckedAudit;
 use super::progress::{Event, Observer};
 use super::result::LinearBaseline;
 use super::run::parts;
 use super::summary::{self, Quality};
+use super::target::AuditTarget;
 use crate::check::as_f64;
 use crate::data::{Dataset, Part};
 use crate::explain::{Explained, Rows};
@@ -43,16 +43,16 @@ const MEMORY: usize = 10;
 /// Rows of a block that is summed by one thread.
 const BLOCK: usize = 512;
 
-/// The baseline of a case, none where there are no training rows; breaks if the observer stopped.
+/// The baseline of a target, none where there are no training rows; breaks if the observer stopped.
 pub(super) fn baseline(
     audit: &CheckedAudit,
-    case: &Case<'_>,
+    target: &AuditTarget<'_>,
     observer: &mut dyn Observer,
 ) -> Result<ControlFlow<(), Option<LinearBaseline>>> {
-    let Some(dataset) = case.rows.training() else {
+    let Some(dataset) = target.rows.training() else {
         return Ok(ControlFlow::Continue(None));
     };
-    let count = case.rows.len().min(MOST_ATTACKED);
+    let count = target.rows.len().min(MOST_ATTACKED);
     if observer.on_event(&Event::Linear { rows: count }).is_break() {
         return Ok(ControlFlow::Break(()));
     }
@@ -61,8 +61,8 @@ pub(super) fn baseline(
     let found = parts(count, network.features())
         .into_par_iter()
         .map(|places| {
-            let ids: Vec<u64> = places.clone().map(|place| case.rows.id(place)).collect();
-            let values = case.rows.gather(places);
+            let ids: Vec<u64> = places.clone().map(|place| target.rows.id(place)).collect();
+            let values = target.rows.gather(places);
             let rows = Rows {
                 values: &values,
                 ids: &ids,
@@ -80,7 +80,7 @@ pub(super) fn baseline(
         .iter()
         .map(|row| TopK::of(&row.importance, audit.k()))
         .collect::<Result<Vec<_>>>()?;
-    let Quality { auc, accuracy } = quality(case, &model)?;
+    let Quality { auc, accuracy } = quality(target, &model)?;
     Ok(ControlFlow::Continue(Some(LinearBaseline {
         auc,
         accuracy,
@@ -90,14 +90,14 @@ pub(super) fn baseline(
 }
 
 /// How well it predicts all labelled rows.
-fn quality(case: &Case<'_>, model: &Model) -> Result<Quality> {
+fn quality(target: &AuditTarget<'_>, model: &Model) -> Result<Quality> {
     let network = &model.network;
-    let labelled: Vec<(usize, usize)> = (0..case.rows.len())
-        .filter_map(|place| Some((place, case.rows.label(place)?)))
+    let labelled: Vec<(usize, usize)> = (0..target.rows.len())
+        .filter_map(|place| Some((place, target.rows.label(place)?)))
         .collect();
     let mut predicted = Vec::with_capacity(labelled.len());
     for part in labelled.chunks(BLOCK) {
-        let values = case.rows.gather(part.iter().map(|(place, _)| *place));
+        let values = target.rows.gather(part.iter().map(|(place, _)| *place));
         let probabilities = read(network.probabilities(network.batch(&values)));
         for (row, (_, label)) in probabilities.chunks(network.classes()).zip(part) {
             predicted.push((row.to_vec(), ranking::largest(row)?, *label));
@@ -283,7 +283,7 @@ impl Step {
     }
 }
 
-/// Less the gradient times the approximate inverse Hessian, by the two loops of L-BFGS.
+/// Minus the gradient times the approximate inverse Hessian, by the two loops of L-BFGS.
 fn newton(gradient: &[f64], past: &VecDeque<Step>) -> Vec<f64> {
     let mut direction: Vec<f64> = gradient.iter().map(|slope| -slope).collect();
     let mut shares = Vec::with_capacity(past.len());

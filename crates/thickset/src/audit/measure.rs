@@ -6,7 +6,7 @@
 use thickset_engine::Network;
 
 use super::plan::CheckedAudit;
-use super::result::{AttackId, Row};
+use super::result::{AttackId, RowRecord};
 use crate::Result;
 use crate::attack::Attacked;
 use crate::attack::suite::MemberScore;
@@ -16,14 +16,14 @@ use crate::check::as_f64;
 use crate::explain::{Binding, Explained, Rows};
 use crate::host::read;
 use crate::metric::measure;
-use crate::metric::measure::thickness::{Neighbours, Survey};
+use crate::metric::measure::thickness::{Neighbours, ThicknessSampling};
 use crate::metric::ranking::{self, TopK};
 use crate::metric::thickness::Form;
 
 /// What one part of the rows came to.
 pub(super) struct Measured {
     /// The rows in brief.
-    pub(super) rows: Vec<Row>,
+    pub(super) rows: Vec<RowRecord>,
     /// Their importances.
     pub(super) importance: Vec<Vec<f64>>,
     /// What each member of the suite found alone.
@@ -32,13 +32,13 @@ pub(super) struct Measured {
 
 /// Rows with their labels.
 #[derive(Clone, Copy)]
-pub(super) struct Part<'a> {
+pub(super) struct LabelledRows<'a> {
     pub(super) rows: Rows<'a>,
     pub(super) labels: &'a [Option<usize>],
 }
 
 impl CheckedAudit {
-    pub(super) fn measure(&self, network: &Network, part: Part<'_>) -> Result<Measured> {
+    pub(super) fn measure(&self, network: &Network, part: LabelledRows<'_>) -> Result<Measured> {
         let seed = self.config.seed;
         let explained = self.explain.attribute(network, part.rows, seed)?;
         let found = self.suite.perturb(network, part.rows, seed)?;
@@ -55,7 +55,7 @@ impl CheckedAudit {
         let mut rows = Vec::with_capacity(explained.len());
         for (place, at_x) in explained.iter().enumerate() {
             let faithfulness = faithfulness[place];
-            rows.push(Row {
+            rows.push(RowRecord {
                 row: part.rows.ids[place] + 1,
                 label: part.labels[place],
                 class: at_x.class,
@@ -155,7 +155,7 @@ impl CheckedAudit {
         rows: Rows<'_>,
         explained: &[Explained],
     ) -> Result<Vec<f64>> {
-        let survey = Survey {
+        let sampling = ThicknessSampling {
             k: self.k(),
             neighbours: Neighbours::Gaussian {
                 count: self.config.thickness.neighbours,
@@ -165,7 +165,7 @@ impl CheckedAudit {
             seed: self.config.seed,
             stream: "audit thickness",
         };
-        let found = survey.measure(
+        let found = sampling.measure(
             network,
             &self.explain,
             rows,

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
-use super::case::Subject;
+use super::target::NamedModel;
 use crate::config::RunConfig;
 use crate::data::hash;
 use crate::model::Model;
@@ -65,14 +65,14 @@ impl Origin {
         Ok(origin)
     }
 
-    /// The subject of an audit.
+    /// The model with what is known of it, for an audit.
     #[must_use]
-    pub fn subject<'a>(&self, model: &'a Model) -> Subject<'a> {
+    pub fn named<'a>(&self, model: &'a Model) -> NamedModel<'a> {
         let objective = self
             .run
             .as_ref()
             .map(|run| run.objective.objective().info().id.to_owned());
-        Subject {
+        NamedModel {
             model,
             name: self.name.clone(),
             file: self.file.clone(),

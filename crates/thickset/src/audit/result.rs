@@ -29,12 +29,12 @@ pub struct Audit {
     pub schema: u32,
     /// The version of thickset that made it.
     pub version: String,
-    /// The model that was asked.
-    pub model: Subject,
-    /// The rows it was asked about.
-    pub data: Rows,
-    /// How it was asked.
-    pub settings: Settings,
+    /// The model that was audited.
+    pub model: ModelRecord,
+    /// The rows that it was audited on.
+    pub data: DataRecord,
+    /// How it was audited.
+    pub settings: AuditSettings,
     /// The figures, each a mean over the rows.
     pub summary: Summary,
     /// A linear model fitted to the same training rows; none where there are no training rows.
@@ -46,7 +46,7 @@ pub struct Audit {
     pub features: Vec<FeatureCount>,
     /// The importances by rank (R2ET Fig. 8): the mean over the rows of the largest, the second largest, and so on.
     pub magnitudes: Vec<f64>,
-    /// The rows with the lowest P@k, the lowest first, told in full; of equals the one with the lower thickness.
+    /// The rows with the lowest P@k, the lowest first, described in full; of equals the one with the lower thickness.
     pub worst: Vec<WorstRow>,
     /// What was required, and whether it holds.
     pub gate: Vec<Requirement>,
@@ -59,7 +59,7 @@ pub struct Audit {
 
 /// A model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Subject {
+pub struct ModelRecord {
     /// The name of its run, or of its file without folders and ending.
     pub name: String,
     /// The name of its file, without folders.
@@ -77,20 +77,20 @@ pub struct Subject {
     pub objective: Option<String>,
 }
 
-/// The rows that were asked about.
+/// The rows of an audit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Rows {
+pub struct DataRecord {
     /// The dataset's name, or the file's without folders.
     pub name: String,
     /// The hash of the encoded rows and their labels, in hexadecimal.
     pub sha256: String,
     /// How the dataset was split; none when a file was taken whole.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub split: Option<Split>,
+    pub split: Option<SplitRecord>,
     /// The part of the dataset; none when all of its rows or a file's were taken.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub part: Option<Part>,
-    /// Rows audited.
+    /// DataRecord audited.
     pub rows: usize,
     /// How a row is laid out.
     pub shape: InputShape,
@@ -102,7 +102,7 @@ pub struct Rows {
 
 /// How a dataset was read and split.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Split {
+pub struct SplitRecord {
     /// Decides it.
     pub seed: u64,
     /// Whether all rows were split at random, even where there is an official test set.
@@ -115,9 +115,9 @@ pub struct Split {
     pub recipe: Option<String>,
 }
 
-/// How the model was asked.
+/// How a model was audited.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Settings {
+pub struct AuditSettings {
     /// Decides every draw.
     pub seed: Seed,
     /// Salient features.
@@ -130,7 +130,7 @@ pub struct Settings {
     pub thickness: ThicknessSettings,
     /// Draws of the noise floor for each row.
     pub noise_draws: usize,
-    /// The most of the worst rows that are told in full.
+    /// The most of the worst rows that are described in full.
     pub worst: usize,
 }
 
@@ -164,7 +164,7 @@ pub struct Summary {
     pub unchanged: f64,
     /// Thickness in its probability form.
     pub thickness: Estimate,
-    /// One less the top-k overlap of two different rows; none for a single row.
+    /// One minus the top-k overlap of two different rows; none for a single row.
     pub distinctness: Option<f64>,
     /// AUC on the rows as they are; none without labels, or with one class only.
     pub auc: Option<Estimate>,
@@ -191,7 +191,7 @@ pub struct LinearBaseline {
     pub accuracy: Option<f64>,
     /// P@k at the worst points the same suite found.
     pub precision_at_k: Estimate,
-    /// One less the top-k overlap of two different rows.
+    /// One minus the top-k overlap of two different rows.
     pub distinctness: Option<f64>,
 }
 
@@ -212,11 +212,11 @@ pub struct AttackScore {
 /// How often a feature is a reason.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FeatureCount {
-    /// Rows that have it in the top-k.
+    /// DataRecord that have it in the top-k.
     pub in_top: usize,
-    /// Rows whose worst point has it no more.
+    /// DataRecord whose worst point has it no more.
     pub left: usize,
-    /// Rows whose worst point has it newly.
+    /// DataRecord whose worst point has it newly.
     pub entered: usize,
     /// The mean importance over the rows.
     pub importance: f64,
@@ -224,7 +224,7 @@ pub struct FeatureCount {
 
 /// One row in brief.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Row {
+pub struct RowRecord {
     /// Its number in the file or dataset, counted from 1.
     pub row: u64,
     /// Its label, if known.
@@ -234,7 +234,7 @@ pub struct Row {
     pub class: usize,
     /// The probabilities of the classes.
     pub probabilities: Vec<f64>,
-    /// The top-k features, the most important first; indices into [`Rows::features`].
+    /// The top-k features, the most important first; indices into [`DataRecord::features`].
     pub top: Vec<usize>,
     /// The same at the worst point.
     pub attacked_top: Vec<usize>,
@@ -329,7 +329,7 @@ pub struct WorstRow {
     pub values: Vec<f64>,
     /// And after.
     pub attacked_values: Vec<f64>,
-    /// The importances before; one for each of [`Rows::features`].
+    /// The importances before; one for each of [`DataRecord::features`].
     pub importance: Vec<f64>,
     /// And after.
     pub attacked_importance: Vec<f64>,

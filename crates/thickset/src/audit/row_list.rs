@@ -7,9 +7,9 @@ use serde::de::{SeqAccess, Visitor};
 use serde::ser::SerializeSeq as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::result::{AttackId, Row};
+use super::result::{AttackId, RowRecord};
 
-/// Rows in order. Reads and writes as a sequence of [`Row`]s.
+/// Rows in order. Reads and writes as a sequence of [`RowRecord`]s.
 ///
 /// Whole numbers are written seven bits a byte, the lowest first; fractions in their eight bytes.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl RowList {
     }
 
     /// Adds a row at the end.
-    pub fn push(&mut self, row: &Row) {
+    pub fn push(&mut self, row: &RowRecord) {
         self.whole(row.row);
         self.maybe(row.label);
         self.index(row.class);
@@ -151,12 +151,12 @@ impl Iter<'_> {
 }
 
 impl Iterator for Iter<'_> {
-    type Item = Row;
+    type Item = RowRecord;
 
-    fn next(&mut self) -> Option<Row> {
+    fn next(&mut self) -> Option<RowRecord> {
         self.left = self.left.checked_sub(1)?;
         // Fields are read in the order in which they are written here, which is that of `push`.
-        Some(Row {
+        Some(RowRecord {
             row: self.whole(),
             label: self.maybe(),
             class: self.index(),
@@ -182,7 +182,7 @@ impl Iterator for Iter<'_> {
 impl ExactSizeIterator for Iter<'_> {}
 
 impl<'a> IntoIterator for &'a RowList {
-    type Item = Row;
+    type Item = RowRecord;
     type IntoIter = Iter<'a>;
 
     fn into_iter(self) -> Iter<'a> {
@@ -190,16 +190,16 @@ impl<'a> IntoIterator for &'a RowList {
     }
 }
 
-impl Extend<Row> for RowList {
-    fn extend<T: IntoIterator<Item = Row>>(&mut self, rows: T) {
+impl Extend<RowRecord> for RowList {
+    fn extend<T: IntoIterator<Item = RowRecord>>(&mut self, rows: T) {
         for row in rows {
             self.push(&row);
         }
     }
 }
 
-impl FromIterator<Row> for RowList {
-    fn from_iter<T: IntoIterator<Item = Row>>(rows: T) -> Self {
+impl FromIterator<RowRecord> for RowList {
+    fn from_iter<T: IntoIterator<Item = RowRecord>>(rows: T) -> Self {
         let mut list = Self::default();
         list.extend(rows);
         list
@@ -234,7 +234,7 @@ impl<'de> Deserialize<'de> for RowList {
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<RowList, A::Error> {
                 let mut list = RowList::default();
-                while let Some(row) = sequence.next_element::<Row>()? {
+                while let Some(row) = sequence.next_element::<RowRecord>()? {
                     list.push(&row);
                 }
                 Ok(list)
@@ -262,9 +262,9 @@ mod tests {
             attack in 0..family(Family::Attack).count(),
             first_change in prop::option::of(any::<usize>()),
             figures in any::<[f64; 6]>(),
-        ) -> Row {
+        ) -> RowRecord {
             let [precision, noise, thickness, dffot, comprehensiveness, sufficiency] = figures;
-            Row {
+            RowRecord {
                 row, label, class, probabilities, top, attacked_top, first_change,
                 attack: AttackId::at(attack),
                 precision, noise, thickness, dffot, comprehensiveness, sufficiency,
@@ -278,14 +278,14 @@ mod tests {
             let list: RowList = rows.iter().cloned().collect();
             prop_assert_eq!(list.len(), rows.len());
             // By their texts: a row with a figure that is no number is not equal to itself.
-            let found: Vec<Row> = list.iter().collect();
+            let found: Vec<RowRecord> = list.iter().collect();
             prop_assert_eq!(format!("{found:?}"), format!("{rows:?}"));
         }
     }
 
     #[test]
     fn it_reads_and_writes_as_a_sequence_of_rows() {
-        let row = Row {
+        let row = RowRecord {
             row: 300,
             label: Some(1),
             class: 0,
@@ -301,7 +301,7 @@ mod tests {
             comprehensiveness: 0.2,
             sufficiency: 0.3,
         };
-        let rows = vec![row.clone(), Row { label: None, ..row }];
+        let rows = vec![row.clone(), RowRecord { label: None, ..row }];
         let list: RowList = rows.iter().cloned().collect();
         let text = serde_json::to_string(&list).unwrap();
         assert_eq!(text, serde_json::to_string(&rows).unwrap());

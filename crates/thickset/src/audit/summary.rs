@@ -1,18 +1,18 @@
 //! The figures over all rows, from the rows in brief.
 
 use super::gate::{self, Rule};
-use super::result::{FeatureCount, Requirement, Row, Summary};
+use super::result::{FeatureCount, Requirement, RowRecord, Summary};
 use super::row_list::RowList;
-use super::tally::Tally;
+use super::running_totals::RunningTotals;
 use crate::Result;
 use crate::check::as_f64;
 use crate::metric::{accuracy, auc, distinctness};
 use crate::statistics::{self, Estimate};
 
 /// How often each feature is a reason.
-pub(super) fn features(rows: &RowList, tally: &Tally) -> Vec<FeatureCount> {
+pub(super) fn features(rows: &RowList, totals: &RunningTotals) -> Vec<FeatureCount> {
     let count = as_f64(rows.len());
-    let mut features: Vec<FeatureCount> = tally
+    let mut features: Vec<FeatureCount> = totals
         .importance
         .iter()
         .map(|sum| FeatureCount {
@@ -36,7 +36,7 @@ pub(super) fn features(rows: &RowList, tally: &Tally) -> Vec<FeatureCount> {
 
 /// The figures of at least one row.
 pub(super) fn summary(rows: &RowList, features: &[FeatureCount], k: usize) -> Result<Summary> {
-    let mean = |figure: fn(&Row) -> f64| -> Result<Estimate> {
+    let mean = |figure: fn(&RowRecord) -> f64| -> Result<Estimate> {
         let values: Vec<f64> = rows.iter().map(|row| figure(&row)).collect();
         // All of them lie in [0, 1].
         Ok(statistics::mean::estimate(&values)?.of_share())

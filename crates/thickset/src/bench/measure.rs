@@ -15,7 +15,7 @@ use crate::data::Part;
 use crate::explain::{Binding, ExplainConfig};
 use crate::host::read;
 use crate::metric::faithfulness::{Counts, Faithfulness};
-use crate::metric::measure::thickness::{Neighbours, Survey};
+use crate::metric::measure::thickness::{Neighbours, ThicknessSampling};
 use crate::metric::ranking::{TopK, largest};
 use crate::metric::thickness::{Form, Thickness};
 use crate::metric::{accuracy, auc, distinctness, kendall, measure, sensitivity};
@@ -286,7 +286,7 @@ fn thickness_towards(
     let explain = explain.check(&field.dataset.schema)?;
     let rows = field.rows();
     let explained = explain.attribute(network, rows, field.seed)?;
-    let survey = Survey {
+    let sampling = ThicknessSampling {
         k,
         neighbours,
         points: POINTS,
@@ -294,7 +294,7 @@ fn thickness_towards(
         stream: "bench thickness",
     };
     let forms = [Form::Probability, Form::Gap];
-    let found = survey.measure(network, &explain, rows, &explained, &forms)?;
+    let found = sampling.measure(network, &explain, rows, &explained, &forms)?;
     let mut measured = Measured::default();
     let mut set = |name: &str, of: fn(&[Thickness]) -> f64| {
         measured.set_rows(name, found.iter().map(|forms| of(forms)).collect());

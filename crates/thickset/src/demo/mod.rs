@@ -18,8 +18,8 @@ use crate::attack::ThreatConfig;
 use crate::attack::suite::{Effort, SuiteConfig};
 use crate::attack::threat::{BallConfig, Norm};
 use crate::audit::compare::{Verdict, compare};
-use crate::audit::result::Split;
-use crate::audit::{self, Audit, AuditConfig, Case, CheckedAudit, Outcome, RowSource};
+use crate::audit::result::SplitRecord;
+use crate::audit::{self, Audit, AuditConfig, AuditTarget, CheckedAudit, Outcome, RowSource};
 use crate::config::DataConfig;
 use crate::data::{Dataset, Part};
 use crate::statistics::Estimate;
@@ -205,12 +205,12 @@ fn audited(
     trained: &Trained,
     seed: Seed,
 ) -> Result<Audit> {
-    let split = Split {
+    let split = SplitRecord {
         seed: seed.number(),
-        ..Split::default()
+        ..SplitRecord::default()
     };
-    let case = Case {
-        subject: trained.subject(),
+    let target = AuditTarget {
+        model: trained.named(),
         data: data.to_owned(),
         rows: RowSource::Dataset {
             dataset,
@@ -220,7 +220,7 @@ fn audited(
         },
     };
     let mut silent = |_: &audit::Event<'_>| ControlFlow::Continue(());
-    match audit::run(plan, &case, &audit::Options::default(), &mut silent)? {
+    match audit::run(plan, &target, &audit::RunOptions::default(), &mut silent)? {
         Outcome::Done(audit) => Ok(*audit),
         // Nobody here stops it.
         Outcome::Stopped => Err(Error::Empty {

@@ -9,7 +9,7 @@ use crate::{Error, Result};
 /// A difference of two AUCs and how surprising it would be for equal models.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Difference {
-    /// First less second.
+    /// First minus second.
     pub estimate: Estimate,
     /// Two-sided p value; 1 when the models order the rows alike.
     pub p_value: f64,

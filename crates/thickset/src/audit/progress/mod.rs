@@ -40,7 +40,7 @@ pub enum Event<'e> {
         /// The mean P@k so far.
         precision_at_k: f64,
     },
-    /// The worst rows are told in full.
+    /// The worst rows are described in full.
     Worst {
         /// How many.
         rows: usize,

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::super::result::{Row, SCHEMA};
+use super::super::result::{RowRecord, SCHEMA};
 use super::super::row_list::RowList;
-use super::super::tally::Tally;
+use super::super::running_totals::RunningTotals;
 use crate::{Error, Result};
 
 /// The first line.
@@ -26,9 +26,9 @@ struct Header {
 #[derive(Serialize, Deserialize)]
 pub(in super::super) struct Chunk {
     /// The rows in brief.
-    pub(in super::super) rows: Vec<Row>,
+    pub(in super::super) rows: Vec<RowRecord>,
     /// The sums over all rows up to here.
-    pub(in super::super) tally: Tally,
+    pub(in super::super) totals: RunningTotals,
 }
 
 /// The open file.
@@ -38,10 +38,10 @@ pub(in super::super) struct Partial {
 }
 
 /// What an earlier session left.
-pub(in super::super) struct Found {
+pub(in super::super) struct Restored {
     /// Its rows and sums, the latter up to the last of the rows.
     pub(in super::super) rows: RowList,
-    pub(in super::super) tally: Tally,
+    pub(in super::super) totals: RunningTotals,
     /// Whether the file was of another audit.
     pub(in super::super) is_other: bool,
     /// Why the file's end was dropped, if it was.
@@ -54,11 +54,11 @@ impl Partial {
         path: &Path,
         fingerprint: &str,
         fits: impl Fn(usize, &Chunk) -> bool,
-    ) -> Result<(Self, Found)> {
+    ) -> Result<(Self, Restored)> {
         let failed = |source| Error::io("write", path, source);
-        let mut found = Found {
+        let mut found = Restored {
             rows: RowList::default(),
-            tally: Tally::default(),
+            totals: RunningTotals::default(),
             is_other: false,
             problem: None,
         };
@@ -110,7 +110,7 @@ impl Partial {
 fn read(
     file: File,
     header: &Header,
-    found: &mut Found,
+    found: &mut Restored,
     fits: impl Fn(usize, &Chunk) -> bool,
 ) -> std::io::Result<u64> {
     let mut reader = BufReader::new(file);
@@ -134,7 +134,7 @@ fn read(
             match serde_json::from_slice::<Chunk>(&line) {
                 Ok(chunk) if fits(found.rows.len(), &chunk) => {
                     found.rows.extend(chunk.rows);
-                    found.tally = chunk.tally;
+                    found.totals = chunk.totals;
                     whole += line.len() as u64;
                     continue;
                 }

@@ -12,18 +12,18 @@ use crate::statistics::mean;
 
 /// Sums over the rows so far.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Tally {
+pub(super) struct RunningTotals {
     /// Of each importance.
     pub(super) importance: Vec<f64>,
     /// Of the largest importance, the second largest, and so on.
     pub(super) magnitudes: Vec<f64>,
     /// Of each member of the suite.
-    pub(super) members: Vec<Member>,
+    pub(super) members: Vec<MemberTotals>,
 }
 
 /// What one member of the suite found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Member {
+pub(super) struct MemberTotals {
     attack: String,
     surrogate: Option<f64>,
     shares: bool,
@@ -31,7 +31,7 @@ pub(super) struct Member {
     kept: Vec<usize>,
 }
 
-impl Tally {
+impl RunningTotals {
     /// Takes up the next rows.
     pub(super) fn add(&mut self, measured: &Measured, k: usize) {
         for importance in &measured.importance {
@@ -44,7 +44,7 @@ impl Tally {
             self.members = measured
                 .members
                 .iter()
-                .map(|member| Member {
+                .map(|member| MemberTotals {
                     attack: member.attack.to_owned(),
                     surrogate: member.surrogate,
                     shares: member.shares,
@@ -71,7 +71,7 @@ impl Tally {
 
     /// The members' scores.
     pub(super) fn attacks(&self, k: usize) -> Result<Vec<AttackScore>> {
-        let score = |member: &Member| {
+        let score = |member: &MemberTotals| {
             let counts = member.kept.iter().enumerate();
             let counts: Vec<(f64, usize)> = counts
                 .map(|(kept, rows)| (as_f64(kept) / as_f64(k), *rows))

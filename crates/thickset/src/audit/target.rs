@@ -1,15 +1,15 @@
-//! What is audited: a model, where it comes from, and the rows it is asked about.
+//! What is audited: a model, where it comes from, and the rows that it is audited on.
 
 use sha2::{Digest as _, Sha256};
 
-use super::result::{self, Split};
+use super::result::{self, SplitRecord};
 use crate::data::{Dataset, Part, Schema, hexadecimal};
 use crate::model::Model;
 use crate::train::EpochRecord;
 
 /// A model, and what is known of it beside its weights.
 #[derive(Clone, Debug)]
-pub struct Subject<'a> {
+pub struct NamedModel<'a> {
     /// The model.
     pub model: &'a Model,
     /// The name of its run, or of its file without folders and ending.
@@ -24,7 +24,7 @@ pub struct Subject<'a> {
     pub training: Vec<EpochRecord>,
 }
 
-/// The rows a model is asked about.
+/// The rows that a model is audited on.
 #[derive(Clone, Copy, Debug)]
 pub enum RowSource<'a> {
     /// Rows of a dataset, whose training part a linear baseline is fitted to.
@@ -36,13 +36,13 @@ pub enum RowSource<'a> {
         /// The part they are from, if it is one.
         part: Option<Part>,
         /// How it was split.
-        split: &'a Split,
+        split: &'a SplitRecord,
     },
     /// The rows of a file from the first on, encoded as the model wants them.
     File {
         /// What the values are.
         schema: &'a Schema,
-        /// Row-major.
+        /// RowRecord-major.
         values: &'a [f32],
         /// The class of each row, where it is known; as many as there are rows.
         labels: &'a [Option<usize>],
@@ -122,41 +122,41 @@ impl<'a> RowSource<'a> {
     }
 }
 
-/// A model and the rows it is asked about.
+/// A model and the rows that it is audited on.
 #[derive(Clone, Debug)]
-pub struct Case<'a> {
+pub struct AuditTarget<'a> {
     /// The model.
-    pub subject: Subject<'a>,
+    pub model: NamedModel<'a>,
     /// The name of the dataset, or of the file without folders.
     pub data: String,
     /// The rows.
     pub rows: RowSource<'a>,
 }
 
-impl Case<'_> {
-    pub(super) fn described_model(&self) -> result::Subject {
-        let model = self.subject.model;
+impl AuditTarget<'_> {
+    pub(super) fn described_model(&self) -> result::ModelRecord {
+        let model = self.model.model;
         let weights = model.network.parameters().into_iter();
-        result::Subject {
-            name: self.subject.name.clone(),
-            file: self.subject.file.clone(),
-            sha256: self.subject.sha256.clone(),
+        result::ModelRecord {
+            name: self.model.name.clone(),
+            file: self.model.file.clone(),
+            sha256: self.model.sha256.clone(),
             architecture: model.description.model.clone(),
             parameters: weights
                 .filter(|parameter| parameter.role == thickset_engine::Role::Weight)
                 .map(thickset_engine::Parameter::len)
                 .sum(),
             classes: model.description.classes.clone(),
-            objective: self.subject.objective.clone(),
+            objective: self.model.objective.clone(),
         }
     }
 
-    pub(super) fn described_rows(&self, features: &[String]) -> result::Rows {
+    pub(super) fn described_rows(&self, features: &[String]) -> result::DataRecord {
         let (part, split) = match self.rows {
             RowSource::Dataset { part, split, .. } => (part, Some(split.clone())),
             RowSource::File { .. } => (None, None),
         };
-        result::Rows {
+        result::DataRecord {
             name: self.data.clone(),
             sha256: self.hash(),
             split,
