@@ -169,13 +169,13 @@ impl SuiteConfig {
             .chain(plan.twins.iter().copied().map(Some))
             .collect();
         let mut methods = vec![
-            MethodConfig::ErAttack(er_attack::Config {}),
-            MethodConfig::MseAttack(mse_attack::Config::default()),
+            MethodConfig::ErAttack(er_attack::ErAttackConfig {}),
+            MethodConfig::MseAttack(mse_attack::MseAttackConfig::default()),
         ];
         let mut members: Vec<AttackConfig> = methods.iter().map(with).collect();
         if plan.all_methods {
             // In shares it is ERAttack.
-            members.push(with(&MethodConfig::TopK(top_k::Config {})));
+            members.push(with(&MethodConfig::TopK(top_k::TopKConfig {})));
             let own = members.clone();
             for &surrogate in &directions[1..] {
                 members.extend(own.iter().map(|member| AttackConfig {
@@ -183,12 +183,12 @@ impl SuiteConfig {
                     ..member.clone()
                 }));
             }
-            methods.push(MethodConfig::Target(target::Config::default()));
+            methods.push(MethodConfig::Target(target::TargetConfig::default()));
             let has_places = matches!(schema.shape, InputShape::Image { .. })
                 && explain.reduce != ReductionConfig::Signed
                 && !explain.explanation.is_of_units();
             if has_places {
-                methods.push(MethodConfig::MassCenter(mass_center::Config {}));
+                methods.push(MethodConfig::MassCenter(mass_center::MassCenterConfig {}));
             }
         }
         for surrogate in directions {
@@ -219,7 +219,7 @@ impl SuiteConfig {
         ] {
             if points > 0 {
                 members.push(AttackConfig {
-                    method: MethodConfig::Random(random::Config { points, surface }),
+                    method: MethodConfig::Random(random::RandomConfig { points, surface }),
                     ..base.clone()
                 });
             }

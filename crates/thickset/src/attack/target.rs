@@ -30,12 +30,12 @@ pub static INFO: Info = Info {
 /// The features to raise.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Config {
+pub struct TargetConfig {
     /// Their names; the runners-up when empty.
     pub features: Vec<String>,
 }
 
-impl Config {
+impl TargetConfig {
     pub(super) fn check(&self, explain: &CheckedExplain) -> Result<Option<Vec<usize>>> {
         if self.features.is_empty() {
             return Ok(None);

@@ -335,7 +335,7 @@ fn top_k_attack(field: &Field, scale: &Scale, radius: f64) -> Measure {
     let features = field.dataset.features();
     Measure::Attack {
         attack: AttackConfig {
-            method: MethodConfig::TopK(top_k::Config {}),
+            method: MethodConfig::TopK(top_k::TopKConfig {}),
             k: salient(features),
             threat: ThreatConfig {
                 ball: BallConfig {

@@ -393,7 +393,7 @@ pub(super) fn explain(field: &Field) -> ExplainConfig {
 /// `ERAttack` on a field.
 pub(super) fn er_attack(field: &Field) -> AttackConfig {
     AttackConfig {
-        method: MethodConfig::ErAttack(er_attack::Config {}),
+        method: MethodConfig::ErAttack(er_attack::ErAttackConfig {}),
         k: field.k,
         threat: threat(field),
         ..AttackConfig::default()
@@ -403,7 +403,7 @@ pub(super) fn er_attack(field: &Field) -> AttackConfig {
 /// The MSE attack on a field.
 pub(super) fn mse_attack(field: &Field) -> AttackConfig {
     AttackConfig {
-        method: MethodConfig::MseAttack(mse_attack::Config::default()),
+        method: MethodConfig::MseAttack(mse_attack::MseAttackConfig::default()),
         ..er_attack(field)
     }
 }

@@ -171,10 +171,10 @@ fn batch_size_and_threads_change_no_bit_of_the_suite_or_moo() {
         suite.perturb(&network, rows, Seed::new(9)).unwrap().rows
     });
     let explain = explain.check(&schema).unwrap();
-    let settings = moo::Settings {
+    let settings = moo::MooConfig {
         surrogate: Some(8.0),
         iterations: 10,
-        ..moo::Settings::default()
+        ..moo::MooConfig::default()
     };
     no_bit_changes("moo", 8, &[0..1, 5..8], |range| {
         let rows = part(&x, &ids, FEATURES, range);

@@ -120,9 +120,9 @@ fn settings_that_cannot_be_are_refused_with_a_sentence() {
     );
     assert_eq!(
         refused(AttackConfig {
-            method: MethodConfig::Random(random::Config {
+            method: MethodConfig::Random(random::RandomConfig {
                 points: 0,
-                ..random::Config::default()
+                ..random::RandomConfig::default()
             }),
             ..base()
         }),

@@ -16,13 +16,13 @@ use crate::{Error, Result, Seed, Stream};
 /// Which features of a row have moved in a prediction that is to be kept. A pair's predictions are those of both inputs
 /// moved, the left one, and the right one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum View {
+pub(super) enum MovedPart {
     All,
     Left,
     Right,
 }
 
-impl View {
+impl MovedPart {
     /// The predictions to keep of a row, or of a pair.
     pub(super) fn of(is_pair: bool) -> &'static [Self] {
         if is_pair {
@@ -76,13 +76,13 @@ impl<'a> Networks<'a> {
     }
 }
 
-pub(super) struct Scene<'a> {
+pub(super) struct AttackState<'a> {
     pub(super) attack: &'a CheckedAttack,
     pub(super) network: &'a Network,
-    /// How the network is seen.
-    lens: Box<dyn Lens + 'a>,
-    /// How the twin is seen, if directions come from one.
-    guide: Option<Box<dyn Lens + 'a>>,
+    /// Evaluates the network.
+    probe: Box<dyn Lens + 'a>,
+    /// Evaluates the twin, if directions come from one.
+    twin_probe: Option<Box<dyn Lens + 'a>>,
     pub(super) top: Vec<TopK>,
     /// The network's importances at the start.
     pub(super) importance: Vec<f64>,
@@ -91,17 +91,17 @@ pub(super) struct Scene<'a> {
     classes: Vec<usize>,
     rows: Rows<'a>,
     seed: Seed,
-    views: &'static [View],
-    found: Vec<Found>,
-    /// What the latest look showed, of the network and of the twin.
+    moved_parts: &'static [MovedPart],
+    worst: Vec<WorstPoint>,
+    /// What the latest evaluation showed, of the network and of the twin.
     shown: Shown,
-    shown_by_guide: Shown,
-    seen: Vec<Seen>,
+    shown_by_twin: Shown,
+    status: Vec<RowStatus>,
 }
 
 /// The worst point of a row so far.
-struct Found {
-    worst: Vec<f64>,
+struct WorstPoint {
+    point: Vec<f64>,
     kept: usize,
     held: bool,
     /// P@k after each step of the run from the row itself, 1 where the prediction changed; up to the first below the bound.
@@ -109,16 +109,16 @@ struct Found {
     last: Option<Last>,
 }
 
-/// What the network says of a row's point.
+/// How a row stands at a point.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Seen {
+pub(super) struct RowStatus {
     /// Features of the top-k set that are still in it.
     pub(super) kept: usize,
     /// Whether all predictions are as at the start.
     pub(super) held: bool,
 }
 
-impl<'a> Scene<'a> {
+impl<'a> AttackState<'a> {
     pub(super) fn new(
         attack: &'a CheckedAttack,
         networks: &'a Networks<'a>,
@@ -134,13 +134,13 @@ impl<'a> Scene<'a> {
             seed,
         };
         let explain = &attack.explain;
-        let mut lens = explain.lens(network, networks.chain.as_ref(), binding)?;
-        let guide = networks.twin.as_ref().map(|(twin, chain)| {
+        let mut probe = explain.lens(network, networks.chain.as_ref(), binding)?;
+        let twin_probe = networks.twin.as_ref().map(|(twin, chain)| {
             let chain = chain.as_ref();
             explain.lens(twin, chain, binding)
         });
         let mut shown = Shown::default();
-        lens.look(rows.values, &mut shown);
+        probe.look(rows.values, &mut shown);
         let importance = shown.importance.clone();
         let width = importance.len() / rows.ids.len().max(1);
         if attack.k == 0 || attack.k >= width {
@@ -155,8 +155,8 @@ impl<'a> Scene<'a> {
             .map(|row| TopK::of(row, attack.k))
             .collect::<Result<Vec<_>>>()?;
         let features = network.features();
-        let found = rows.values.chunks(features).map(|row| Found {
-            worst: row.to_vec(),
+        let worst = rows.values.chunks(features).map(|row| WorstPoint {
+            point: row.to_vec(),
             kept: attack.k,
             held: true,
             path: Vec::new(),
@@ -164,20 +164,20 @@ impl<'a> Scene<'a> {
         });
         Ok(Self {
             probabilities: read(activation::softmax(logits, 1)),
-            found: found.collect(),
+            worst: worst.collect(),
             attack,
             network,
-            lens,
-            guide: guide.transpose()?,
+            probe,
+            twin_probe: twin_probe.transpose()?,
             top,
             importance,
             classes,
             rows,
             seed,
-            views: View::of(attack.explain.is_pair()),
+            moved_parts: MovedPart::of(attack.explain.is_pair()),
             shown,
-            shown_by_guide: Shown::default(),
-            seen: Vec::new(),
+            shown_by_twin: Shown::default(),
+            status: Vec::new(),
         })
     }
 
@@ -194,8 +194,8 @@ impl<'a> Scene<'a> {
         self.rows.ids.len()
     }
 
-    pub(super) fn views(&self) -> &'static [View] {
-        self.views
+    pub(super) fn moved_parts(&self) -> &'static [MovedPart] {
+        self.moved_parts
     }
 
     /// One random stream a row.
@@ -219,7 +219,7 @@ impl<'a> Scene<'a> {
         self.settle(x, &drawn, &mut points[place]);
     }
 
-    /// The points that the network is asked about for searching points.
+    /// The points at which the network is evaluated for searching points.
     pub(super) fn settle(&self, x: &[f64], z: &[f64], point: &mut [f64]) {
         self.attack.threat.settle(x, z, point);
         if self.network.dtype() == thickset_engine::DType::F32 {
@@ -236,98 +236,103 @@ impl<'a> Scene<'a> {
 
     /// The importances at the start in the network that directions come from.
     pub(super) fn reference(&mut self) -> &[f64] {
-        let Some(guide) = &mut self.guide else {
+        let Some(twin_probe) = &mut self.twin_probe else {
             return &self.importance;
         };
-        guide.look(self.rows.values, &mut self.shown_by_guide);
-        &self.shown_by_guide.importance
+        twin_probe.look(self.rows.values, &mut self.shown_by_twin);
+        &self.shown_by_twin.importance
     }
 
     /// What the network says of these points.
-    pub(super) fn look(&mut self, points: &[f64]) -> Result<()> {
-        self.lens.look(points, &mut self.shown);
-        self.judge(points)
+    pub(super) fn evaluate(&mut self, points: &[f64]) -> Result<()> {
+        self.probe.look(points, &mut self.shown);
+        self.update_status(points)
     }
 
     /// The same, and the gradient of the function of the importances whose slope is given.
-    pub(super) fn follow(
+    pub(super) fn gradient(
         &mut self,
         points: &[f64],
         slope: &mut Slope<'_>,
         gradient: &mut Vec<f64>,
     ) -> Result<()> {
-        if let Some(guide) = &mut self.guide {
-            guide.follow(points, slope, &mut self.shown_by_guide, gradient);
-            self.lens.look(points, &mut self.shown);
+        if let Some(twin_probe) = &mut self.twin_probe {
+            twin_probe.follow(points, slope, &mut self.shown_by_twin, gradient);
+            self.probe.look(points, &mut self.shown);
         } else {
-            self.lens.follow(points, slope, &mut self.shown, gradient);
+            self.probe.follow(points, slope, &mut self.shown, gradient);
         }
         check_finite("the gradient of the attack's goal", gradient)?;
-        self.judge(points)
+        self.update_status(points)
     }
 
-    /// Scores what was shown.
-    fn judge(&mut self, points: &[f64]) -> Result<()> {
+    /// Compares what was shown with the start.
+    fn update_status(&mut self, points: &[f64]) -> Result<()> {
         let Shown { importance, logits } = &self.shown;
         let width = importance.len() / self.count().max(1);
         let rows = logits.chunks(self.network.classes()).zip(&self.classes);
-        self.seen.clear();
+        self.status.clear();
         for ((top, importance), (logits, class)) in
             self.top.iter().zip(importance.chunks(width)).zip(rows)
         {
-            self.seen.push(Seen {
+            self.status.push(RowStatus {
                 kept: top.kept(importance)?,
                 held: largest(logits)? == *class,
             });
         }
-        for view in self.views.iter().filter(|view| **view != View::All) {
-            let logits = self.network.logits(self.viewed(*view, points));
+        for part in self
+            .moved_parts
+            .iter()
+            .filter(|part| **part != MovedPart::All)
+        {
+            let logits = self.network.logits(self.with_moved(*part, points));
             let now = predicted(&read(logits), self.network.classes())?;
-            for (seen, (now, class)) in self.seen.iter_mut().zip(now.iter().zip(&self.classes)) {
-                seen.held &= now == class;
+            for (status, (now, class)) in self.status.iter_mut().zip(now.iter().zip(&self.classes))
+            {
+                status.held &= now == class;
             }
         }
         Ok(())
     }
 
-    /// The points as one of the predictions sees them.
-    pub(super) fn viewed(&self, view: View, points: &[f64]) -> Tensor<2> {
-        if view == View::All {
+    /// The points with only the features moved that one of the predictions lets move.
+    pub(super) fn with_moved(&self, part: MovedPart, points: &[f64]) -> Tensor<2> {
+        if part == MovedPart::All {
             return self.network.batch(points);
         }
         let features = self.features();
         let mut mixed = self.rows.values.to_vec();
         for (place, (mixed, moved)) in mixed.iter_mut().zip(points).enumerate() {
-            if view.moves(place % features, features) {
+            if part.moves(place % features, features) {
                 *mixed = *moved;
             }
         }
         self.network.batch(&mixed)
     }
 
-    /// What the latest look saw of a row.
-    pub(super) fn seen(&self, row: usize) -> Seen {
-        self.seen[row]
+    /// How a row stood at the latest evaluation.
+    pub(super) fn status(&self, row: usize) -> RowStatus {
+        self.status[row]
     }
 
-    /// Keeps the point of a row that the latest look saw if it is the worst so far.
-    pub(super) fn score(&mut self, row: usize, points: &[f64]) {
-        let Seen { kept, held } = self.seen[row];
+    /// Keeps the point of a row of the latest evaluation if it is the worst so far.
+    pub(super) fn keep_if_worst(&mut self, row: usize, points: &[f64]) {
+        let RowStatus { kept, held } = self.status[row];
         let features = self.features();
         let counts = held || self.ignores_predictions();
-        let found = &mut self.found[row];
-        if counts && kept < found.kept {
-            found.kept = kept;
-            found.held = held;
-            found
-                .worst
+        let worst = &mut self.worst[row];
+        if counts && kept < worst.kept {
+            worst.kept = kept;
+            worst.held = held;
+            worst
+                .point
                 .copy_from_slice(&points[row * features..(row + 1) * features]);
         }
     }
 
-    /// Notes a step of a row's run from the row itself, which the latest look saw.
-    pub(super) fn step(&mut self, row: usize) {
-        let Seen { kept, held } = self.seen[row];
+    /// Notes a step of a row's run from the row itself, which is the latest evaluation.
+    pub(super) fn note_step(&mut self, row: usize) {
+        let RowStatus { kept, held } = self.status[row];
         let is_over = |path: &[f64]| path.last().is_some_and(|last| *last < self.attack.bound);
         let counts = held || self.ignores_predictions();
         let precision = if counts {
@@ -335,8 +340,8 @@ impl<'a> Scene<'a> {
         } else {
             1.0
         };
-        if !is_over(&self.found[row].path) {
-            self.found[row].path.push(precision);
+        if !is_over(&self.worst[row].path) {
+            self.worst[row].path.push(precision);
         }
     }
 
@@ -345,14 +350,20 @@ impl<'a> Scene<'a> {
     }
 
     /// Notes where a row's first run ended.
-    pub(super) fn end(&mut self, row: usize, points: &[f64], seen: Seen, stopped: bool) {
+    pub(super) fn note_end(
+        &mut self,
+        row: usize,
+        points: &[f64],
+        status: RowStatus,
+        stopped: bool,
+    ) {
         let (features, k) = (self.features(), self.attack.k);
-        let found = &mut self.found[row];
-        if found.last.is_none() {
-            found.last = Some(Last {
+        let worst = &mut self.worst[row];
+        if worst.last.is_none() {
+            worst.last = Some(Last {
                 point: points[row * features..(row + 1) * features].to_vec(),
-                precision: as_f64(seen.kept) / as_f64(k),
-                held: seen.held,
+                precision: as_f64(status.kept) / as_f64(k),
+                held: status.held,
                 stopped,
             });
         }
@@ -372,23 +383,23 @@ impl<'a> Scene<'a> {
             }
             manipulation_epoch::score(path, bound)
         };
-        let rows = self.found.into_iter().zip(self.classes);
-        rows.map(|(found, class)| {
-            let precision = as_f64(found.kept) / k;
-            let last = found.last.unwrap_or_else(|| Last {
-                point: found.worst.clone(),
+        let rows = self.worst.into_iter().zip(self.classes);
+        rows.map(|(worst, class)| {
+            let precision = as_f64(worst.kept) / k;
+            let last = worst.last.unwrap_or_else(|| Last {
+                point: worst.point.clone(),
                 precision,
-                held: found.held,
+                held: worst.held,
                 stopped: false,
             });
             Ok(Attacked {
                 class,
                 attack,
-                perturbed: found.worst,
+                perturbed: worst.point,
                 precision,
-                held: found.held,
-                first_change: first_below(&found.path, manipulation_epoch::TABLE_BOUND)?,
-                manipulation_epoch: first_below(&found.path, bound)?,
+                held: worst.held,
+                first_change: first_below(&worst.path, manipulation_epoch::TABLE_BOUND)?,
+                manipulation_epoch: first_below(&worst.path, bound)?,
                 last,
             })
         })
