@@ -6,9 +6,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use clap::Args;
-use thickset::audit::gate::Known;
+use thickset::audit::figure::explained;
+use thickset::audit::gate::Requirable;
 use thickset::audit::result::{Audit, Requirement, ThicknessSettings};
-use thickset::audit::{AuditConfig, AuditTarget, Event, Origin, Outcome, RunOptions, run};
+use thickset::audit::{
+    AuditConfig, AuditTarget, Event, Origin, Outcome, ResumeFile, ResumeKey, RunOptions, run,
+};
 use thickset::config::AuditDefaults;
 use thickset::model::Model;
 use thickset::train::usual_k;
@@ -120,13 +123,22 @@ impl AuditOptions {
         let target = self.target(loaded, rows);
         let mut progress = self.progress.start();
         progress.say(&begun(&target, rows, config));
+        let resume = partial.and_then(|path| match ResumeKey::of_user() {
+            Ok(key) => Some(ResumeFile { path, key }),
+            Err(error) => {
+                progress.note(&format!(
+                    "there is no key to sign finished rows with ({error}); a killed audit would start anew"
+                ));
+                None
+            }
+        });
+        let options = RunOptions {
+            resume,
+            ..RunOptions::default()
+        };
         let mut observer = |event: &Event<'_>| {
             show(&mut progress, event);
             ControlFlow::Continue(())
-        };
-        let options = RunOptions {
-            partial,
-            ..RunOptions::default()
         };
         match run(&audit, &target, &options, &mut observer)? {
             Outcome::Done(audit) => Ok(*audit),
@@ -200,11 +212,11 @@ fn show(progress: &mut Progress, event: &Event<'_>) {
             }
             progress.begin(*rows as u64, *done as u64);
         }
-        Event::Anew { path } => progress.note(&format!(
-            "`{path}` is of another model, of other rows or with other settings; starting anew"
-        )),
+        Event::Anew { path, problem } => {
+            progress.note(&format!("`{path}` is not used, {problem}; starting anew"))
+        }
         Event::Dropped { path, problem } => progress.note(&format!(
-            "the end of `{path}` cannot be used ({problem}); doing those rows again"
+            "the end of `{path}` cannot be used ({problem}); measuring those rows again"
         )),
         Event::Rows {
             done,
@@ -220,14 +232,14 @@ fn show(progress: &mut Progress, event: &Event<'_>) {
 }
 
 /// The figures that can be required, for a help text.
-pub fn figures(known: &[Known]) -> String {
-    let name = |figure: &Known| {
+pub fn figures(known: &[Requirable]) -> String {
+    let name = |figure: &Requirable| {
         let ends = if figure.has_interval {
             "[.low|.high]"
         } else {
             ""
         };
-        format!("{}{ends}", figure.name)
+        format!("{}{ends}", figure.id)
     };
     let width = known.iter().map(|figure| name(figure).len()).max();
     let width = width.unwrap_or(0);
@@ -237,6 +249,20 @@ pub fn figures(known: &[Known]) -> String {
         let _ = write!(text, "\n  {:<width$}  {}", name(figure), figure.meaning);
     }
     text
+}
+
+/// Says so where rows have no explanation at all.
+pub fn warn_of_empty(audit: &Audit) {
+    let rows = audit.rows.iter();
+    let empty = rows
+        .filter(|row| explained::FIGURE.of_row(row) == Some(0.0))
+        .count();
+    if empty > 0 {
+        eprintln!(
+            "warning: {empty} of {} rows have no explanation: all of their importances are equal, as those of a constant or saturated model are; their P@k counts as 0",
+            audit.rows.len()
+        );
+    }
 }
 
 /// Says which requirements fail; whether all hold.

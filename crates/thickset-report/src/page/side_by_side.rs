@@ -2,12 +2,14 @@
 //! Fig. 7).
 
 use thickset::audit::Audit;
+use thickset::audit::figure::{FIGURES, Figure, Summary};
 use thickset::audit::result::AuditSettings;
 use thickset::bench::front;
+use thickset::metric::auc;
 
 use crate::cell::Cell;
 use crate::chart::{Chart, Key};
-use crate::number::{listed, percent, score};
+use crate::number::listed;
 use crate::plot::curves::{self, Join, Look, Series};
 use crate::plot::scale::Kind;
 use crate::prose::verdict;
@@ -72,65 +74,55 @@ fn compared(members: &[(usize, &Audit)], number: usize) -> Option<SideBySide> {
     let linear = members.iter().find_map(|(_, audit)| audit.linear.as_ref());
     let mut lines = Vec::new();
     let mut points: Vec<(String, Option<f64>, f64)> = Vec::new();
+    let figures: Vec<&Figure> = FIGURES
+        .iter()
+        .copied()
+        .filter(|figure| figure.is_main)
+        .collect();
+    let cells = |summary: &Summary| -> Vec<Cell> {
+        let cells = figures.iter();
+        cells.map(|figure| Cell::figure(summary, figure)).collect()
+    };
+    let has_gate = members.iter().any(|(_, audit)| !audit.gate.is_empty());
     if let Some(linear) = linear {
         let name = "linear model".to_owned();
-        let auc = linear.auc.map(|auc| auc.value);
-        points.push((name.clone(), auc, linear.precision_at_k.value));
+        points.push((
+            name.clone(),
+            linear.value(&auc::FIGURE),
+            linear.precision_at_k().value,
+        ));
+        let mut cells = cells(linear);
+        cells.extend(has_gate.then(Cell::dash));
         lines.push(Line {
             name,
             target: None,
             level: None,
-            cells: vec![
-                Cell::estimated(linear.auc.as_ref(), score),
-                Cell::estimate(&linear.precision_at_k, percent),
-                Cell::dash(),
-                Cell::dash(),
-                Cell::number(linear.distinctness, score),
-                Cell::number(linear.accuracy, percent),
-                Cell::dash(),
-            ],
+            cells,
         });
     }
     for (index, audit) in members {
         let summary = &audit.summary;
         let name = audit.model.name.clone();
-        let auc = summary.auc.map(|auc| auc.value);
-        points.push((name.clone(), auc, summary.precision_at_k.value));
+        points.push((
+            name.clone(),
+            summary.value(&auc::FIGURE),
+            summary.precision_at_k().value,
+        ));
+        let mut cells = cells(summary);
+        cells.extend(has_gate.then(|| gate(audit)));
         lines.push(Line {
             name,
             target: Some(format!("m{}", index + 1)),
             level: Some(verdict::level(summary)),
-            cells: vec![
-                Cell::estimated(summary.auc.as_ref(), score),
-                Cell::estimate(&summary.precision_at_k, percent),
-                Cell::words(percent(summary.noise.value)),
-                Cell::estimate(&summary.thickness, score),
-                Cell::number(summary.distinctness, score),
-                Cell::number(summary.accuracy, percent),
-                gate(audit),
-            ],
+            cells,
         });
     }
     let k = first.settings.k;
-    let precision = format!("P@{k} under attack");
-    let mut columns = vec![
-        "AUC",
-        &precision,
-        "noise",
-        "thickness",
-        "distinctness",
-        "accuracy",
-    ];
-    if members.iter().any(|(_, audit)| !audit.gate.is_empty()) {
-        columns.push("gate");
-    } else {
-        for line in &mut lines {
-            line.cells.pop();
-        }
-    }
+    let mut columns: Vec<String> = figures.iter().map(|figure| figure.short(k)).collect();
+    columns.extend(has_gate.then(|| "gate".to_owned()));
     Some(SideBySide {
         data: first.data.name.clone(),
-        columns: columns.into_iter().map(str::to_owned).collect(),
+        columns,
         use_of_linear: linear::use_of(first),
         lines,
         trade_off: trade_off(&points, k, number),

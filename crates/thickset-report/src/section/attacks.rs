@@ -51,7 +51,7 @@ pub fn of(audit: &Audit, prefix: &str) -> Option<Chart> {
         name(strongest),
         percent(strongest.precision_at_k.value),
         nouns.row,
-        percent(audit.summary.precision_at_k.value),
+        percent(audit.summary.precision_at_k().value),
         finders(audit, nouns)
     );
     let title = format!("P@{} that each attack leaves alone", audit.settings.k);

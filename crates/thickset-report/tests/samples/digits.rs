@@ -3,12 +3,14 @@
 use thickset::Seed;
 use thickset::attack::suite::SuiteConfig;
 use thickset::attack::{Change, Value};
+use thickset::audit::figure::{RowFigures, explained, noise};
 use thickset::audit::result::{
     AttackId, Audit, AuditSettings, DataRecord, ModelRecord, RowRecord, SCHEMA, SplitRecord,
     ThicknessSettings, WorstRow,
 };
 use thickset::data::{InputShape, Part};
 use thickset::explain::ExplainConfig;
+use thickset::metric::{comprehensiveness, dffot, sufficiency, thickness};
 use thickset::model::{ModelConfig, cnn};
 
 use super::{as_f64, attacks, feature_counts, summary, top};
@@ -84,11 +86,13 @@ pub fn digits() -> Audit {
             precision,
             attack: AttackId::new("mse-attack").unwrap(),
             first_change: (kept < K).then(|| 1 + stream.below(30)),
-            noise: 0.9,
-            thickness: stream.uniform_in(0.8, 0.95),
-            dffot: stream.uniform_in(0.05, 0.4),
-            comprehensiveness: stream.uniform_in(0.1, 0.5),
-            sufficiency: stream.uniform_in(0.0, 0.2),
+            figures: RowFigures::default()
+                .with(&explained::FIGURE, 1.0)
+                .with(&noise::FIGURE, 0.9)
+                .with(&thickness::FIGURE, stream.uniform_in(0.8, 0.95))
+                .with(&dffot::FIGURE, stream.uniform_in(0.05, 0.4))
+                .with(&comprehensiveness::FIGURE, stream.uniform_in(0.1, 0.5))
+                .with(&sufficiency::FIGURE, stream.uniform_in(0.0, 0.2)),
         });
         if worst.len() < 3 {
             let changes = values
@@ -162,7 +166,7 @@ pub fn digits() -> Audit {
         },
         linear: None,
         attacks: attacks(
-            summary.precision_at_k,
+            *summary.precision_at_k(),
             &[
                 ("er-attack", None, false),
                 ("mse-attack", None, false),

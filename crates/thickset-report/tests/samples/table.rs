@@ -3,12 +3,16 @@
 use thickset::Seed;
 use thickset::attack::suite::SuiteConfig;
 use thickset::attack::{Change, Value};
+use thickset::audit::figure::{RowFigures, Summary, explained, noise};
 use thickset::audit::result::{
-    AttackId, Audit, AuditSettings, DataRecord, LinearBaseline, ModelRecord, Requirement,
-    RowRecord, SCHEMA, SplitRecord, ThicknessSettings, WorstRow,
+    AttackId, Audit, AuditSettings, DataRecord, ModelRecord, Requirement, RowRecord, SCHEMA,
+    SplitRecord, ThicknessSettings, WorstRow,
 };
 use thickset::data::{InputShape, Part};
 use thickset::explain::ExplainConfig;
+use thickset::metric::{
+    accuracy, auc, comprehensiveness, dffot, distinctness, sufficiency, thickness,
+};
 use thickset::model::{ModelConfig, mlp};
 
 use super::{as_f64, attacks, estimate, feature_counts, summary, top, training};
@@ -129,11 +133,19 @@ fn case(number: usize, want: &Table) -> Case {
             precision,
             attack: AttackId::new(finder).unwrap(),
             first_change,
-            noise: (1.0 - 0.25 * (1.0 - precision) * stream.uniform()).clamp(0.0, 1.0),
-            thickness: (1.0 - 0.35 * shake - 0.02 * stream.uniform()).clamp(0.0, 1.0),
-            dffot: stream.uniform_in(0.1, 0.6),
-            comprehensiveness: stream.uniform_in(0.1, 0.5),
-            sufficiency: stream.uniform_in(0.0, 0.2),
+            figures: RowFigures::default()
+                .with(&explained::FIGURE, 1.0)
+                .with(
+                    &noise::FIGURE,
+                    (1.0 - 0.25 * (1.0 - precision) * stream.uniform()).clamp(0.0, 1.0),
+                )
+                .with(
+                    &thickness::FIGURE,
+                    (1.0 - 0.35 * shake - 0.02 * stream.uniform()).clamp(0.0, 1.0),
+                )
+                .with(&dffot::FIGURE, stream.uniform_in(0.1, 0.6))
+                .with(&comprehensiveness::FIGURE, stream.uniform_in(0.1, 0.5))
+                .with(&sufficiency::FIGURE, stream.uniform_in(0.0, 0.2)),
         },
         values,
         attacked_values,
@@ -173,6 +185,14 @@ fn worst(case: &Case) -> WorstRow {
         attacked_importance: case.attacked.clone(),
         changes,
     }
+}
+
+fn linear(rows: usize) -> Summary {
+    let mut linear = Summary::new(estimate(1.0, 0.0, rows));
+    linear.set(&auc::FIGURE, Some(estimate(0.802, 0.024, rows).into()));
+    linear.set(&accuracy::FIGURE, Some(0.745.into()));
+    linear.set(&distinctness::FIGURE, Some(0.0.into()));
+    linear
 }
 
 /// The audit.
@@ -232,14 +252,9 @@ pub fn credit(want: &Table) -> Audit {
             noise_draws: 20,
             worst: 12,
         },
-        linear: Some(LinearBaseline {
-            auc: Some(estimate(0.802, 0.024, want.rows)),
-            accuracy: Some(0.745),
-            precision_at_k: estimate(1.0, 0.0, want.rows),
-            distinctness: Some(0.0),
-        }),
+        linear: Some(linear(want.rows)),
         attacks: attacks(
-            summary.precision_at_k,
+            *summary.precision_at_k(),
             &[
                 ("er-attack", None, false),
                 ("mse-attack", None, false),
@@ -261,8 +276,8 @@ pub fn credit(want: &Table) -> Audit {
         gate: vec![
             Requirement {
                 text: "p_at_k>=0.7".to_owned(),
-                value: Some(summary.precision_at_k.value),
-                holds: summary.precision_at_k.value >= 0.7,
+                value: Some(summary.precision_at_k().value),
+                holds: summary.precision_at_k().value >= 0.7,
             },
             Requirement {
                 text: "auc>=0.85".to_owned(),

@@ -9,20 +9,21 @@ use std::ops::ControlFlow;
 use rayon::prelude::*;
 use thickset_engine::TensorData;
 
+use super::figure::{AllRows, Baseline, FIGURES, Predictions, Summary};
+use super::measure::LabelledRows;
 use super::plan::CheckedAudit;
 use super::progress::{Event, Observer};
-use super::result::LinearBaseline;
+use super::row_list::RowList;
 use super::run::parts;
-use super::summary::{self, Quality};
+use super::summary;
 use super::target::AuditTarget;
 use crate::check::as_f64;
 use crate::data::{Dataset, Part};
-use crate::explain::{Explained, Rows};
+use crate::explain::Rows;
 use crate::host::read;
-use crate::metric::distinctness;
-use crate::metric::ranking::{self, TopK};
+use crate::metric::ranking;
 use crate::model::{Model, ModelConfig};
-use crate::{Result, Seed, statistics};
+use crate::{Result, Seed};
 
 /// The most rows that the baseline is attacked on, and that its P@k and distinctness are of: the first of the audited.
 /// Its AUC and accuracy are of all of them.
@@ -48,7 +49,7 @@ pub(super) fn baseline(
     audit: &CheckedAudit,
     target: &AuditTarget<'_>,
     observer: &mut dyn Observer,
-) -> Result<ControlFlow<(), Option<LinearBaseline>>> {
+) -> Result<ControlFlow<(), Option<Summary>>> {
     let Some(dataset) = target.rows.training() else {
         return Ok(ControlFlow::Continue(None));
     };
@@ -62,48 +63,53 @@ pub(super) fn baseline(
         .into_par_iter()
         .map(|places| {
             let ids: Vec<u64> = places.clone().map(|place| target.rows.id(place)).collect();
+            let labels: Vec<Option<usize>> = places
+                .clone()
+                .map(|place| target.rows.label(place))
+                .collect();
             let values = target.rows.gather(places);
-            let rows = Rows {
-                values: &values,
-                ids: &ids,
+            let part = LabelledRows {
+                rows: Rows {
+                    values: &values,
+                    ids: &ids,
+                },
+                labels: &labels,
             };
-            let seed = audit.config().seed;
-            let explained = audit.explain.attribute(network, rows, seed)?;
-            let attacked = audit.suite.perturb(network, rows, seed)?.rows;
-            let precision: Vec<f64> = attacked.iter().map(|row| row.precision).collect();
-            Ok((explained, precision))
+            audit.measure(network, part, |figure| {
+                figure.baseline == Baseline::Attacked
+            })
         })
         .collect::<Result<Vec<_>>>()?;
-    let (explained, precision): (Vec<Vec<Explained>>, Vec<Vec<f64>>) = found.into_iter().unzip();
-    let explained = explained.concat();
-    let sets = explained
-        .iter()
-        .map(|row| TopK::of(&row.importance, audit.k()))
-        .collect::<Result<Vec<_>>>()?;
-    let Quality { auc, accuracy } = quality(target, &model)?;
-    Ok(ControlFlow::Continue(Some(LinearBaseline {
-        auc,
-        accuracy,
-        precision_at_k: statistics::mean::estimate(&precision.concat())?.of_share(),
-        distinctness: distinctness::score(&sets)?,
-    })))
+    let rows: RowList = found.into_iter().flat_map(|part| part.rows).collect();
+    let all = AllRows {
+        rows: &rows,
+        in_top: &summary::in_top(&rows, audit.names.len()),
+        k: audit.k(),
+        predictions: &predictions(target, &model)?,
+    };
+    // What comes from all rows is written before what comes from those that were attacked.
+    let figures = [Baseline::Predicted, Baseline::Attacked]
+        .into_iter()
+        .flat_map(|of| FIGURES.iter().filter(move |figure| figure.baseline == of));
+    let summary = summary::of_figures(figures.copied(), &all)?;
+    Ok(ControlFlow::Continue(Some(summary)))
 }
 
-/// How well it predicts all labelled rows.
-fn quality(target: &AuditTarget<'_>, model: &Model) -> Result<Quality> {
+/// Its predictions of all labelled rows.
+fn predictions(target: &AuditTarget<'_>, model: &Model) -> Result<Predictions> {
     let network = &model.network;
     let labelled: Vec<(usize, usize)> = (0..target.rows.len())
         .filter_map(|place| Some((place, target.rows.label(place)?)))
         .collect();
-    let mut predicted = Vec::with_capacity(labelled.len());
+    let mut predictions = Predictions::default();
     for part in labelled.chunks(BLOCK) {
         let values = target.rows.gather(part.iter().map(|(place, _)| *place));
         let probabilities = read(network.probabilities(network.batch(&values)));
         for (row, (_, label)) in probabilities.chunks(network.classes()).zip(part) {
-            predicted.push((row.to_vec(), ranking::largest(row)?, *label));
+            predictions.push(row.to_vec(), ranking::largest(row)?, *label);
         }
     }
-    summary::quality(predicted.into_iter())
+    Ok(predictions)
 }
 
 /// Logistic regression on the training rows of a dataset.

@@ -5,12 +5,13 @@
 //! settings, the model and the rows alone: not on threads, chunks, or whether the audit was killed and continued.
 
 pub mod compare;
+pub mod figure;
 pub mod gate;
 pub mod linear;
 pub mod result;
 
 mod folder;
-mod measure;
+pub(crate) mod measure;
 mod origin;
 mod plan;
 mod progress;
@@ -23,7 +24,7 @@ mod target;
 pub use folder::AuditFolder;
 pub use origin::Origin;
 pub use plan::{AuditConfig, CheckedAudit};
-pub use progress::{Event, Observer};
+pub use progress::{Event, Observer, ResumeFile, ResumeKey};
 pub use result::Audit;
 pub use row_list::RowList;
 pub use run::{Outcome, RunOptions, run};

@@ -78,7 +78,7 @@ impl AuditConfig {
         Ok(CheckedAudit {
             suite: self.suite.check(&self.explain, schema)?,
             threat: self.suite.threat.check(schema)?,
-            rules: gate::parse(&self.require, &gate::FIGURES)?,
+            rules: gate::parse(&self.require, &gate::figures())?,
             counts: Counts::for_shape(&schema.shape),
             config: self.clone(),
             explain,

@@ -8,6 +8,7 @@ use std::fmt;
 use serde::de::{Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::figure::{RowFigures, Summary};
 use super::row_list::RowList;
 use crate::Seed;
 use crate::attack::Change;
@@ -29,17 +30,22 @@ pub struct Audit {
     pub schema: u32,
     /// The version of thickset that made it.
     pub version: String,
+    /// The class of the processor's instructions, on which the last bits depend; none in files of older versions.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub instruction_set: Option<String>,
     /// The model that was audited.
     pub model: ModelRecord,
     /// The rows that it was audited on.
     pub data: DataRecord,
     /// How it was audited.
     pub settings: AuditSettings,
-    /// The figures, each a mean over the rows.
+    /// The figures over all rows.
     pub summary: Summary,
-    /// A linear model fitted to the same training rows; none where there are no training rows.
+    /// Those of a linear model on the same rows; none where there are no training rows. With two classes its reasons never
+    /// change, so it says what stability costs. It is fitted to the training rows, to 20,000 of them at most, and attacked
+    /// on the first 2,000 of the audited rows at most; the estimates say how many.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub linear: Option<LinearBaseline>,
+    pub linear: Option<Summary>,
     /// What each attack of the suite found alone, in the suite's order.
     pub attacks: Vec<AttackScore>,
     /// How often each feature is a reason, leaves the reasons or enters them; in the explanation's order.
@@ -153,48 +159,6 @@ impl Default for ThicknessSettings {
     }
 }
 
-/// The figures of an audit.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Summary {
-    /// P@k at the worst points the suite found: the stability.
-    pub precision_at_k: Estimate,
-    /// The mean P@k over random points on the sphere of the same radius: what noise alone does.
-    pub noise: Estimate,
-    /// Share of rows whose top-k set nothing changed.
-    pub unchanged: f64,
-    /// Thickness in its probability form.
-    pub thickness: Estimate,
-    /// One minus the top-k overlap of two different rows; none for a single row.
-    pub distinctness: Option<f64>,
-    /// AUC on the rows as they are; none without labels, or with one class only.
-    pub auc: Option<Estimate>,
-    /// Share of rows predicted as labelled.
-    pub accuracy: Option<f64>,
-    /// Share of features to remove, the most important first, until the prediction changes; lower is more faithful.
-    pub dffot: Estimate,
-    /// Mean absolute change of the probability when the most important features are removed, over several numbers of them;
-    /// higher is more faithful.
-    pub comprehensiveness: Estimate,
-    /// The same when only they are kept; lower is more faithful.
-    pub sufficiency: Estimate,
-}
-
-/// A linear model on the same rows: with two classes its reasons never change, so it says what stability costs.
-///
-/// It is fitted to the training rows, to 20,000 of them at most, and attacked on the first 2,000 of the audited rows at
-/// most; the estimates say how many.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct LinearBaseline {
-    /// Its AUC on the same rows.
-    pub auc: Option<Estimate>,
-    /// Share of rows predicted as labelled.
-    pub accuracy: Option<f64>,
-    /// P@k at the worst points the same suite found.
-    pub precision_at_k: Estimate,
-    /// One minus the top-k overlap of two different rows.
-    pub distinctness: Option<f64>,
-}
-
 /// What one attack of the suite found alone.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AttackScore {
@@ -245,16 +209,9 @@ pub struct RowRecord {
     /// The first step of plain `ERAttack`, from the row itself, after which P@k lies below 1 (images and graphs: 0.8) while the
     /// prediction held; none if there is none.
     pub first_change: Option<usize>,
-    /// The mean P@k over random points.
-    pub noise: f64,
-    /// Thickness in its probability form.
-    pub thickness: f64,
-    /// See [`Summary::dffot`].
-    pub dffot: f64,
-    /// See [`Summary::comprehensiveness`].
-    pub comprehensiveness: f64,
-    /// See [`Summary::sufficiency`].
-    pub sufficiency: f64,
+    /// The figures that were measured here.
+    #[serde(flatten)]
+    pub figures: RowFigures,
 }
 
 /// An attack of the registry. There may be very many rows, so a row holds no text of its own.

@@ -1,15 +1,15 @@
 //! Runs an audit: chunk after chunk of rows, then what needs all of them.
 
 use std::ops::{ControlFlow, Range};
-use std::path::PathBuf;
 
 use rayon::prelude::*;
 use sha2::{Digest as _, Sha256};
-use thickset_engine::Network;
+use thickset_engine::{Network, instruction_set};
 
+use super::figure::FIGURES;
 use super::measure::{LabelledRows, Measured};
 use super::plan::CheckedAudit;
-use super::progress::{Chunk, Event, Observer, Partial};
+use super::progress::{Chunk, Event, Observer, Partial, ResumeFile};
 use super::result::{self, Audit, AuditSettings, RowRecord, SCHEMA, WorstRow};
 use super::row_list::RowList;
 use super::running_totals::RunningTotals;
@@ -19,6 +19,7 @@ use crate::attack::changes;
 use crate::check::as_f64;
 use crate::data::hexadecimal;
 use crate::explain::{Rows, chunk_rows};
+use crate::metric::thickness;
 use crate::{Error, Result};
 
 /// The most changes of a worst row that are listed; an attack on an image changes every pixel.
@@ -28,7 +29,7 @@ const MOST_CHANGES: usize = 50;
 #[derive(Clone, Debug, Default)]
 pub struct RunOptions {
     /// Where the rows done so far are kept, so that a killed audit can continue; nowhere if absent.
-    pub partial: Option<PathBuf>,
+    pub resume: Option<ResumeFile>,
     /// Rows between two writes; a few hundred for each thread if absent.
     pub chunk: Option<usize>,
 }
@@ -62,9 +63,9 @@ pub fn run(
         totals: RunningTotals::default(),
         partial: None,
     };
-    if let Some(path) = &options.partial {
+    if let Some(resume) = &options.resume {
         let fingerprint = fingerprint(audit, target, &model, &data);
-        if session.restore(path, &fingerprint, observer)?.is_break() {
+        if session.restore(resume, &fingerprint, observer)?.is_break() {
             return Ok(Outcome::Stopped);
         }
     }
@@ -89,6 +90,7 @@ pub fn run(
     Ok(Outcome::Done(Box::new(Audit {
         schema: SCHEMA,
         version: env!("CARGO_PKG_VERSION").to_owned(),
+        instruction_set: Some(instruction_set().to_owned()),
         model,
         data,
         settings: audit.settings(),
@@ -97,7 +99,7 @@ pub fn run(
         linear,
         attacks: totals.attacks(audit.k())?,
         features: counts,
-        magnitudes: totals.magnitudes.iter().map(|sum| sum / count).collect(),
+        magnitudes: totals.magnitudes().iter().map(|sum| sum / count).collect(),
         worst,
         training: target.model.training.clone(),
         rows,
@@ -137,7 +139,7 @@ fn check(audit: &CheckedAudit, target: &AuditTarget<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Tells this audit from every other: what the rows' results depend on, and nothing else.
+/// Distinguishes this audit from every other: what the rows' results depend on, and nothing else.
 fn fingerprint(
     audit: &CheckedAudit,
     target: &AuditTarget<'_>,
@@ -152,9 +154,11 @@ fn fingerprint(
     };
     let parts = (
         env!("CARGO_PKG_VERSION"),
+        instruction_set(),
         &model.sha256,
         &data.sha256,
         settings,
+        FIGURES.iter().map(|figure| figure.id).collect::<Vec<_>>(),
     );
     hash.update(serde_json::to_vec(&parts).expect("settings are plain data"));
     for place in 0..target.rows.len() {
@@ -179,24 +183,21 @@ impl Session<'_> {
     /// Takes up what an earlier session has done.
     fn restore(
         &mut self,
-        path: &std::path::Path,
+        resume: &ResumeFile,
         fingerprint: &str,
         observer: &mut dyn Observer,
     ) -> Result<ControlFlow<()>> {
-        let (importances, k) = (self.audit.names.len(), self.audit.k());
-        let (partial, found) = Partial::open(path, fingerprint, |done, chunk| {
-            let mut rows = chunk.rows.iter().zip(done..);
-            let after = done + chunk.rows.len();
-            after <= self.target.rows.len()
-                && rows.all(|(row, place)| self.fits(row, place))
-                && chunk.totals.fits(importances, k, after)
-        })?;
+        let (partial, found) = Partial::open(resume, fingerprint)?;
         self.partial = Some(partial);
         self.rows = found.rows;
         self.totals = found.totals;
-        let shown = path.display().to_string();
-        if found.is_other && observer.on_event(&Event::Anew { path: &shown }).is_break() {
-            return Ok(ControlFlow::Break(()));
+        let shown = resume.path.display().to_string();
+        if let Some(problem) = found.put_aside {
+            let event = Event::Anew {
+                path: &shown,
+                problem,
+            };
+            return Ok(observer.on_event(&event));
         }
         if let Some(problem) = found.problem {
             let event = Event::Dropped {
@@ -206,22 +207,6 @@ impl Session<'_> {
             return Ok(observer.on_event(&event));
         }
         Ok(ControlFlow::Continue(()))
-    }
-
-    /// Whether a row from a file can be what was found at this place.
-    fn fits(&self, row: &RowRecord, place: usize) -> bool {
-        let (importances, k) = (self.audit.names.len(), self.audit.k());
-        let is_top = |top: &[usize]| {
-            top.len() == k
-                && top.iter().all(|feature| *feature < importances)
-                && (1..k).all(|index| !top[..index].contains(&top[index]))
-        };
-        row.row == self.target.rows.id(place) + 1
-            && row.label == self.target.rows.label(place)
-            && row.class < self.network().classes()
-            && row.probabilities.len() == self.network().classes()
-            && is_top(&row.top)
-            && is_top(&row.attacked_top)
     }
 
     /// Audits the rows that are left.
@@ -286,7 +271,7 @@ impl Session<'_> {
                 rows,
                 labels: &labels,
             };
-            self.audit.measure(self.network(), part)
+            self.audit.measure(self.network(), part, |_| true)
         });
         parts.collect()
     }
@@ -298,7 +283,11 @@ impl Session<'_> {
 
     /// The places of the worst rows: the lowest P@k, of equals the lowest thickness, of equals the first.
     fn worst(&self) -> Vec<usize> {
-        let figures = self.rows.iter().map(|row| (row.precision, row.thickness));
+        let of_row = |row: RowRecord| {
+            let thickness = thickness::FIGURE.of_row(&row);
+            (row.precision, thickness.unwrap_or(f64::NAN))
+        };
+        let figures = self.rows.iter().map(of_row);
         let figures: Vec<(f64, f64)> = figures.collect();
         let mut places: Vec<usize> = (0..figures.len()).collect();
         places.sort_by(|&a, &b| {

@@ -1,6 +1,7 @@
 //! What is summed over the rows while they are audited; everything else is made from the rows in brief at the end.
 //!
-//! Sums run over the rows in their order, so they do not depend on where one chunk ends and the next begins.
+//! Numbers are summed in blocks of [`BLOCK`] rows, each from zero, and the blocks are added in their order. So the bits
+//! depend neither on where one chunk of rows ends nor on who summed which block.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,20 +11,53 @@ use crate::Result;
 use crate::check::as_f64;
 use crate::statistics::mean;
 
+/// Rows of a block.
+pub(super) const BLOCK: usize = 256;
+
 /// Sums over the rows so far.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct RunningTotals {
+    /// Rows so far.
+    rows: usize,
     /// Of each importance.
-    pub(super) importance: Vec<f64>,
+    importance: BlockSums,
     /// Of the largest importance, the second largest, and so on.
-    pub(super) magnitudes: Vec<f64>,
+    magnitudes: BlockSums,
     /// Of each member of the suite.
-    pub(super) members: Vec<MemberTotals>,
+    members: Vec<MemberTotals>,
+}
+
+/// Sums of several numbers.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct BlockSums {
+    /// Over the blocks that are whole.
+    whole: Vec<f64>,
+    /// Over the rows of the block that has begun.
+    begun: Vec<f64>,
+}
+
+impl BlockSums {
+    /// Takes up the values of one row.
+    fn add(&mut self, values: &[f64]) {
+        add(&mut self.begun, values);
+    }
+
+    /// Ends a block.
+    fn end_block(&mut self) {
+        add(&mut self.whole, &std::mem::take(&mut self.begun));
+    }
+
+    /// Over all rows.
+    fn total(&self) -> Vec<f64> {
+        let mut total = self.whole.clone();
+        add(&mut total, &self.begun);
+        total
+    }
 }
 
 /// What one member of the suite found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct MemberTotals {
+struct MemberTotals {
     attack: String,
     surrogate: Option<f64>,
     shares: bool,
@@ -37,8 +71,13 @@ impl RunningTotals {
         for importance in &measured.importance {
             let mut sorted = importance.clone();
             sorted.sort_unstable_by(|a, b| b.total_cmp(a));
-            add(&mut self.importance, importance);
-            add(&mut self.magnitudes, &sorted);
+            self.importance.add(importance);
+            self.magnitudes.add(&sorted);
+            self.rows += 1;
+            if self.rows.is_multiple_of(BLOCK) {
+                self.importance.end_block();
+                self.magnitudes.end_block();
+            }
         }
         if self.members.is_empty() {
             self.members = measured
@@ -59,14 +98,14 @@ impl RunningTotals {
         }
     }
 
-    /// Whether it has the sizes of an audit with so many importances, after so many rows.
-    pub(super) fn fits(&self, importances: usize, k: usize, rows: usize) -> bool {
-        self.importance.len() == importances
-            && self.magnitudes.len() == importances
-            && !self.members.is_empty()
-            && self.members.iter().all(|member| {
-                member.kept.len() == k + 1 && member.kept.iter().sum::<usize>() == rows
-            })
+    /// Of each importance.
+    pub(super) fn importance(&self) -> Vec<f64> {
+        self.importance.total()
+    }
+
+    /// Of the largest importance, the second largest, and so on.
+    pub(super) fn magnitudes(&self) -> Vec<f64> {
+        self.magnitudes.total()
     }
 
     /// The members' scores.
@@ -88,7 +127,7 @@ impl RunningTotals {
 }
 
 fn add(sums: &mut Vec<f64>, values: &[f64]) {
-    sums.resize(values.len(), 0.0);
+    sums.resize(values.len().max(sums.len()), 0.0);
     for (sum, value) in sums.iter_mut().zip(values) {
         *sum += value;
     }
@@ -102,4 +141,60 @@ fn add(sums: &mut Vec<f64>, values: &[f64]) {
 )]
 fn kept(precision: f64, k: usize) -> usize {
     ((precision * as_f64(k)).round() as usize).min(k)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Seed;
+
+    /// Importances of so many rows.
+    fn importances(rows: usize) -> Vec<Vec<f64>> {
+        let mut stream = Seed::new(3).stream("importances");
+        (0..rows)
+            .map(|_| vec![stream.uniform(), 1e3 * stream.normal()])
+            .collect()
+    }
+
+    /// The totals of rows that come in chunks of this size.
+    fn in_chunks(rows: &[Vec<f64>], chunk: usize) -> RunningTotals {
+        let mut totals = RunningTotals::default();
+        for rows in rows.chunks(chunk) {
+            let measured = Measured {
+                rows: Vec::new(),
+                importance: rows.to_vec(),
+                members: Vec::new(),
+            };
+            totals.add(&measured, 1);
+        }
+        totals
+    }
+
+    #[test]
+    fn the_cut_into_chunks_changes_no_bit() {
+        let rows = importances(3 * BLOCK + 17);
+        let whole = in_chunks(&rows, rows.len());
+        for chunk in [1, 100, BLOCK, 300] {
+            assert_eq!(in_chunks(&rows, chunk), whole, "{chunk}");
+        }
+    }
+
+    #[test]
+    fn blocks_that_others_summed_add_up_to_the_same_bits() {
+        let rows = importances(5 * BLOCK + 9);
+        let mut total = vec![0.0; 2];
+        for block in rows.chunks(BLOCK) {
+            // Whoever sums a block sees none of the others.
+            add(&mut total, &in_chunks(block, 50).importance());
+        }
+        assert_eq!(total, in_chunks(&rows, rows.len()).importance());
+    }
+
+    #[test]
+    fn three_rows_by_hand() {
+        let rows = [vec![1.0, 5.0], vec![4.0, 2.0], vec![0.5, 0.5]];
+        let totals = in_chunks(&rows, 2);
+        assert_eq!(totals.importance(), [5.5, 7.5]);
+        assert_eq!(totals.magnitudes(), [9.5, 3.5]);
+    }
 }

@@ -22,6 +22,7 @@ use crate::audit::result::SplitRecord;
 use crate::audit::{self, Audit, AuditConfig, AuditTarget, CheckedAudit, Outcome, RowSource};
 use crate::config::DataConfig;
 use crate::data::{Dataset, Part};
+use crate::metric::{auc, distinctness, thickness};
 use crate::statistics::Estimate;
 use crate::statistics::paired::Comparison;
 use crate::train::salient_features;
@@ -52,7 +53,7 @@ pub struct Line {
     /// P@k of the test rows at the worst points that the suite found.
     pub precision_at_k: Estimate,
     /// Thickness in its probability form over gaussian neighbours.
-    pub thickness: Estimate,
+    pub thickness: Option<Estimate>,
     /// One less the top-k overlap between two different rows.
     pub distinctness: Option<f64>,
     /// Seconds of training steps, without validation and files.
@@ -152,10 +153,10 @@ fn section(
             file: trained.file,
             audit: file,
             selected_epoch: trained.selected_epoch,
-            auc: audit.summary.auc,
-            precision_at_k: audit.summary.precision_at_k,
-            thickness: audit.summary.thickness,
-            distinctness: audit.summary.distinctness,
+            auc: audit.summary.estimate(&auc::FIGURE),
+            precision_at_k: *audit.summary.precision_at_k(),
+            thickness: audit.summary.estimate(&thickness::FIGURE),
+            distinctness: audit.summary.value(&distinctness::FIGURE),
             training_seconds: trained.time.as_secs_f64(),
             training_cost: 1.0,
         });

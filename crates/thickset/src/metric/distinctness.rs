@@ -7,6 +7,7 @@
 //! it number c (c - 1) / 2, so one pass over the sets is exact.
 
 use super::ranking::TopK;
+use crate::audit::figure::{Baseline, CompareBy, Figure, OfRow, Sum, Unit};
 use crate::check::as_f64;
 use crate::registry::{Direction, Family, Info, Setting};
 use crate::{Error, Result};
@@ -26,6 +27,26 @@ pub static INFO: Info = Info {
         value: "8",
         meaning: "salient features",
     }],
+};
+
+/// The entry of an audit's table of figures.
+pub static FIGURE: Figure = Figure {
+    id: "distinctness",
+    key: "distinctness",
+    label: "distinctness",
+    title: "Distinctness",
+    meaning: "how different the {reasons} of two {rows} are; 0 if every {row} has the same",
+    direction: Direction::Higher,
+    unit: Unit::Score,
+    of_row: OfRow::Nothing,
+    sum: Sum::Together {
+        of: |all| Ok(of_counts(all.in_top, all.rows.len(), all.k).map(Into::into)),
+        has_interval: false,
+    },
+    baseline: Baseline::Attacked,
+    compare: CompareBy::Values,
+    is_main: true,
+    method: Some(&INFO),
 };
 
 /// Each row's distinctness from the others, in `[0, 1]`; `None` when there are fewer than two rows. The mean of the list

@@ -14,6 +14,8 @@
 
 use super::ranking::{self, check_k};
 use crate::Result;
+use crate::audit::figure::{Baseline, CompareBy, Figure, OfRow, Sum, Unit};
+use crate::audit::measure::MeasuredRows;
 use crate::check::{as_f64, check_finite, check_length, check_not_empty};
 use crate::registry::{Direction, Family, Info, Setting};
 
@@ -44,6 +46,23 @@ pub static INFO: Info = Info {
             meaning: "points of each path, t = (j + 1/2) / points",
         },
     ],
+};
+
+/// The entry of an audit's table of figures.
+pub static FIGURE: Figure = Figure {
+    id: "thickness",
+    key: "thickness",
+    label: "thickness",
+    title: "Thickness",
+    meaning: "how often one of the {k} {reasons} stays ahead of the other {features} nearby",
+    direction: Direction::Higher,
+    unit: Unit::Score,
+    of_row: OfRow::Measured(MeasuredRows::thickness),
+    sum: Sum::Mean { range: [0.0, 1.0] },
+    baseline: Baseline::No,
+    compare: CompareBy::Rows,
+    is_main: true,
+    method: Some(&INFO),
 };
 
 /// What is averaged along the paths.

@@ -11,7 +11,7 @@ use thickset_engine::{Network, one_hot};
 
 use super::checkpoint::Progress;
 use super::epoch_record::{EpochRecord, TOTAL, add_sums, means};
-use super::fingerprint::fingerprint;
+use super::fingerprint::Fingerprints;
 use super::fit::{Fit, Reference};
 use super::folder::RunFolder;
 use super::observer::{Event, Observer};
@@ -93,7 +93,7 @@ struct Trainer<'r> {
     validation: Validation<'r>,
     progress: Progress,
     front: Front,
-    fingerprint: String,
+    fingerprints: Fingerprints,
 }
 
 impl<'r> Trainer<'r> {
@@ -108,7 +108,7 @@ impl<'r> Trainer<'r> {
         let probe = config.probe.probe(&dataset.schema, k, own, config.seed)?;
         let validation = Validation::new(dataset, config.probe.rows, config.seed);
         let hash = reference.as_ref().map(|reference| &*reference.sha256);
-        let fingerprint = fingerprint(dataset, hash);
+        let fingerprints = Fingerprints::new(config, dataset, hash);
         let mut front = Front::default();
         let reference = match reference {
             None => None,
@@ -132,7 +132,7 @@ impl<'r> Trainer<'r> {
             validation,
             progress: Progress::default(),
             front,
-            fingerprint,
+            fingerprints,
         })
     }
 
