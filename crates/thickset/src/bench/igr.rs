@@ -167,22 +167,22 @@ fn objective(method: &Method, scale: &Scale, radius: f64) -> Vec<ObjectiveConfig
         range: Some([0.0, 1.0]),
         ..attack
     };
-    let at = || pgd_at::Config {
-        attack: search(pgd_at::Config::default().attack),
+    let at = || pgd_at::PgdAtConfig {
+        attack: search(pgd_at::PgdAtConfig::default().attack),
     };
-    let trades = || trades::Config {
+    let trades = || trades::TradesConfig {
         beta: TRADES_BETA,
-        attack: search(trades::Config::default().attack),
-        ..trades::Config::default()
+        attack: search(trades::TradesConfig::default().attack),
+        ..trades::TradesConfig::default()
     };
-    let mart = || mart::Config {
-        attack: search(mart::Config::default().attack),
-        ..mart::Config::default()
+    let mart = || mart::MartConfig {
+        attack: search(mart::MartConfig::default().attack),
+        ..mart::MartConfig::default()
     };
     let with_igr = |base| {
-        ObjectiveConfig::Igr(igr::Config {
+        ObjectiveConfig::Igr(igr::IgrConfig {
             base,
-            ..igr::Config::default()
+            ..igr::IgrConfig::default()
         })
     };
     vec![match method.id {
@@ -192,22 +192,22 @@ fn objective(method: &Method, scale: &Scale, radius: f64) -> Vec<ObjectiveConfig
         "pgd-at-igr" => with_igr(Base::PgdAt(at())),
         "trades-igr" => with_igr(Base::Trades(trades())),
         "mart-igr" => with_igr(Base::Mart(mart())),
-        "ig-norm" => ObjectiveConfig::IgNorm(ig_norm::Config {
+        "ig-norm" => ObjectiveConfig::IgNorm(ig_norm::IgNormConfig {
             attack: search(InnerAttack::default()),
-            ..ig_norm::Config::default()
+            ..ig_norm::IgNormConfig::default()
         }),
-        "ig-sum-norm" => ObjectiveConfig::IgSumNorm(ig_sum_norm::Config {
+        "ig-sum-norm" => ObjectiveConfig::IgSumNorm(ig_sum_norm::IgSumNormConfig {
             weight: SUM_NORM_WEIGHT,
             attack: search(InnerAttack::default()),
-            ..ig_sum_norm::Config::default()
+            ..ig_sum_norm::IgSumNormConfig::default()
         }),
-        "adv-aat" => ObjectiveConfig::AdvAat(adv_aat::Config {
+        "adv-aat" => ObjectiveConfig::AdvAat(adv_aat::AdvAatConfig {
             attack: search(InnerAttack::default()),
-            ..adv_aat::Config::default()
+            ..adv_aat::AdvAatConfig::default()
         }),
-        "art" => ObjectiveConfig::Art(art::Config {
-            attack: search(art::Config::default().attack),
-            ..art::Config::default()
+        "art" => ObjectiveConfig::Art(art::ArtConfig {
+            attack: search(art::ArtConfig::default().attack),
+            ..art::ArtConfig::default()
         }),
         // The methods of the other paper: their first setting.
         _ => {
@@ -351,11 +351,13 @@ fn top_k_attack(field: &Field, scale: &Scale, radius: f64) -> Measure {
             ..AttackConfig::default()
         },
         explain: ExplainConfig {
-            explanation: ExplanationConfig::IntegratedGradients(integrated_gradients::Config {
-                of: Of::Logit,
-                steps: scale.ig_steps,
-                ..integrated_gradients::Config::default()
-            }),
+            explanation: ExplanationConfig::IntegratedGradients(
+                integrated_gradients::IntegratedGradientsConfig {
+                    of: Of::Logit,
+                    steps: scale.ig_steps,
+                    ..integrated_gradients::IntegratedGradientsConfig::default()
+                },
+            ),
             ..super::lab::explain(field)
         },
     }

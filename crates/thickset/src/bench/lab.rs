@@ -19,7 +19,7 @@ use crate::attack::{AttackConfig, MethodConfig, ThreatConfig, er_attack, mse_att
 use crate::explain::ExplainConfig;
 use crate::model::ModelConfig;
 use crate::objective::ObjectiveConfig;
-use crate::train::{OptimizerConfig, ProbeConfig};
+use crate::train::{OptimizerConfig, ValidationAttackConfig};
 use crate::{Result, Seed};
 
 /// One more cell of a kind is done.
@@ -170,7 +170,7 @@ impl<'o> Lab<'o> {
         objective: &ObjectiveConfig,
         schema: &Schema<'_>,
     ) -> Recipe<'b> {
-        let mut probe = ProbeConfig::default();
+        let mut probe = ValidationAttackConfig::default();
         if schema.by_auc {
             probe.rows = 0;
         }

@@ -82,54 +82,54 @@ pub static METHODS: &[Method] = &[
     method("weight-decay", "WD", Kin::Rival, |_| {
         each([1e-3, 3e-3, 1e-2, 3e-2], |weight| {
             let adaptive = false;
-            ObjectiveConfig::WeightDecay(weight_decay::Config { weight, adaptive })
+            ObjectiveConfig::WeightDecay(weight_decay::WeightDecayConfig { weight, adaptive })
         })
     }),
     method("softplus", "SP", Kin::Rival, |_| {
         each([0.5, 1.0, 2.0, 4.0], |rho| {
-            ObjectiveConfig::Softplus(softplus::Config { rho })
+            ObjectiveConfig::Softplus(softplus::SoftplusConfig { rho })
         })
     }),
     method("est-h", "Est-H", Kin::Rival, |_| {
         each(PENALTIES, |weight| {
-            ObjectiveConfig::EstH(est_h::Config {
+            ObjectiveConfig::EstH(est_h::EstHConfig {
                 weight,
-                ..est_h::Config::default()
+                ..est_h::EstHConfig::default()
             })
         })
     }),
     for_tables(method("exact-h", "Exact-H", Kin::Rival, |_| {
         each(PENALTIES, |weight| {
             let adaptive = false;
-            ObjectiveConfig::ExactH(exact_h::Config { weight, adaptive })
+            ObjectiveConfig::ExactH(exact_h::ExactHConfig { weight, adaptive })
         })
     })),
     method("ssr", "SSR", Kin::Rival, |_| {
         each(PENALTIES, |weight| {
             let adaptive = false;
-            ObjectiveConfig::Ssr(ssr::Config { weight, adaptive })
+            ObjectiveConfig::Ssr(ssr::SsrConfig { weight, adaptive })
         })
     }),
     method("at", "AT (explanation)", Kin::Rival, |place| {
         each([0.25, 0.5, 0.75, 1.0], |share| {
-            let mut config = at::Config::default();
+            let mut config = at::AtConfig::default();
             config.attack.epsilon = share * place.radius;
             ObjectiveConfig::At(config)
         })
     }),
     for_tables(method("cl", "CL", Kin::Rival, |_| {
         each([1e-3, 1e-2, 1e-1, 1.0], |weight| {
-            ObjectiveConfig::Cl(cl::Config {
+            ObjectiveConfig::Cl(cl::ClConfig {
                 weight,
-                ..cl::Config::default()
+                ..cl::ClConfig::default()
             })
         })
     })),
     method("max-thickness", "Thickness", Kin::Rival, |_| {
         each(GAPS, |weight| {
-            ObjectiveConfig::MaxThickness(max_thickness::Config {
+            ObjectiveConfig::MaxThickness(max_thickness::MaxThicknessConfig {
                 weight,
-                ..max_thickness::Config::default()
+                ..max_thickness::MaxThicknessConfig::default()
             })
         })
     }),
@@ -151,7 +151,7 @@ pub static METHODS: &[Method] = &[
     }),
     method("pgd-at", "AT", Kin::Rival, |_| {
         each([0.02, 0.05, 0.1, 0.2], |epsilon| {
-            ObjectiveConfig::PgdAt(pgd_at::Config {
+            ObjectiveConfig::PgdAt(pgd_at::PgdAtConfig {
                 attack: InnerAttack {
                     epsilon,
                     ..InnerAttack::default()
@@ -161,58 +161,58 @@ pub static METHODS: &[Method] = &[
     }),
     method("trades", "TRADES", Kin::Rival, |_| {
         each([1.0, 3.0, 6.0, 12.0], |beta| {
-            ObjectiveConfig::Trades(trades::Config {
+            ObjectiveConfig::Trades(trades::TradesConfig {
                 beta,
-                ..trades::Config::default()
+                ..trades::TradesConfig::default()
             })
         })
     }),
     method("mart", "MART", Kin::Rival, |_| {
         each([1.0, 2.5, 5.0, 10.0], |beta| {
-            ObjectiveConfig::Mart(mart::Config {
+            ObjectiveConfig::Mart(mart::MartConfig {
                 beta,
-                ..mart::Config::default()
+                ..mart::MartConfig::default()
             })
         })
     }),
     method("pgd-at-igr", "AT+IGR", Kin::Rival, |_| {
-        igr(igr::Base::PgdAt(pgd_at::Config::default()))
+        igr(igr::Base::PgdAt(pgd_at::PgdAtConfig::default()))
     }),
     method("trades-igr", "TRADES+IGR", Kin::Rival, |_| {
-        igr(igr::Base::Trades(trades::Config::default()))
+        igr(igr::Base::Trades(trades::TradesConfig::default()))
     }),
     method("mart-igr", "MART+IGR", Kin::Rival, |_| {
-        igr(igr::Base::Mart(mart::Config::default()))
+        igr(igr::Base::Mart(mart::MartConfig::default()))
     }),
     method("ig-norm", "IG-NORM", Kin::Rival, |_| {
         each(ATTRIBUTIONS, |weight| {
-            ObjectiveConfig::IgNorm(ig_norm::Config {
+            ObjectiveConfig::IgNorm(ig_norm::IgNormConfig {
                 weight,
-                ..ig_norm::Config::default()
+                ..ig_norm::IgNormConfig::default()
             })
         })
     }),
     method("ig-sum-norm", "IG-SUM-NORM", Kin::Rival, |_| {
         each(ATTRIBUTIONS, |weight| {
-            ObjectiveConfig::IgSumNorm(ig_sum_norm::Config {
+            ObjectiveConfig::IgSumNorm(ig_sum_norm::IgSumNormConfig {
                 weight,
-                ..ig_sum_norm::Config::default()
+                ..ig_sum_norm::IgSumNormConfig::default()
             })
         })
     }),
     method("adv-aat", "AdvAAT", Kin::Rival, |_| {
         each(ATTRIBUTIONS, |weight| {
-            ObjectiveConfig::AdvAat(adv_aat::Config {
+            ObjectiveConfig::AdvAat(adv_aat::AdvAatConfig {
                 weight,
-                ..adv_aat::Config::default()
+                ..adv_aat::AdvAatConfig::default()
             })
         })
     }),
     method("art", "ART", Kin::Rival, |_| {
         each([0.1, 0.5, 1.0, 2.0], |weight| {
-            ObjectiveConfig::Art(art::Config {
+            ObjectiveConfig::Art(art::ArtConfig {
                 weight,
-                ..art::Config::default()
+                ..art::ArtConfig::default()
             })
         })
     }),
@@ -236,24 +236,24 @@ fn each<T>(
 }
 
 fn plain() -> Vec<ObjectiveConfig> {
-    vec![ObjectiveConfig::Vanilla(vanilla::Config::default())]
+    vec![ObjectiveConfig::Vanilla(vanilla::VanillaConfig::default())]
 }
 
 fn r2et(pairs: Pairs, gap_weight: f64, hessian_weight: f64) -> ObjectiveConfig {
-    ObjectiveConfig::R2et(r2et::Config {
+    ObjectiveConfig::R2et(r2et::R2etConfig {
         gap_weight,
         hessian_weight,
         pairs,
-        ..r2et::Config::default()
+        ..r2et::R2etConfig::default()
     })
 }
 
 fn igr(base: igr::Base) -> Vec<ObjectiveConfig> {
     each([0.3, 1.0, 3.0, 10.0], |weight| {
-        ObjectiveConfig::Igr(igr::Config {
+        ObjectiveConfig::Igr(igr::IgrConfig {
             weight,
             base: base.clone(),
-            ..igr::Config::default()
+            ..igr::IgrConfig::default()
         })
     })
 }
@@ -335,7 +335,8 @@ pub(super) fn explained(shape: &InputShape) -> ExplainConfig {
     };
     match inner {
         InputShape::Graph { .. } => {
-            explain.explanation = ExplanationConfig::GradInput(grad_input::Config::default());
+            explain.explanation =
+                ExplanationConfig::GradInput(grad_input::GradInputConfig::default());
         }
         InputShape::Image { channels: 1, .. } => {
             explain.reduce = ReductionConfig::NormalisedAbsolute;

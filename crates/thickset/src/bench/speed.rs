@@ -181,24 +181,24 @@ impl Step {
     }
 
     fn vanilla() -> Self {
-        let config = vanilla::Config::default();
+        let config = vanilla::VanillaConfig::default();
         Self::of(vanilla::INFO.id, ObjectiveConfig::Vanilla(config))
     }
 
     fn r2et(name: &'static str, pairs: Pairs, hessian_weight: f64) -> Self {
-        let config = r2et::Config {
+        let config = r2et::R2etConfig {
             gap_weight: GAP_WEIGHT,
             hessian_weight,
             pairs,
-            ..r2et::Config::default()
+            ..r2et::R2etConfig::default()
         };
         Self::of(name, ObjectiveConfig::R2et(config))
     }
 
     fn igr(name: &'static str, base: igr::Base) -> Self {
-        let config = igr::Config {
+        let config = igr::IgrConfig {
             base,
-            ..igr::Config::default()
+            ..igr::IgrConfig::default()
         };
         Self::of(name, ObjectiveConfig::Igr(config))
     }
@@ -229,8 +229,8 @@ impl Step {
             Self::r2et(no_h, Pairs::All, 0.0),
             Self::r2et(mm, Pairs::Closest, HESSIAN_WEIGHT),
             Self::r2et(mm_no_h, Pairs::Closest, 0.0),
-            Self::igr(trades, igr::Base::Trades(trades::Config::default())),
-            Self::igr(mart, igr::Base::Mart(mart::Config::default())),
+            Self::igr(trades, igr::Base::Trades(trades::TradesConfig::default())),
+            Self::igr(mart, igr::Base::Mart(mart::MartConfig::default())),
         ]);
         steps
     }

@@ -30,11 +30,13 @@ pub(super) fn run(lab: &Lab<'_>) -> Result<Bench> {
         ("Grad", ExplanationConfig::default()),
         (
             "SG",
-            ExplanationConfig::SmoothGrad(smooth_grad::Config::default()),
+            ExplanationConfig::SmoothGrad(smooth_grad::SmoothGradConfig::default()),
         ),
         (
             "IG",
-            ExplanationConfig::IntegratedGradients(integrated_gradients::Config::default()),
+            ExplanationConfig::IntegratedGradients(
+                integrated_gradients::IntegratedGradientsConfig::default(),
+            ),
         ),
     ];
     let printed = Printed {

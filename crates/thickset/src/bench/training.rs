@@ -12,8 +12,8 @@ use crate::data::exact;
 use crate::model::{Model, ModelConfig};
 use crate::objective::ObjectiveConfig;
 use crate::train::{
-    Event, OptimizerConfig, Outcome, ProbeConfig, RetrainConfig, RunFolder, SelectionConfig,
-    Standing, TrainConfig, train,
+    Event, OptimizerConfig, Outcome, RetrainConfig, RunFolder, SelectionConfig, Standing,
+    TrainConfig, ValidationAttackConfig, train,
 };
 use crate::{Error, Result, file};
 
@@ -26,7 +26,7 @@ pub(super) struct Recipe<'f> {
     pub(super) epochs: usize,
     pub(super) batch: usize,
     /// The quick attack on validation rows.
-    pub(super) probe: ProbeConfig,
+    pub(super) probe: ValidationAttackConfig,
     /// The least validation AUC that an epoch must have; within 0.01 of the best epoch's where absent.
     pub(super) auc_at_least: Option<f64>,
     /// The key of the model that it begins with, if it does not begin afresh.

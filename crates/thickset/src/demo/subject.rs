@@ -58,7 +58,7 @@ pub(super) const VANILLA: usize = 1;
 impl Scene {
     /// The linear baseline, then the network that costs are measured against, then R2ET.
     pub(super) fn subjects(&self, shape: &InputShape) -> [Subject; 3] {
-        let plain = || ObjectiveConfig::Vanilla(vanilla::Config::default());
+        let plain = || ObjectiveConfig::Vanilla(vanilla::VanillaConfig::default());
         let [vanilla, r2et] = self.labels;
         [
             Subject {
@@ -76,9 +76,9 @@ impl Scene {
             Subject {
                 label: r2et,
                 model: (self.network)(),
-                objective: ObjectiveConfig::R2et(r2et::Config {
+                objective: ObjectiveConfig::R2et(r2et::R2etConfig {
                     hessian_weight: r2et::hessian_weight(shape),
-                    ..r2et::Config::default()
+                    ..r2et::R2etConfig::default()
                 }),
                 optimizer: OptimizerConfig::default(),
             },

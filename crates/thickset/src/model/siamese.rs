@@ -23,16 +23,8 @@ pub static INFO: Info = Info {
     direction: None,
     cost: "twice the embedding's",
     defaults: &[
-        Setting {
-            name: "embedding",
-            value: "{ kind = \"cnn\" }",
-            meaning: "or { kind = \"gcn\" }, with their settings",
-        },
-        Setting {
-            name: "size",
-            value: "64",
-            meaning: "outputs of a `cnn` embedding; a `gcn` has its own",
-        },
+        Setting::new("embedding", "or { kind = \"gcn\" }, with their settings"),
+        Setting::new("size", "outputs of a `cnn` embedding; a `gcn` has its own"),
     ],
 };
 

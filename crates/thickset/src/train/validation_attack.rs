@@ -31,10 +31,10 @@ const TWIN: f64 = 10.0;
 const STARTS: usize = 3;
 const STEPS_ON_SHARES: usize = 10;
 
-/// How far and how long the probe attacks.
+/// How far and how long validation rows are attacked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct ProbeConfig {
+pub struct ValidationAttackConfig {
     /// The most validation rows that are attacked; 0 attacks none, and the AUC alone selects.
     pub rows: usize,
     /// Steps of `ERAttack`.
@@ -46,7 +46,7 @@ pub struct ProbeConfig {
     pub epsilon: Option<f64>,
 }
 
-impl Default for ProbeConfig {
+impl Default for ValidationAttackConfig {
     fn default() -> Self {
         Self {
             rows: 256,
@@ -57,7 +57,7 @@ impl Default for ProbeConfig {
     }
 }
 
-impl ProbeConfig {
+impl ValidationAttackConfig {
     /// Refuses impossible settings.
     ///
     /// # Errors
@@ -70,17 +70,17 @@ impl ProbeConfig {
         }
     }
 
-    /// The probe of rows of this schema; `epsilon` where the configuration has none.
+    /// The attack on rows of this schema; `epsilon` where the configuration has none.
     ///
     /// # Errors
     /// If the settings do not fit the rows.
-    pub(super) fn probe(
+    pub(super) fn bind(
         &self,
         schema: &Schema,
         k: usize,
         epsilon: f64,
         seed: Seed,
-    ) -> Result<Probe> {
+    ) -> Result<ValidationAttack> {
         let plain = AttackConfig {
             k,
             steps: self.steps,
@@ -109,17 +109,17 @@ impl ProbeConfig {
             .iter()
             .map(|attack| attack.check(&explain, schema))
             .collect::<Result<_>>()?;
-        Ok(Probe { attacks, seed })
+        Ok(ValidationAttack { attacks, seed })
     }
 }
 
 /// Attacks explanations and says how much of them holds.
-pub(super) struct Probe {
+pub(super) struct ValidationAttack {
     attacks: Vec<CheckedAttack>,
     seed: Seed,
 }
 
-impl Probe {
+impl ValidationAttack {
     /// The mean over the rows of the least P@k, in `[0, 1]`.
     ///
     /// # Errors

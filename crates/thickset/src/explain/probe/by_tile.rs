@@ -1,8 +1,8 @@
-//! A lens of tiles: the gradient of a chain, its signs or sizes the importances.
+//! A probe by tiles: the gradient of a chain, its signs or sizes the importances.
 
 use thickset_engine::{Chain, Output, Tile};
 
-use super::{Lens, Shown, Slope};
+use super::{ModelView, Probe, RowGradient};
 
 pub(super) struct ByTile<'c> {
     tile: Box<dyn Tile + 'c>,
@@ -32,57 +32,57 @@ impl<'c> ByTile<'c> {
     fn each_tile(
         &mut self,
         points: &[f64],
-        shown: &mut Shown,
+        view: &mut ModelView,
         mut then: impl FnMut(&mut dyn Tile, usize, &[f64]),
     ) {
         let features = points.len() / self.classes.len().max(1);
-        shown.importance.clear();
-        shown.logits.clear();
+        view.importance.clear();
+        view.logits.clear();
         let tiles = points
             .chunks(self.rows * features)
             .zip(self.classes.chunks(self.rows));
         for (number, (points, classes)) in tiles.enumerate() {
             self.tile.run(points, self.of, classes);
-            let start = shown.importance.len();
+            let start = view.importance.len();
             let gradient = self.tile.gradient().iter();
             if self.is_absolute {
-                shown.importance.extend(gradient.map(|one| one.abs()));
+                view.importance.extend(gradient.map(|one| one.abs()));
             } else {
-                shown.importance.extend(gradient);
+                view.importance.extend(gradient);
             }
-            shown.logits.extend_from_slice(self.tile.logits());
+            view.logits.extend_from_slice(self.tile.logits());
             then(
                 self.tile.as_mut(),
                 number * self.rows,
-                &shown.importance[start..],
+                &view.importance[start..],
             );
         }
     }
 }
 
-impl Lens for ByTile<'_> {
-    fn look(&mut self, points: &[f64], shown: &mut Shown) {
-        self.each_tile(points, shown, |_, _, _| {});
+impl Probe for ByTile<'_> {
+    fn evaluate(&mut self, points: &[f64], view: &mut ModelView) {
+        self.each_tile(points, view, |_, _, _| {});
     }
 
-    fn follow(
+    fn gradient(
         &mut self,
         points: &[f64],
-        slope: &mut Slope<'_>,
-        shown: &mut Shown,
+        row_gradient: &mut RowGradient<'_>,
+        view: &mut ModelView,
         gradient: &mut Vec<f64>,
     ) {
         let features = points.len() / self.classes.len().max(1);
         let is_absolute = self.is_absolute;
         let mut direction = std::mem::take(&mut self.direction);
         gradient.resize(points.len(), 0.0);
-        self.each_tile(points, shown, |tile, first, importance| {
+        self.each_tile(points, view, |tile, first, importance| {
             direction.resize(importance.len(), 0.0);
             let rows = importance
                 .chunks(features)
                 .zip(direction.chunks_mut(features));
             for (row, (importance, slopes)) in rows.enumerate() {
-                slope(first + row, importance, slopes);
+                row_gradient(first + row, importance, slopes);
             }
             if is_absolute {
                 // The size has no slope at 0. Without a branch, so that several go at once.

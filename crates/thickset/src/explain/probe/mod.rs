@@ -1,8 +1,8 @@
-//! What an attack looks through: the importances and logits at its points, and the pullback of a function of them, in plain
-//! numbers.
+//! How an attack evaluates an explanation: the importances and logits at its points, and the gradient in the points of a
+//! function of the importances, in plain numbers.
 //!
-//! There are two. [`by_tensor`] asks any explanation of any network. [`by_tile`] asks the gradient of a chain of dense layers,
-//! a few rows at a time, without a tensor; it sees the same.
+//! There are two probes. [`by_tensor`] serves any explanation of any network. [`by_tile`] serves the gradient of a chain of
+//! dense layers, a few rows at a time, without a tensor; it computes the same.
 
 mod by_tensor;
 mod by_tile;
@@ -15,43 +15,43 @@ use super::reduce::Reduction;
 use super::{Binding, CheckedExplain, ExplanationConfig};
 use crate::Result;
 
-/// What a network says of points. All of it is row-major.
+/// Importances and logits of a network at some points, row-major.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Shown {
+pub(crate) struct ModelView {
     /// Reduced.
     pub importance: Vec<f64>,
     pub logits: Vec<f64>,
 }
 
-/// The gradient of a function of one row's importances: it is shown the row's number and importances, and writes.
-pub(crate) type Slope<'s> = dyn FnMut(usize, &[f64], &mut [f64]) + 's;
+/// The gradient of a function of one row's importances: it is view the row's number and importances, and writes.
+pub(crate) type RowGradient<'s> = dyn FnMut(usize, &[f64], &mut [f64]) + 's;
 
 /// The explanation of the rows of one batch.
-pub(crate) trait Lens {
-    /// What the network says of a point of every row.
-    fn look(&mut self, points: &[f64], shown: &mut Shown);
+pub(crate) trait Probe {
+    /// The importances and logits at one point of every row.
+    fn evaluate(&mut self, points: &[f64], view: &mut ModelView);
 
-    /// The same, and the gradient in the points of the function whose slope is given.
-    fn follow(
+    /// The same, and the gradient in the points of the function whose gradient in the importances is given.
+    fn gradient(
         &mut self,
         points: &[f64],
-        slope: &mut Slope<'_>,
-        shown: &mut Shown,
+        row_gradient: &mut RowGradient<'_>,
+        view: &mut ModelView,
         gradient: &mut Vec<f64>,
     );
 }
 
 impl CheckedExplain {
-    /// A lens on a network; `chain` is that network's, if it is one.
+    /// A probe of a network; `chain` is that network's, if it is one.
     ///
     /// # Errors
     /// As for [`CheckedExplain::bind`].
-    pub(crate) fn lens<'n>(
+    pub(crate) fn probe<'n>(
         &self,
         network: &'n Network,
         chain: Option<&'n Chain>,
         to: Binding<'_>,
-    ) -> Result<Box<dyn Lens + 'n>> {
+    ) -> Result<Box<dyn Probe + 'n>> {
         let is_absolute = match self.reduction {
             Reduction::Absolute => Some(true),
             Reduction::Signed => Some(false),

@@ -1,8 +1,8 @@
-//! A lens of tensors: any explanation of any network.
+//! A probe by tensors: any explanation of any network.
 
 use thickset_engine::{Network, Tensor};
 
-use super::{Lens, Shown, Slope};
+use super::{ModelView, Probe, RowGradient};
 use crate::explain::{Attribution, Explainer};
 use crate::host::read;
 
@@ -12,44 +12,44 @@ pub(super) struct ByTensor<'n> {
 }
 
 impl ByTensor<'_> {
-    fn show(&self, importance: Vec<f64>, logits: Option<Tensor<2>>, x: Tensor<2>) -> Shown {
+    fn view(&self, importance: Vec<f64>, logits: Option<Tensor<2>>, x: Tensor<2>) -> ModelView {
         let logits = logits.unwrap_or_else(|| self.network.logits(x));
-        Shown {
+        ModelView {
             importance,
             logits: read(logits),
         }
     }
 }
 
-impl Lens for ByTensor<'_> {
-    fn look(&mut self, points: &[f64], shown: &mut Shown) {
+impl Probe for ByTensor<'_> {
+    fn evaluate(&mut self, points: &[f64], view: &mut ModelView) {
         let x = self.network.batch(points);
         let Attribution { value, logits } = self.explainer.attribution(self.network, x.clone());
-        *shown = self.show(read(value), logits, x);
+        *view = self.view(read(value), logits, x);
     }
 
-    fn follow(
+    fn gradient(
         &mut self,
         points: &[f64],
-        slope: &mut Slope<'_>,
-        shown: &mut Shown,
+        row_gradient: &mut RowGradient<'_>,
+        view: &mut ModelView,
         gradient: &mut Vec<f64>,
     ) {
         let x = self.network.batch(points);
-        let mut answer = |attribution: Attribution| {
+        let mut of_importance = |attribution: Attribution| {
             let size = attribution.value.dims();
             let importance = read(attribution.value);
             let mut slopes = vec![0.0; importance.len()];
             let rows = importance.chunks(size[1]).zip(slopes.chunks_mut(size[1]));
             for (row, (importance, slopes)) in rows.enumerate() {
-                slope(row, importance, slopes);
+                row_gradient(row, importance, slopes);
             }
-            *shown = self.show(importance, attribution.logits, x.clone());
+            *view = self.view(importance, attribution.logits, x.clone());
             self.network.tensor(slopes, size)
         };
-        let followed = self
+        let pulled_back = self
             .explainer
-            .pull_back(self.network, x.clone(), &mut answer);
-        *gradient = read(followed);
+            .pull_back(self.network, x.clone(), &mut of_importance);
+        *gradient = read(pulled_back);
     }
 }
