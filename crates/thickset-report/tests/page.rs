@@ -7,7 +7,7 @@ use thickset::attack::Value;
 use thickset::audit::figure::{FIGURES, FigureValue, noise};
 use thickset::audit::result::RowRecord;
 use thickset::audit::{Audit, RowList};
-use thickset::bench::result::{Cell, Mark, Series};
+use thickset::bench::{Cell, Mark, Series};
 use thickset::metric::{accuracy, auc, distinctness, thickness};
 use thickset::statistics::{Estimate, Interval};
 use thickset_report::Error;

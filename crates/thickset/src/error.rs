@@ -589,8 +589,9 @@ pub enum Error {
 }
 
 impl Error {
-    /// An operating system's failure to do something with a file or folder.
-    pub(crate) fn io(action: &'static str, path: impl AsRef<Path>, source: std::io::Error) -> Self {
+    /// An operating system's failure to do something (`read`, `write`, …) with a file or folder.
+    #[must_use]
+    pub fn io(action: &'static str, path: impl AsRef<Path>, source: std::io::Error) -> Self {
         Self::Io {
             action,
             path: path.as_ref().display().to_string(),

@@ -19,41 +19,24 @@ use crate::{Error, Result};
 
 /// The settings that all of these attacks have.
 pub(super) static DEFAULTS: &[Setting] = &[
-    Setting {
-        name: "k",
-        value: "8",
-        meaning: "salient features",
-    },
-    Setting {
-        name: "steps",
-        value: "100",
-        meaning: "steps of each run",
-    },
-    Setting {
-        name: "step_size",
-        value: "2.5 radius / steps",
-        meaning: "length of a step in encoded units",
-    },
-    Setting {
-        name: "restarts",
-        value: "1",
-        meaning: "runs; all but the first start at random",
-    },
-    Setting {
-        name: "surrogate",
-        value: "none",
-        meaning: "sharpness of the softplus twin that directions come from",
-    },
-    Setting {
-        name: "shares",
-        value: "false",
-        meaning: "follow importances as shares of their sum, so that confidence plays no part",
-    },
-    Setting {
-        name: "constraint",
-        value: "{ kind = \"early-stop\" }",
-        meaning: "how the prediction is kept",
-    },
+    Setting::new("k", "salient features"),
+    Setting::new("steps", "steps of each run"),
+    Setting::in_words(
+        "step_size",
+        "2.5 radius / steps",
+        "length of a step in encoded units",
+    ),
+    Setting::new("restarts", "runs; all but the first start at random"),
+    Setting::in_words(
+        "surrogate",
+        "none",
+        "sharpness of the softplus twin that directions come from",
+    ),
+    Setting::new(
+        "shares",
+        "follow importances as shares of their sum, so that confidence plays no part",
+    ),
+    Setting::new("constraint", "how the prediction is kept"),
 ];
 
 /// Every iterate of a run.

@@ -56,46 +56,28 @@ pub static INFO: Info = Info {
     direction: None,
     cost: "a cone program of about 2n variables and 2k(n-k) rows an iteration, and n second derivatives",
     defaults: &[
-        Setting {
-            name: "prediction_budget",
-            value: "0.1",
-            meaning: "ε_f, largest move of the outputs (l2)",
-        },
-        Setting {
-            name: "input_budget",
-            value: "0.5",
-            meaning: "ε_x, largest move of the input (l2); on the command line the data's radius if left out",
-        },
-        Setting {
-            name: "radius",
-            value: "0.05",
-            meaning: "first trust radius",
-        },
-        Setting {
-            name: "accept",
-            value: "0.1",
-            meaning: "η, share of the promised decrease a step must keep",
-        },
-        Setting {
-            name: "shrink",
-            value: "0.5",
-            meaning: "γ, factor of the radius after a refused step",
-        },
-        Setting {
-            name: "criticality",
-            value: "0.001",
-            meaning: "χ below which a gap is dropped, as a share of its merit",
-        },
-        Setting {
-            name: "iterations",
-            value: "200",
-            meaning: "most steps tried",
-        },
-        Setting {
-            name: "surrogate",
-            value: "none",
-            meaning: "sharpness of the softplus twin whose gaps are followed",
-        },
+        Setting::new("prediction_budget", "ε_f, largest move of the outputs (l2)"),
+        Setting::in_words(
+            "input_budget",
+            "0.5",
+            "ε_x, largest move of the input (l2); on the command line the data's radius if left out",
+        ),
+        Setting::new("radius", "first trust radius"),
+        Setting::new(
+            "accept",
+            "η, share of the promised decrease a step must keep",
+        ),
+        Setting::new("shrink", "γ, factor of the radius after a refused step"),
+        Setting::new(
+            "criticality",
+            "χ below which a gap is dropped, as a share of its merit",
+        ),
+        Setting::new("iterations", "most steps tried"),
+        Setting::in_words(
+            "surrogate",
+            "none",
+            "sharpness of the softplus twin whose gaps are followed",
+        ),
     ],
 };
 

@@ -19,11 +19,10 @@ pub static INFO: Info = Info {
     source: "R2ET, section 6; Dombrowski et al. 2019",
     direction: None,
     cost: "one explanation and one Hessian product a step",
-    defaults: &[Setting {
-        name: "nudge",
-        value: "0.01",
-        meaning: "added to every change in the first step, whose gradient is zero else",
-    }],
+    defaults: &[Setting::new(
+        "nudge",
+        "added to every change in the first step, whose gradient is zero else",
+    )],
 };
 
 /// Its settings.

@@ -21,16 +21,8 @@ pub static INFO: Info = Info {
     direction: None,
     cost: "`points` explanations",
     defaults: &[
-        Setting {
-            name: "points",
-            value: "100",
-            meaning: "points drawn for a row",
-        },
-        Setting {
-            name: "surface",
-            value: "\"sphere\"",
-            meaning: "sphere, or ball for points inside",
-        },
+        Setting::new("points", "points drawn for a row"),
+        Setting::new("surface", "sphere, or ball for points inside"),
     ],
 };
 

@@ -7,7 +7,7 @@ use super::constraint::ConstraintConfig;
 use super::outcome::{Attacked, Last};
 use super::threat::ball::Surface;
 use crate::check::{as_f64, check_finite};
-use crate::explain::{Binding, Lens, Rows, Shown, Slope, chunk_rows, predicted};
+use crate::explain::{Binding, ModelView, Probe, RowGradient, Rows, chunk_rows, predicted};
 use crate::host::read;
 use crate::metric::manipulation_epoch;
 use crate::metric::ranking::{TopK, largest};
@@ -80,9 +80,9 @@ pub(super) struct AttackState<'a> {
     pub(super) attack: &'a CheckedAttack,
     pub(super) network: &'a Network,
     /// Evaluates the network.
-    probe: Box<dyn Lens + 'a>,
+    probe: Box<dyn Probe + 'a>,
     /// Evaluates the twin, if directions come from one.
-    twin_probe: Option<Box<dyn Lens + 'a>>,
+    twin_probe: Option<Box<dyn Probe + 'a>>,
     pub(super) top: Vec<TopK>,
     /// The network's importances at the start.
     pub(super) importance: Vec<f64>,
@@ -94,8 +94,8 @@ pub(super) struct AttackState<'a> {
     moved_parts: &'static [MovedPart],
     worst: Vec<WorstPoint>,
     /// What the latest evaluation showed, of the network and of the twin.
-    shown: Shown,
-    shown_by_twin: Shown,
+    view: ModelView,
+    twin_view: ModelView,
     status: Vec<RowStatus>,
 }
 
@@ -134,14 +134,14 @@ impl<'a> AttackState<'a> {
             seed,
         };
         let explain = &attack.explain;
-        let mut probe = explain.lens(network, networks.chain.as_ref(), binding)?;
+        let mut probe = explain.probe(network, networks.chain.as_ref(), binding)?;
         let twin_probe = networks.twin.as_ref().map(|(twin, chain)| {
             let chain = chain.as_ref();
-            explain.lens(twin, chain, binding)
+            explain.probe(twin, chain, binding)
         });
-        let mut shown = Shown::default();
-        probe.look(rows.values, &mut shown);
-        let importance = shown.importance.clone();
+        let mut view = ModelView::default();
+        probe.evaluate(rows.values, &mut view);
+        let importance = view.importance.clone();
         let width = importance.len() / rows.ids.len().max(1);
         if attack.k == 0 || attack.k >= width {
             return Err(Error::TopKOutOfRange {
@@ -175,8 +175,8 @@ impl<'a> AttackState<'a> {
             rows,
             seed,
             moved_parts: MovedPart::of(attack.explain.is_pair()),
-            shown,
-            shown_by_twin: Shown::default(),
+            view,
+            twin_view: ModelView::default(),
             status: Vec::new(),
         })
     }
@@ -239,13 +239,13 @@ impl<'a> AttackState<'a> {
         let Some(twin_probe) = &mut self.twin_probe else {
             return &self.importance;
         };
-        twin_probe.look(self.rows.values, &mut self.shown_by_twin);
-        &self.shown_by_twin.importance
+        twin_probe.evaluate(self.rows.values, &mut self.twin_view);
+        &self.twin_view.importance
     }
 
     /// What the network says of these points.
     pub(super) fn evaluate(&mut self, points: &[f64]) -> Result<()> {
-        self.probe.look(points, &mut self.shown);
+        self.probe.evaluate(points, &mut self.view);
         self.update_status(points)
     }
 
@@ -253,14 +253,14 @@ impl<'a> AttackState<'a> {
     pub(super) fn gradient(
         &mut self,
         points: &[f64],
-        slope: &mut Slope<'_>,
+        slope: &mut RowGradient<'_>,
         gradient: &mut Vec<f64>,
     ) -> Result<()> {
         if let Some(twin_probe) = &mut self.twin_probe {
-            twin_probe.follow(points, slope, &mut self.shown_by_twin, gradient);
-            self.probe.look(points, &mut self.shown);
+            twin_probe.gradient(points, slope, &mut self.twin_view, gradient);
+            self.probe.evaluate(points, &mut self.view);
         } else {
-            self.probe.follow(points, slope, &mut self.shown, gradient);
+            self.probe.gradient(points, slope, &mut self.view, gradient);
         }
         check_finite("the gradient of the attack's goal", gradient)?;
         self.update_status(points)
@@ -268,7 +268,7 @@ impl<'a> AttackState<'a> {
 
     /// Compares what was shown with the start.
     fn update_status(&mut self, points: &[f64]) -> Result<()> {
-        let Shown { importance, logits } = &self.shown;
+        let ModelView { importance, logits } = &self.view;
         let width = importance.len() / self.count().max(1);
         let rows = logits.chunks(self.network.classes()).zip(&self.classes);
         self.status.clear();

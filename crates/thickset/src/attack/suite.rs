@@ -33,21 +33,9 @@ pub static INFO: Info = Info {
     direction: None,
     cost: "explanations and gradients a row: quick about 600, standard 3,200, thorough 34,000",
     defaults: &[
-        Setting {
-            name: "effort",
-            value: "\"standard\"",
-            meaning: "quick, standard or thorough",
-        },
-        Setting {
-            name: "k",
-            value: "8",
-            meaning: "salient features",
-        },
-        Setting {
-            name: "threat",
-            value: "{ ball = { norm = \"l2\", radius = 0.5 } }",
-            meaning: "which inputs may be reached",
-        },
+        Setting::new("effort", "quick, standard or thorough"),
+        Setting::new("k", "salient features"),
+        Setting::new("threat", "which inputs may be reached"),
     ],
 };
 

@@ -20,11 +20,10 @@ pub static INFO: Info = Info {
     source: "Ghorbani et al. 2019, section 3",
     direction: None,
     cost: "one explanation and one Hessian product a step",
-    defaults: &[Setting {
-        name: "features",
-        value: "[]",
-        meaning: "names of the features to raise; the ranks k+1 to 2k when empty",
-    }],
+    defaults: &[Setting::new(
+        "features",
+        "names of the features to raise; the ranks k+1 to 2k when empty",
+    )],
 };
 
 /// The features to raise.

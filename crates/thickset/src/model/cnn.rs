@@ -20,21 +20,9 @@ pub static INFO: Info = Info {
     direction: None,
     cost: "4 million multiply-adds a 28x28 image",
     defaults: &[
-        Setting {
-            name: "channels",
-            value: "[32, 64]",
-            meaning: "of the two convolutions",
-        },
-        Setting {
-            name: "hidden",
-            value: "[128, 64]",
-            meaning: "sizes of the hidden linear layers",
-        },
-        Setting {
-            name: "activation",
-            value: "\"relu\"",
-            meaning: "or { softplus = { beta = 1.0 } }",
-        },
+        Setting::new("channels", "of the two convolutions"),
+        Setting::new("hidden", "sizes of the hidden linear layers"),
+        Setting::new("activation", "or { softplus = { beta = 1.0 } }"),
     ],
 };
 

@@ -24,21 +24,12 @@ pub static INFO: Info = Info {
     direction: None,
     cost: "nodes^2 x (hidden + embedding) multiply-adds a graph, and more",
     defaults: &[
-        Setting {
-            name: "hidden",
-            value: "256",
-            meaning: "features of a node after the first convolution",
-        },
-        Setting {
-            name: "embedding",
-            value: "128",
-            meaning: "features of a node after the second, and of the graph",
-        },
-        Setting {
-            name: "activation",
-            value: "\"relu\"",
-            meaning: "or { softplus = { beta = 1.0 } }",
-        },
+        Setting::new("hidden", "features of a node after the first convolution"),
+        Setting::new(
+            "embedding",
+            "features of a node after the second, and of the graph",
+        ),
+        Setting::new("activation", "or { softplus = { beta = 1.0 } }"),
     ],
 };
 

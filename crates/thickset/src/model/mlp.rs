@@ -20,16 +20,8 @@ pub static INFO: Info = Info {
     direction: None,
     cost: "one multiply-add a weight and row",
     defaults: &[
-        Setting {
-            name: "hidden",
-            value: "[64, 32]",
-            meaning: "sizes of the hidden layers",
-        },
-        Setting {
-            name: "activation",
-            value: "\"relu\"",
-            meaning: "or { softplus = { beta = 1.0 } }",
-        },
+        Setting::new("hidden", "sizes of the hidden layers"),
+        Setting::new("activation", "or { softplus = { beta = 1.0 } }"),
     ],
 };
 

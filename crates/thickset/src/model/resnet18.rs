@@ -21,16 +21,8 @@ pub static INFO: Info = Info {
     direction: None,
     cost: "560 million multiply-adds a 32x32 image",
     defaults: &[
-        Setting {
-            name: "width",
-            value: "64",
-            meaning: "channels of the first stage",
-        },
-        Setting {
-            name: "activation",
-            value: "\"relu\"",
-            meaning: "or { softplus = { beta = 1.0 } }",
-        },
+        Setting::new("width", "channels of the first stage"),
+        Setting::new("activation", "or { softplus = { beta = 1.0 } }"),
     ],
 };
 

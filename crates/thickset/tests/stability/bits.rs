@@ -24,15 +24,16 @@ fn batch_size_and_threads_change_no_bit_of_any_row() {
         .into_iter()
         .map(|config| (config, ExplainConfig::default()))
         .collect();
-    let smooth = ExplanationConfig::SmoothGrad(smooth_grad::Config {
+    let smooth = ExplanationConfig::SmoothGrad(smooth_grad::SmoothGradConfig {
         draws: 11,
         variance: Some(0.01),
-        ..smooth_grad::Config::default()
+        ..smooth_grad::SmoothGradConfig::default()
     });
-    let path = ExplanationConfig::IntegratedGradients(integrated_gradients::Config {
-        steps: 12,
-        ..integrated_gradients::Config::default()
-    });
+    let path =
+        ExplanationConfig::IntegratedGradients(integrated_gradients::IntegratedGradientsConfig {
+            steps: 12,
+            ..integrated_gradients::IntegratedGradientsConfig::default()
+        });
     for explanation in [smooth, path] {
         let explain = ExplainConfig {
             explanation,

@@ -24,7 +24,7 @@ fn signed(explanation: ExplanationConfig) -> ExplainConfig {
 }
 
 fn grad_of(of: Of) -> ExplanationConfig {
-    ExplanationConfig::Grad(grad::Config { of })
+    ExplanationConfig::Grad(grad::GradConfig { of })
 }
 
 fn attributed(golden: &Golden, config: &ExplainConfig, classes: &str, at: &str) -> Vec<f64> {
@@ -39,11 +39,11 @@ fn attributed(golden: &Golden, config: &ExplainConfig, classes: &str, at: &str) 
 }
 
 fn path(of: Of, steps: usize, rule: integrated_gradients::Rule) -> ExplanationConfig {
-    ExplanationConfig::IntegratedGradients(integrated_gradients::Config {
+    ExplanationConfig::IntegratedGradients(integrated_gradients::IntegratedGradientsConfig {
         of,
         steps,
         rule,
-        ..integrated_gradients::Config::default()
+        ..integrated_gradients::IntegratedGradientsConfig::default()
     })
 }
 
@@ -58,7 +58,7 @@ fn attributions_agree_with_pytorch_to_1e_9() {
         check("grad_p", grad_of(Of::Probability), "pred", "x");
         check("grad_logit", grad_of(Of::Logit), "pred", "x");
         check("grad_loss", grad_of(Of::Loss), "y", "x");
-        let times = ExplanationConfig::GradInput(grad_input::Config::default());
+        let times = ExplanationConfig::GradInput(grad_input::GradInputConfig::default());
         check("grad_x_input", times, "pred", "x");
         check(
             "ig_mid_100",
@@ -157,13 +157,13 @@ fn thickness_and_faithfulness_of_explanations_agree_with_pytorch() {
 }
 
 fn every() -> Vec<ExplanationConfig> {
-    let path = integrated_gradients::Config {
+    let path = integrated_gradients::IntegratedGradientsConfig {
         steps: 13,
         baseline: 0.1,
-        ..integrated_gradients::Config::default()
+        ..integrated_gradients::IntegratedGradientsConfig::default()
     };
     let smooth = |base: ExplanationConfig| {
-        ExplanationConfig::SmoothGrad(smooth_grad::Config {
+        ExplanationConfig::SmoothGrad(smooth_grad::SmoothGradConfig {
             base: Box::new(base),
             draws: 12,
             variance: Some(0.04),
@@ -173,9 +173,9 @@ fn every() -> Vec<ExplanationConfig> {
         grad_of(Of::Probability),
         grad_of(Of::Logit),
         grad_of(Of::Loss),
-        ExplanationConfig::GradInput(grad_input::Config::default()),
+        ExplanationConfig::GradInput(grad_input::GradInputConfig::default()),
         ExplanationConfig::IntegratedGradients(path),
-        ExplanationConfig::Concept(concept::Config {}),
+        ExplanationConfig::Concept(concept::ConceptConfig {}),
     ];
     all.extend([
         smooth(all[0].clone()),
@@ -369,7 +369,7 @@ fn integrated_gradients_add_up_to_the_change_of_the_output() {
 fn smooth_grad_without_noise_is_its_base() {
     for golden in both() {
         for base in every().into_iter().take(6) {
-            let smooth = ExplanationConfig::SmoothGrad(smooth_grad::Config {
+            let smooth = ExplanationConfig::SmoothGrad(smooth_grad::SmoothGradConfig {
                 base: Box::new(base.clone()),
                 draws: 7,
                 variance: Some(0.0),

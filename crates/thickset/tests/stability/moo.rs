@@ -116,7 +116,7 @@ fn on_a_network_made_by_hand_the_first_flip_is_where_it_must_be() {
         .network(&InputShape::Table, 2, 2, &mut ByHand)
         .unwrap();
     let explain = ExplainConfig {
-        explanation: ExplanationConfig::Grad(grad::Config { of: Of::Logit }),
+        explanation: ExplanationConfig::Grad(grad::GradConfig { of: Of::Logit }),
         ..ExplainConfig::default()
     };
     let explain = explain.check(&table(2)).unwrap();

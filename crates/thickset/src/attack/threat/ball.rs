@@ -23,16 +23,8 @@ pub static INFO: Info = Info {
     direction: None,
     cost: "none",
     defaults: &[
-        Setting {
-            name: "norm",
-            value: "\"l2\"",
-            meaning: "l2 or linf",
-        },
-        Setting {
-            name: "radius",
-            value: "0.5",
-            meaning: "in encoded units; known datasets have their own",
-        },
+        Setting::new("norm", "l2 or linf"),
+        Setting::new("radius", "in encoded units; known datasets have their own"),
     ],
 };
 

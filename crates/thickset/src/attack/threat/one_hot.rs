@@ -22,11 +22,7 @@ pub static INFO: Info = Info {
     source: "thickset",
     direction: None,
     cost: "none",
-    defaults: &[Setting {
-        name: "one_hot",
-        value: "\"free\"",
-        meaning: "free, simplex or whole",
-    }],
+    defaults: &[Setting::new("one_hot", "free, simplex or whole")],
 };
 
 /// What the features of one category may become.
