@@ -102,7 +102,7 @@ pub fn level(summary: &Summary) -> Level {
     let precision = summary.precision_at_k().value;
     if !precision.is_finite() {
         Level::Unknown
-    } else if explained(summary) == 0.0 {
+    } else if explained(summary) <= 0.0 {
         Level::Empty
     } else if precision < PARTLY {
         Level::Not
