@@ -16,7 +16,7 @@ use thickset::audit::{
 };
 use thickset::data::{Dataset, OpenOptions, Part, open};
 use thickset::explain::{ExplainConfig, ExplanationConfig};
-use thickset::metric::{accuracy, auc, distinctness, kendall};
+use thickset::metric::{accuracy, auc, distinctness};
 use thickset::model::{Model, ModelConfig, cnn, linear, mlp};
 use thickset::registry::Direction;
 use thickset::{Error, Seed};

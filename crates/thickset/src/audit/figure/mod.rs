@@ -20,26 +20,24 @@ use super::measure::MeasuredRows;
 use super::result::RowRecord;
 use super::row_list::RowList;
 use crate::check::as_f64;
-use crate::metric::{
-    accuracy, auc, comprehensiveness, dffot, distinctness, precision_at_k, sufficiency, thickness,
-};
+use crate::metric;
 use crate::registry::{Direction, Info};
 use crate::statistics::mean;
 use crate::{Error, Result};
 
 /// All figures, in the order in which they are shown and written.
 pub const FIGURES: &[&Figure] = &[
-    &precision_at_k::FIGURE,
+    &metric::precision_at_k::FIGURE,
     &noise::FIGURE,
     &unchanged::FIGURE,
     &explained::FIGURE,
-    &thickness::FIGURE,
-    &distinctness::FIGURE,
-    &auc::FIGURE,
-    &accuracy::FIGURE,
-    &dffot::FIGURE,
-    &comprehensiveness::FIGURE,
-    &sufficiency::FIGURE,
+    &metric::thickness::FIGURE,
+    &metric::distinctness::FIGURE,
+    &metric::auc::FIGURE,
+    &metric::accuracy::FIGURE,
+    &metric::dffot::FIGURE,
+    &metric::comprehensiveness::FIGURE,
+    &metric::sufficiency::FIGURE,
 ];
 
 /// A number that sums up an audit.
