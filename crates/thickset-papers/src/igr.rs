@@ -7,7 +7,7 @@ use thickset::attack::{AttackConfig, MethodConfig, ThreatConfig, top_k};
 use thickset::bench::Bench;
 use thickset::data::InputShape;
 use thickset::explain::{ExplainConfig, ExplanationConfig, Of, integrated_gradients};
-use thickset::model::{ModelConfig, cnn, mlp};
+use thickset::model::{CnnConfig, MlpConfig, ModelConfig};
 use thickset::objective::igr::Base;
 use thickset::objective::term::inner_attack::InnerAttack;
 use thickset::objective::{
@@ -229,12 +229,12 @@ const SUM_NORM_WEIGHT: f64 = 0.1;
 fn trained(lab: &Lab<'_>, bed: &Bed, scale: &Scale, radius: f64) -> Result<Grid> {
     let shape = bed.fields[0].dataset.shape();
     let model = match shape {
-        InputShape::Image { .. } => ModelConfig::Cnn(cnn::Config {
+        InputShape::Image { .. } => ModelConfig::Cnn(CnnConfig {
             channels: scale.channels,
             hidden: vec![scale.hidden],
-            ..cnn::Config::default()
+            ..CnnConfig::default()
         }),
-        _ => ModelConfig::Mlp(mlp::Config::default()),
+        _ => ModelConfig::Mlp(MlpConfig::default()),
     };
     let mut entries = Vec::new();
     for method in Method::chosen(&lab.options.methods)? {

@@ -17,7 +17,7 @@ use thickset::audit::{
 use thickset::data::{Dataset, OpenOptions, Part, open};
 use thickset::explain::{ExplainConfig, ExplanationConfig};
 use thickset::metric::{accuracy, auc, distinctness};
-use thickset::model::{Model, ModelConfig, cnn, linear, mlp};
+use thickset::model::{CnnConfig, LinearConfig, MlpConfig, Model, ModelConfig};
 use thickset::registry::Direction;
 use thickset::{Error, Seed};
 use thickset_engine::TensorData;
@@ -116,7 +116,7 @@ fn in_chunks(plan: &CheckedAudit, target: &AuditTarget<'_>, chunk: usize) -> Aud
 #[test]
 fn chunks_do_not_change_a_byte() {
     let dataset = dataset("breast-cancer");
-    let model = fresh(&dataset, ModelConfig::Mlp(mlp::Config::default()), 1);
+    let model = fresh(&dataset, ModelConfig::Mlp(MlpConfig::default()), 1);
     let (plan, target) = (plan(&dataset), target(&model, &dataset, 20));
     let whole = in_chunks(&plan, &target, 20).to_bytes();
     for chunk in [1, 7] {
@@ -173,7 +173,7 @@ fn killed_after(
 #[test]
 fn an_audit_killed_after_any_chunk_continues_to_the_same_bytes() {
     let dataset = dataset("breast-cancer");
-    let model = fresh(&dataset, ModelConfig::Mlp(mlp::Config::default()), 1);
+    let model = fresh(&dataset, ModelConfig::Mlp(MlpConfig::default()), 1);
     let (plan, target) = (plan(&dataset), target(&model, &dataset, 12));
     let whole = in_chunks(&plan, &target, 12).to_bytes();
     for chunks in 1..=4 {
@@ -227,7 +227,7 @@ fn begun_with(
 #[test]
 fn a_line_cut_short_is_dropped_and_a_file_of_another_audit_starts_anew() {
     let dataset = dataset("breast-cancer");
-    let model = fresh(&dataset, ModelConfig::Mlp(mlp::Config::default()), 1);
+    let model = fresh(&dataset, ModelConfig::Mlp(MlpConfig::default()), 1);
     let (plan, target) = (plan(&dataset), target(&model, &dataset, 12));
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("partial");
@@ -274,7 +274,7 @@ fn share(part: usize, whole: usize) -> f64 {
 #[test]
 fn rows_that_somebody_changed_are_measured_again() {
     let dataset = dataset("breast-cancer");
-    let model = fresh(&dataset, ModelConfig::Mlp(mlp::Config::default()), 1);
+    let model = fresh(&dataset, ModelConfig::Mlp(MlpConfig::default()), 1);
     let (plan, target) = (plan(&dataset), target(&model, &dataset, 8));
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("partial");
@@ -338,7 +338,7 @@ fn forged(text: &str, key: [u8; 32]) -> String {
 #[test]
 fn forged_rows_do_not_decide_a_gate() {
     let dataset = dataset("breast-cancer");
-    let model = fresh(&dataset, ModelConfig::Mlp(mlp::Config::default()), 1);
+    let model = fresh(&dataset, ModelConfig::Mlp(MlpConfig::default()), 1);
     let target = target(&model, &dataset, 8);
     let plan = AuditConfig {
         require: vec!["p_at_k>=0.999".to_owned()],
@@ -367,7 +367,7 @@ fn only_a_folder_that_training_left_is_a_run() {
     let dataset = dataset("breast-cancer");
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("model.safetensors");
-    let linear = ModelConfig::Linear(linear::Config::default());
+    let linear = ModelConfig::Linear(LinearConfig::default());
     fresh(&dataset, linear, 1).save(&file).unwrap();
     // Someone's own configuration, perhaps of another program.
     std::fs::write(folder.path().join("run.toml"), "steps = [").unwrap();
@@ -384,7 +384,7 @@ fn only_a_folder_that_training_left_is_a_run() {
 #[test]
 fn a_result_is_written_as_its_bytes_and_says_whose_it_is() {
     let dataset = dataset("breast-cancer");
-    let model = fresh(&dataset, ModelConfig::Linear(linear::Config::default()), 1);
+    let model = fresh(&dataset, ModelConfig::Linear(LinearConfig::default()), 1);
     let audit = in_chunks(&plan(&dataset), &target(&model, &dataset, 3), 3);
     let folder = tempfile::tempdir().unwrap();
     let folder = AuditFolder::create(folder.path()).unwrap();
@@ -398,8 +398,8 @@ fn a_result_is_written_as_its_bytes_and_says_whose_it_is() {
 #[test]
 fn targets_that_cannot_be_compared_are_refused_before_anything_is_attacked() {
     let dataset = dataset("breast-cancer");
-    let model = fresh(&dataset, ModelConfig::Linear(linear::Config::default()), 1);
-    let mut other = fresh(&dataset, ModelConfig::Linear(linear::Config::default()), 1);
+    let model = fresh(&dataset, ModelConfig::Linear(LinearConfig::default()), 1);
+    let mut other = fresh(&dataset, ModelConfig::Linear(LinearConfig::default()), 1);
     other.description.classes.reverse();
     let refused = |a: &AuditTarget<'_>, b: &AuditTarget<'_>| {
         compare::check_targets(a, b).unwrap_err().to_string()
@@ -467,7 +467,7 @@ fn assert_summary_is_of_rows(audit: &Audit) {
 #[test]
 fn a_model_that_explains_nothing_passes_no_gate() {
     let dataset = dataset("breast-cancer");
-    let mut model = fresh(&dataset, ModelConfig::Linear(linear::Config::default()), 1);
+    let mut model = fresh(&dataset, ModelConfig::Linear(LinearConfig::default()), 1);
     let zeros: Vec<TensorData> = model
         .network
         .parameters()
@@ -488,7 +488,7 @@ fn a_model_that_explains_nothing_passes_no_gate() {
     let scores = audit.attacks.iter().map(|attack| &attack.precision_at_k);
     assert!(scores.into_iter().all(|score| score.value == 0.0));
     // A model with reasons is explained everywhere.
-    let model = fresh(&dataset, ModelConfig::Linear(linear::Config::default()), 1);
+    let model = fresh(&dataset, ModelConfig::Linear(LinearConfig::default()), 1);
     let audit = in_chunks(&plan, &target(&model, &dataset, 6), 6);
     assert_eq!(audit.summary.value(&explained::FIGURE), Some(1.0));
     assert!(audit.gate.iter().all(|line| line.holds));
@@ -497,7 +497,7 @@ fn a_model_that_explains_nothing_passes_no_gate() {
 #[test]
 fn the_figures_follow_from_the_rows() {
     let dataset = dataset("breast-cancer");
-    let model = fresh(&dataset, ModelConfig::Mlp(mlp::Config::default()), 1);
+    let model = fresh(&dataset, ModelConfig::Mlp(MlpConfig::default()), 1);
     let audit = in_chunks(&plan(&dataset), &target(&model, &dataset, 30), 30);
     assert_eq!(audit.rows.len(), 30);
     for row in &audit.rows {
@@ -556,7 +556,7 @@ fn the_figures_follow_from_the_rows() {
 #[test]
 fn a_file_without_labels_has_no_auc_and_no_linear_baseline() {
     let dataset = dataset("breast-cancer");
-    let model = fresh(&dataset, ModelConfig::Mlp(mlp::Config::default()), 1);
+    let model = fresh(&dataset, ModelConfig::Mlp(MlpConfig::default()), 1);
     let values = dataset.gather(&[0, 1, 2]);
     let with = |labels: &[Option<usize>]| {
         let target = AuditTarget {
@@ -583,10 +583,10 @@ fn a_file_without_labels_has_no_auc_and_no_linear_baseline() {
 #[test]
 fn images_are_audited_too() {
     let dataset = dataset("digits");
-    let config = ModelConfig::Cnn(cnn::Config {
+    let config = ModelConfig::Cnn(CnnConfig {
         channels: [4, 8],
         hidden: vec![16],
-        ..cnn::Config::default()
+        ..CnnConfig::default()
     });
     let model = fresh(&dataset, config, 2);
     let audit = in_chunks(&plan(&dataset), &target(&model, &dataset, 6), 4);
@@ -631,7 +631,7 @@ fn keys(value: &serde_json::Value, path: &str, closed: &[&str], found: &mut BTre
 #[test]
 fn the_documented_keys_are_those_of_the_files() {
     let dataset = dataset("breast-cancer");
-    let model = fresh(&dataset, ModelConfig::Mlp(mlp::Config::default()), 1);
+    let model = fresh(&dataset, ModelConfig::Mlp(MlpConfig::default()), 1);
     let plan = AuditConfig {
         require: vec!["p_at_k>=0.5".to_owned()],
         ..config()
@@ -673,7 +673,7 @@ fn the_documented_keys_are_those_of_the_files() {
     );
     assert_eq!(found, documented("audit-json.md"));
 
-    let flat = fresh(&dataset, ModelConfig::Linear(linear::Config::default()), 1);
+    let flat = fresh(&dataset, ModelConfig::Linear(LinearConfig::default()), 1);
     let other = in_chunks(&plan, &target(&flat, &dataset, 12), 12);
     let rules = compare::rules(&["agreement>=0".to_owned()]).unwrap();
     let compared = compare::compare(&audit, &other, &rules).unwrap();
@@ -794,8 +794,8 @@ fn what_does_not_fit_is_refused() {
 #[test]
 fn a_comparison_is_paired_and_a_model_does_not_differ_from_itself() {
     let dataset = dataset("breast-cancer");
-    let wavy = fresh(&dataset, ModelConfig::Mlp(mlp::Config::default()), 1);
-    let flat = fresh(&dataset, ModelConfig::Linear(linear::Config::default()), 1);
+    let wavy = fresh(&dataset, ModelConfig::Mlp(MlpConfig::default()), 1);
+    let flat = fresh(&dataset, ModelConfig::Linear(LinearConfig::default()), 1);
     let plan = plan(&dataset);
     let a = in_chunks(&plan, &target(&flat, &dataset, 20), 20);
     let b = in_chunks(&plan, &target(&wavy, &dataset, 20), 20);

@@ -59,14 +59,14 @@ mod tests {
     use crate::Seed;
     use crate::data::{InputShape, Schema};
     use crate::explain::ExplainConfig;
-    use crate::model::{Fresh, ModelConfig, linear};
+    use crate::model::{Fresh, LinearConfig, ModelConfig};
 
     #[test]
     fn two_features_by_hand() {
         // Two classes with the logits 0 and z = log 3 (2 a - b). At (1, 1) z is log 3, so the second class has 3/4; the first
         // feature counts twice as much. Without it z is -log 3 and the class has 1/4, without both 1/2; with only the first
         // z is 2 log 3 and the class has 9/10.
-        let model = ModelConfig::Linear(linear::Config::default());
+        let model = ModelConfig::Linear(LinearConfig::default());
         let mut network = model
             .network(&InputShape::Table, 2, 2, &mut Fresh::new(Seed::new(1)))
             .unwrap();
