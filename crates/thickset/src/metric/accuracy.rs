@@ -3,7 +3,7 @@
 //! `1/N * #{ argmax_c f_c(x) = y }`
 
 use crate::Result;
-use crate::audit::figure::{AllRows, Baseline, CompareBy, Figure, FigureValue, OfRow, Sum, Unit};
+use crate::audit::figure::{AllRows, Baseline, CompareBy, Figure, FigureValue, OfRow, SumBy, Unit};
 use crate::check::{as_f64, check_length, check_not_empty};
 use crate::registry::{Direction, Family, Info};
 
@@ -30,7 +30,7 @@ pub static FIGURE: Figure = Figure {
     direction: Direction::Higher,
     unit: Unit::Share,
     of_row: OfRow::Nothing,
-    sum: Sum::Together {
+    sum: SumBy::Together {
         of: of_predictions,
         has_interval: false,
     },

@@ -9,7 +9,7 @@
 //! row's part in several one-against-rest comparisons is counted as the dependence it is.
 
 use super::ranking;
-use crate::audit::figure::{AllRows, Baseline, CompareBy, Figure, FigureValue, OfRow, Sum, Unit};
+use crate::audit::figure::{AllRows, Baseline, CompareBy, Figure, FigureValue, OfRow, SumBy, Unit};
 use crate::check::{as_f64, check_finite, check_length, check_not_empty};
 use crate::registry::{Direction, Family, Info};
 use crate::{Error, Result, statistics};
@@ -37,7 +37,7 @@ pub static FIGURE: Figure = Figure {
     direction: Direction::Higher,
     unit: Unit::Score,
     of_row: OfRow::Nothing,
-    sum: Sum::Together {
+    sum: SumBy::Together {
         of: of_predictions,
         has_interval: true,
     },

@@ -3,7 +3,7 @@
 //! `1/|K| * sum over k in K of |f_c(x) - f_c(x without its top k)|`, R2ET B.1.4.
 
 use crate::Result;
-use crate::audit::figure::{Baseline, CompareBy, Figure, OfRow, Sum, Unit};
+use crate::audit::figure::{Baseline, CompareBy, Figure, OfRow, SumBy, Unit};
 use crate::check::{as_f64, check_finite, check_not_empty};
 use crate::registry::{Direction, Family, Info, Setting};
 
@@ -37,7 +37,7 @@ pub static FIGURE: Figure = Figure {
     direction: Direction::Higher,
     unit: Unit::Score,
     of_row: OfRow::Measured(|part| part.faithful(|found| found.comprehensiveness)),
-    sum: Sum::Mean { range: [0.0, 1.0] },
+    sum: SumBy::Mean { range: [0.0, 1.0] },
     baseline: Baseline::No,
     compare: CompareBy::Nothing,
     is_main: false,

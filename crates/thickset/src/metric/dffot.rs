@@ -4,7 +4,7 @@
 //! `min k/n such that argmax f(x without its top k) != argmax f(x)`, R2ET B.1.4. When no removal changes the class it is 1.
 
 use crate::Result;
-use crate::audit::figure::{Baseline, CompareBy, Figure, OfRow, Sum, Unit};
+use crate::audit::figure::{Baseline, CompareBy, Figure, OfRow, SumBy, Unit};
 use crate::check::{as_f64, check_not_empty};
 use crate::registry::{Direction, Family, Info, Setting};
 
@@ -35,7 +35,7 @@ pub static FIGURE: Figure = Figure {
     direction: Direction::Lower,
     unit: Unit::Share,
     of_row: OfRow::Measured(|part| part.faithful(|found| found.dffot)),
-    sum: Sum::Mean { range: [0.0, 1.0] },
+    sum: SumBy::Mean { range: [0.0, 1.0] },
     baseline: Baseline::No,
     compare: CompareBy::Nothing,
     is_main: false,

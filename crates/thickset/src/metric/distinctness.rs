@@ -7,7 +7,7 @@
 //! it number c (c - 1) / 2, so one pass over the sets is exact.
 
 use super::ranking::TopK;
-use crate::audit::figure::{Baseline, CompareBy, Figure, OfRow, Sum, Unit};
+use crate::audit::figure::{Baseline, CompareBy, Figure, OfRow, SumBy, Unit};
 use crate::check::as_f64;
 use crate::registry::{Direction, Family, Info, Setting};
 use crate::{Error, Result};
@@ -35,7 +35,7 @@ pub static FIGURE: Figure = Figure {
     direction: Direction::Higher,
     unit: Unit::Score,
     of_row: OfRow::Nothing,
-    sum: Sum::Together {
+    sum: SumBy::Together {
         of: |all| Ok(of_counts(all.in_top, all.rows.len(), all.k).map(Into::into)),
         has_interval: false,
     },

@@ -4,7 +4,7 @@
 
 use super::ranking::TopK;
 use crate::Result;
-use crate::audit::figure::{Baseline, CompareBy, Figure, OfRow, Sum, Unit};
+use crate::audit::figure::{Baseline, CompareBy, Figure, OfRow, SumBy, Unit};
 use crate::check::as_f64;
 use crate::registry::{Direction, Family, Info, Setting};
 
@@ -35,7 +35,7 @@ pub static FIGURE: Figure = Figure {
     direction: Direction::Higher,
     unit: Unit::Share,
     of_row: OfRow::Follows(|row| row.precision),
-    sum: Sum::Mean { range: [0.0, 1.0] },
+    sum: SumBy::Mean { range: [0.0, 1.0] },
     baseline: Baseline::Attacked,
     compare: CompareBy::Rows,
     is_main: true,

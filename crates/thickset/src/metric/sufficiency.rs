@@ -4,7 +4,7 @@
 
 use super::comprehensiveness::mean_change;
 use crate::Result;
-use crate::audit::figure::{Baseline, CompareBy, Figure, OfRow, Sum, Unit};
+use crate::audit::figure::{Baseline, CompareBy, Figure, OfRow, SumBy, Unit};
 use crate::registry::{Direction, Family, Info, Setting};
 
 /// The registry's entry.
@@ -37,7 +37,7 @@ pub static FIGURE: Figure = Figure {
     direction: Direction::Lower,
     unit: Unit::Score,
     of_row: OfRow::Measured(|part| part.faithful(|found| found.sufficiency)),
-    sum: Sum::Mean { range: [0.0, 1.0] },
+    sum: SumBy::Mean { range: [0.0, 1.0] },
     baseline: Baseline::No,
     compare: CompareBy::Nothing,
     is_main: false,

@@ -14,7 +14,7 @@
 
 use super::ranking::{self, check_k};
 use crate::Result;
-use crate::audit::figure::{Baseline, CompareBy, Figure, OfRow, Sum, Unit};
+use crate::audit::figure::{Baseline, CompareBy, Figure, OfRow, SumBy, Unit};
 use crate::check::{as_f64, check_finite, check_length, check_not_empty};
 use crate::registry::{Direction, Family, Info, Setting};
 
@@ -53,7 +53,7 @@ pub static FIGURE: Figure = Figure {
     direction: Direction::Higher,
     unit: Unit::Score,
     of_row: OfRow::Measured(|part| part.thickness()),
-    sum: Sum::Mean { range: [0.0, 1.0] },
+    sum: SumBy::Mean { range: [0.0, 1.0] },
     baseline: Baseline::No,
     compare: CompareBy::Rows,
     is_main: true,

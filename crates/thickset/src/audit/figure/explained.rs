@@ -4,7 +4,7 @@
 //! by index, and nothing can change them. Such a row counts as not explained, and as not stable: its P@k, noise floor,
 //! thickness and rank correlation are 0.
 
-use super::{Baseline, CompareBy, Figure, OfRow, Sum, Unit};
+use super::{Baseline, CompareBy, Figure, OfRow, SumBy, Unit};
 use crate::Result;
 use crate::audit::measure::MeasuredRows;
 use crate::registry::Direction;
@@ -19,7 +19,7 @@ pub static FIGURE: Figure = Figure {
     direction: Direction::Higher,
     unit: Unit::Share,
     of_row: OfRow::Measured(measure),
-    sum: Sum::Share,
+    sum: SumBy::Share,
     baseline: Baseline::No,
     compare: CompareBy::Nothing,
     is_main: false,

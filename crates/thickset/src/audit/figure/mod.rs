@@ -60,7 +60,7 @@ pub struct Figure {
     /// How it comes from a row.
     pub(crate) of_row: OfRow,
     /// How the rows are summed.
-    pub(crate) sum: Sum,
+    pub(crate) sum: SumBy,
     /// Whether the linear baseline has it, and on which rows.
     pub baseline: Baseline,
     /// How two models are compared by it.
@@ -117,7 +117,7 @@ pub(crate) enum OfRow {
 
 /// How a figure of the rows becomes one of all.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Sum {
+pub(crate) enum SumBy {
     /// The mean, with an interval that is cut off at the ends of the figure's range.
     Mean {
         /// The range.
@@ -199,15 +199,15 @@ impl Figure {
     #[must_use]
     pub fn has_interval(&self) -> bool {
         match self.sum {
-            Sum::Mean { .. } => true,
-            Sum::Share => false,
-            Sum::Together { has_interval, .. } => has_interval,
+            SumBy::Mean { .. } => true,
+            SumBy::Share => false,
+            SumBy::Together { has_interval, .. } => has_interval,
         }
     }
 
     /// The figure of all rows.
     pub(crate) fn of_all(&self, all: &AllRows<'_>) -> Result<Option<FigureValue>> {
-        if let Sum::Together { of, .. } = self.sum {
+        if let SumBy::Together { of, .. } = self.sum {
             return of(all);
         }
         let values: Vec<f64> = all
@@ -221,8 +221,8 @@ impl Figure {
             });
         }
         Ok(Some(match self.sum {
-            Sum::Mean { range } => FigureValue::Estimate(mean::estimate(&values)?.within(range)),
-            Sum::Share | Sum::Together { .. } => {
+            SumBy::Mean { range } => FigureValue::Estimate(mean::estimate(&values)?.within(range)),
+            SumBy::Share | SumBy::Together { .. } => {
                 FigureValue::Number(values.iter().sum::<f64>() / as_f64(values.len()))
             }
         }))

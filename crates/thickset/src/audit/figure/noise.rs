@@ -2,7 +2,7 @@
 //!
 //! Whether the prediction changes there does not matter: the class that is explained is the row's own.
 
-use super::{Baseline, CompareBy, Figure, OfRow, Sum, Unit};
+use super::{Baseline, CompareBy, Figure, OfRow, SumBy, Unit};
 use crate::Result;
 use crate::attack::threat::ball::Surface;
 use crate::audit::measure::MeasuredRows;
@@ -22,7 +22,7 @@ pub static FIGURE: Figure = Figure {
     direction: Direction::Higher,
     unit: Unit::Share,
     of_row: OfRow::Measured(measure),
-    sum: Sum::Mean { range: [0.0, 1.0] },
+    sum: SumBy::Mean { range: [0.0, 1.0] },
     baseline: Baseline::No,
     compare: CompareBy::Nothing,
     is_main: true,

@@ -1,6 +1,6 @@
 //! The share of rows whose top-k set no change that was found could change.
 
-use super::{Baseline, CompareBy, Figure, OfRow, Sum, Unit};
+use super::{Baseline, CompareBy, Figure, OfRow, SumBy, Unit};
 use crate::registry::Direction;
 
 /// The entry of the table.
@@ -13,7 +13,7 @@ pub static FIGURE: Figure = Figure {
     direction: Direction::Higher,
     unit: Unit::Share,
     of_row: OfRow::Follows(|row| f64::from(u8::from(row.precision >= 1.0))),
-    sum: Sum::Share,
+    sum: SumBy::Share,
     baseline: Baseline::No,
     compare: CompareBy::Nothing,
     is_main: false,
