@@ -2,7 +2,7 @@
 
 use thickset::audit::Audit;
 use thickset::data::InputShape;
-use thickset::metric::{manipulation_epoch, spearman};
+use thickset::metric::{manipulation_epoch, spearman, thickness};
 
 use crate::chart::{Chart, Values};
 use crate::number::{as_f64, count, percent, plain, score, share};
@@ -35,11 +35,13 @@ fn scatter(audit: &Audit, prefix: &str) -> Option<Chart> {
     let rows: Vec<Spot> = audit
         .rows
         .iter()
-        .filter(|row| row.thickness.is_finite())
-        .map(|row| Spot {
-            row: row.row,
-            first_change: row.first_change,
-            thickness: row.thickness,
+        .filter_map(|row| {
+            let thickness = thickness::FIGURE.of_row(&row)?;
+            thickness.is_finite().then_some(Spot {
+                row: row.row,
+                first_change: row.first_change,
+                thickness,
+            })
         })
         .collect();
     let thickness: Vec<f64> = rows.iter().map(|row| row.thickness).collect();
