@@ -11,15 +11,15 @@ use thickset::audit::compare::{self, Verdict};
 use thickset::audit::figure::{FIGURES, Words, explained, noise, unchanged};
 use thickset::audit::result::{RowRecord, SplitRecord};
 use thickset::audit::{
-    Audit, AuditConfig, AuditFolder, AuditTarget, CheckedAudit, Event, NamedModel, Origin, Outcome,
-    RowSource, RunOptions, run,
+    Audit, AuditConfig, AuditFolder, AuditTarget, CheckedAudit, Event, NamedModel, Outcome,
+    ResumeFile, ResumeKey, RunOptions, run,
 };
-use thickset::data::{Dataset, OpenOptions, Part, open};
+use thickset::data::{Dataset, OpenOptions, open};
 use thickset::explain::{ExplainConfig, ExplanationConfig};
 use thickset::metric::{accuracy, auc, distinctness};
-use thickset::model::{CnnConfig, LinearConfig, MlpConfig, Model, ModelConfig};
+use thickset::model::{CnnConfig, LinearConfig, MlpConfig, Model, ModelConfig, Origin};
 use thickset::registry::Direction;
-use thickset::{Error, Seed};
+use thickset::{Error, Rows, Seed};
 use thickset_engine::TensorData;
 
 const K: usize = 8;
@@ -71,12 +71,7 @@ fn target<'a>(model: &'a Model, dataset: &'a Dataset, count: usize) -> AuditTarg
     AuditTarget {
         model: named(model),
         data: "data".to_owned(),
-        rows: RowSource::Dataset {
-            dataset,
-            rows: &dataset.part(Part::Test)[..count],
-            part: Some(Part::Test),
-            split: &SPLIT,
-        },
+        rows: dataset.test().split_by(&SPLIT).first(count),
     }
 }
 
@@ -562,11 +557,9 @@ fn a_file_without_labels_has_no_auc_and_no_linear_baseline() {
         let target = AuditTarget {
             model: named(&model),
             data: "file.csv".to_owned(),
-            rows: RowSource::File {
-                schema: &dataset.schema,
-                values: &values,
-                labels,
-            },
+            rows: Rows::new(&values, &dataset.schema)
+                .and_then(|rows| rows.with_some_labels(labels))
+                .unwrap(),
         };
         in_chunks(&plan(&dataset), &target, 3)
     };

@@ -12,12 +12,13 @@ use thickset::audit::compare::{
 };
 use thickset::audit::figure::FIGURES;
 use thickset::audit::result::Requirement;
+use thickset::model::AuditOptions;
 use thickset::statistics::paired::Comparison;
 use thickset::statistics::{Estimate, Interval};
 use thickset_engine::write_whole;
 
 use super::Ending;
-use super::audited::{AuditOptions, Loaded, figures, gate, warn_of_empty};
+use super::audit_options::{AuditArguments, Loaded, figures, gate, resume, warn_of_empty};
 use super::output::{p_value, print, print_json};
 
 #[derive(Args)]
@@ -30,7 +31,7 @@ pub struct Arguments {
     #[arg(value_name = "B")]
     b: PathBuf,
     #[command(flatten)]
-    options: AuditOptions,
+    options: AuditArguments,
     /// What must hold, like 'p_at_k_difference>=-0.02'; repeatable
     #[arg(long, value_name = "REQUIREMENT")]
     require: Vec<String>,
@@ -58,18 +59,25 @@ fn help() -> String {
 
 pub fn run(arguments: &Arguments) -> Result<Ending> {
     let (a, b) = (Loaded::read(&arguments.a)?, Loaded::read(&arguments.b)?);
-    let rules = compare::rules(&b.require(&arguments.require))?;
+    let rules = compare::rules(&b.origin.require(&arguments.require))?;
     let out = arguments.out.as_deref().map(Out::create).transpose()?;
     let partial = |side: &str| out.as_ref().map(|out| out.partial(side));
-    let options = &arguments.options;
-    let (rows_of_a, rows_of_b) = (options.rows(&a)?, options.rows(&b)?);
+    let given = &arguments.options;
+    let (rows_of_a, rows_of_b) = (given.rows(&a)?, given.rows(&b)?);
+    let options = given.options();
     compare::check_targets(
-        &options.target(&a, &rows_of_a),
-        &options.target(&b, &rows_of_b),
+        &a.model.audit_target(&a.origin, &rows_of_a.rows(), &options),
+        &b.model.audit_target(&b.origin, &rows_of_b.rows(), &options),
     )?;
-    let config = options.config(&a, &rows_of_a, Vec::new())?;
-    let of_a = options.audit(&a, &rows_of_a, &config, partial("a"))?;
-    let of_b = options.audit(&b, &rows_of_b, &config, partial("b"))?;
+    let config = a
+        .model
+        .audit_config(&a.origin, &rows_of_a.rows(), &options)?;
+    let with = |side: &str| AuditOptions {
+        resume: partial(side).and_then(resume),
+        ..options.clone()
+    };
+    let of_a = given.audit(&a, &rows_of_a, &config, &with("a"))?;
+    let of_b = given.audit(&b, &rows_of_b, &config, &with("b"))?;
     warn_of_empty(&of_b);
     let compared = compare::compare(&of_a, &of_b, &rules)?;
     if arguments.json {

@@ -19,7 +19,7 @@ use super::summary;
 use super::target::AuditTarget;
 use crate::check::as_f64;
 use crate::data::{Dataset, Part};
-use crate::explain::Rows;
+use crate::explain::Points;
 use crate::host::read;
 use crate::metric::ranking;
 use crate::model::{Model, ModelConfig};
@@ -69,7 +69,7 @@ pub(super) fn baseline(
                 .collect();
             let values = target.rows.gather(places);
             let part = LabelledRows {
-                rows: Rows {
+                rows: Points {
                     values: &values,
                     ids: &ids,
                 },

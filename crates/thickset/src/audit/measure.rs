@@ -16,7 +16,7 @@ use crate::attack::Attacked;
 use crate::attack::suite::MemberScore;
 use crate::attack::threat::Norm;
 use crate::check::as_f64;
-use crate::explain::{Explained, Rows};
+use crate::explain::{Explained, Points};
 use crate::metric::faithfulness::Faithfulness;
 use crate::metric::measure;
 use crate::metric::measure::thickness::{Neighbours, ThicknessSampling};
@@ -36,7 +36,7 @@ pub(super) struct Measured {
 /// Rows with their labels.
 #[derive(Clone, Copy)]
 pub(super) struct LabelledRows<'a> {
-    pub(super) rows: Rows<'a>,
+    pub(super) rows: Points<'a>,
     pub(super) labels: &'a [Option<usize>],
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct MeasuredRows<'a> {
     /// The network that is audited.
     pub(crate) network: &'a Network,
     /// The rows.
-    pub(crate) rows: Rows<'a>,
+    pub(crate) rows: Points<'a>,
     /// Their explanations.
     pub(crate) explained: Vec<Explained>,
     /// Their worst points.
@@ -123,14 +123,14 @@ impl CheckedAudit {
     pub(super) fn explained_at_worst(
         &self,
         network: &Network,
-        rows: Rows<'_>,
+        rows: Points<'_>,
         attacked: &[Attacked],
     ) -> Result<Vec<Explained>> {
         let points: Vec<f64> = attacked
             .iter()
             .flat_map(|row| row.perturbed.iter().copied())
             .collect();
-        let at = Rows {
+        let at = Points {
             values: &points,
             ids: rows.ids,
         };
@@ -166,7 +166,8 @@ impl MeasuredRows<'_> {
             .collect())
     }
 
-    /// The thickness in its probability form over gaussian neighbours, whatever the threat set forbids beside distance.
+    /// The thickness in its probability form over gaussian neighbours. Immutable columns stay; whatever else the threat set
+    /// forbids beside distance does not matter.
     pub(crate) fn thickness(&self) -> Result<Vec<f64>> {
         let config = &self.audit.config;
         let sampling = ThicknessSampling {
@@ -175,6 +176,7 @@ impl MeasuredRows<'_> {
                 count: config.thickness.neighbours,
                 deviation: self.deviation(),
             },
+            immutable: self.audit.threat.immutable(),
             points: config.thickness.points,
             seed: config.seed,
             stream: "audit thickness",
@@ -190,12 +192,14 @@ impl MeasuredRows<'_> {
         Ok(self.zero_without_ranking(means))
     }
 
-    /// Of one feature, so that a neighbour's root mean square distance is the radius; for the largest norm, that of a
+    /// Of one feature that moves, so that a neighbour's root mean square distance is the radius; for the largest norm, that of a
     /// uniform draw from the box.
     fn deviation(&self) -> f64 {
+        let immutable = self.audit.threat.immutable().iter();
+        let features = immutable.filter(|stays| !**stays).count();
         let ball = self.audit.config.suite.threat.ball;
         match ball.norm {
-            Norm::L2 => ball.radius / as_f64(self.network.features()).sqrt(),
+            Norm::L2 => ball.radius / as_f64(features).sqrt(),
             Norm::Linf => ball.radius / 3.0_f64.sqrt(),
         }
     }

@@ -12,7 +12,6 @@ pub mod result;
 
 mod folder;
 pub(crate) mod measure;
-mod origin;
 mod plan;
 mod progress;
 mod row_list;
@@ -22,10 +21,9 @@ mod summary;
 mod target;
 
 pub use folder::AuditFolder;
-pub use origin::Origin;
 pub use plan::{AuditConfig, CheckedAudit};
 pub use progress::{Event, Observer, ResumeFile, ResumeKey};
 pub use result::Audit;
 pub use row_list::RowList;
 pub use run::{Outcome, RunOptions, run};
-pub use target::{AuditTarget, NamedModel, RowSource};
+pub use target::{AuditTarget, NamedModel};

@@ -13,7 +13,7 @@ use thickset::attack::suite::{Effort, SuiteConfig};
 use thickset::attack::threat::{BallConfig, Norm};
 use thickset::audit::compare::{Verdict, compare};
 use thickset::audit::result::SplitRecord;
-use thickset::audit::{self, Audit, AuditConfig, AuditTarget, CheckedAudit, Outcome, RowSource};
+use thickset::audit::{self, Audit, AuditConfig, AuditTarget, CheckedAudit, Outcome};
 use thickset::config::DataConfig;
 use thickset::data::{Dataset, Part};
 use thickset::metric::{auc, distinctness, thickness};
@@ -210,12 +210,7 @@ fn audited(
     let target = AuditTarget {
         model: trained.named(),
         data: data.to_owned(),
-        rows: RowSource::Dataset {
-            dataset,
-            rows: dataset.part(Part::Test),
-            part: Some(Part::Test),
-            split: &split,
-        },
+        rows: dataset.test().split_by(&split),
     };
     let mut silent = |_: &audit::Event<'_>| ControlFlow::Continue(());
     match audit::run(plan, &target, &audit::RunOptions::default(), &mut silent)? {

@@ -22,7 +22,7 @@ use crate::{Error, Result};
 const FORMAT: u32 = 2;
 
 /// Where the rows done are kept, so that a killed audit can continue, and what signs them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResumeFile {
     /// The file.
     pub path: PathBuf,
