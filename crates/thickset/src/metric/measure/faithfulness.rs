@@ -77,7 +77,7 @@ mod tests {
         let explain = ExplainConfig::default()
             .check(&Schema::image(1, 1, 2, 255.0))
             .unwrap();
-        let rows = Rows {
+        let rows = Points {
             values: &[1.0, 1.0],
             ids: &[0],
         };
