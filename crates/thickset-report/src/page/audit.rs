@@ -52,7 +52,7 @@ struct Model {
     stability: Vec<Chart>,
     linear: Option<LinearComparison>,
     use_of_linear: &'static str,
-    k: usize,
+
     maps: Vec<Picture>,
     features: Option<Chart>,
     first_change: Vec<Chart>,
@@ -149,7 +149,7 @@ fn model(audit: &Audit, index: usize, is_single: bool) -> Model {
         stability: stability::of(audit, &id),
         linear: linear::of(audit),
         use_of_linear: linear::use_of(audit),
-        k: audit.settings.k,
+
         maps,
         features,
         first_change: first_change::of(audit, &id),

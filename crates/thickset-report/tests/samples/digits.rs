@@ -127,6 +127,7 @@ pub fn digits() -> Audit {
     Audit {
         schema: SCHEMA,
         version: "0.1.0".to_owned(),
+        instruction_set: Some("x86-64-fma".to_owned()),
         model: ModelRecord {
             name: "digits-cnn".to_owned(),
             file: "digits-cnn.safetensors".to_owned(),

@@ -208,6 +208,7 @@ pub fn credit(want: &Table) -> Audit {
     Audit {
         schema: SCHEMA,
         version: "0.1.0".to_owned(),
+        instruction_set: Some("x86-64-fma".to_owned()),
         model: ModelRecord {
             name: want.name.to_owned(),
             file: format!("{}.safetensors", want.name),
