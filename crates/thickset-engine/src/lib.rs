@@ -14,6 +14,7 @@ pub mod optimizer;
 mod chain;
 mod error;
 mod file;
+mod instruction_set;
 mod network;
 mod parameter;
 mod pass;
@@ -25,6 +26,7 @@ pub use burn::tensor::{
 pub use chain::{Chain, Tile};
 pub use error::{Error, Result};
 pub use file::{MAX_FILE_BYTES, StoredModel};
+pub use instruction_set::instruction_set;
 pub use network::{Network, NetworkBuilder, Source};
 pub use parameter::{Init, Parameter, ParameterSource, Role, Scope};
 pub use pass::{InputGradient, Output, Pass, one_hot};

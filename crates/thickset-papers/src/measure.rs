@@ -9,7 +9,7 @@ use thickset::data::Part;
 use thickset::explain::{Binding, ExplainConfig};
 use thickset::host::read;
 use thickset::metric::faithfulness::{Counts, Faithfulness};
-use thickset::metric::measure::thickness::{Neighbours, Survey};
+use thickset::metric::measure::thickness::{Neighbours, ThicknessSampling};
 use thickset::metric::ranking::{TopK, largest};
 use thickset::metric::thickness::{Form, Thickness};
 use thickset::metric::{accuracy, auc, distinctness, kendall, measure, sensitivity};
@@ -286,7 +286,7 @@ fn thickness_towards(
     let explain = explain.check(&field.dataset.schema)?;
     let rows = field.rows();
     let explained = explain.attribute(network, rows, field.seed)?;
-    let survey = Survey {
+    let sampling = ThicknessSampling {
         k,
         neighbours,
         immutable: &[],
@@ -295,7 +295,7 @@ fn thickness_towards(
         stream: "bench thickness",
     };
     let forms = [Form::Probability, Form::Gap];
-    let found = survey.measure(network, &explain, rows, &explained, &forms)?;
+    let found = sampling.measure(network, &explain, rows, &explained, &forms)?;
     let mut measured = Measured::default();
     let mut set = |name: &str, of: fn(&[Thickness]) -> f64| {
         measured.set_rows(name, found.iter().map(|forms| of(forms)).collect());

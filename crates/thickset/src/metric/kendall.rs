@@ -1,6 +1,6 @@
 //! Kendall's tau-b of two explanations, in O(n log n).
 //!
-//! `(C - D) / sqrt((P - T_a)(P - T_b))`: concordant less discordant pairs of features, `P = n(n-1)/2` pairs, `T` those
+//! `(C - D) / sqrt((P - T_a)(P - T_b))`: concordant minus discordant pairs of features, `P = n(n-1)/2` pairs, `T` those
 //! tied in each explanation. The discordant pairs are counted by merge sort (Knight 1966): sort by the first
 //! explanation, then by the second within ties; each exchange a merge sort of the second needs is one discordant pair.
 
@@ -13,7 +13,7 @@ pub static INFO: Info = Info {
     id: "kendall",
     label: "Kendall's tau",
     family: Family::Metric,
-    summary: "Concordant less discordant pairs of features, corrected for ties (tau-b)",
+    summary: "Concordant minus discordant pairs of features, corrected for ties (tau-b)",
     formula: "(C - D) / sqrt((P - T_a)(P - T_b)), P = n(n-1)/2",
     source: "Kendall 1945; Knight 1966; IGR, appendix C",
     direction: Some(Direction::Higher),
@@ -44,7 +44,7 @@ pub fn score(first: &[f64], second: &[f64]) -> Result<f64> {
     if let Some(score) = similarity_without_order(tied_in_first == all, tied_in_second == all) {
         return Ok(score);
     }
-    // C + D = P - T_a - T_b + T_ab, hence C - D is that less 2 D. A first explanation of n features has P < 2^53 pairs.
+    // C + D = P - T_a - T_b + T_ab, hence C - D is that minus 2 D. A first explanation of n features has P < 2^53 pairs.
     let surplus = as_signed(all) - as_signed(tied_in_first) - as_signed(tied_in_second)
         + as_signed(tied_in_both)
         - 2 * as_signed(discordant);

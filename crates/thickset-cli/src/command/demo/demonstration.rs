@@ -12,10 +12,11 @@ use thickset::attack::ThreatConfig;
 use thickset::attack::suite::{Effort, SuiteConfig};
 use thickset::attack::threat::{BallConfig, Norm};
 use thickset::audit::compare::{Verdict, compare};
-use thickset::audit::result::Split;
-use thickset::audit::{self, Audit, AuditConfig, Case, CheckedAudit, Outcome};
+use thickset::audit::result::SplitRecord;
+use thickset::audit::{self, Audit, AuditConfig, AuditTarget, CheckedAudit, Outcome};
 use thickset::config::DataConfig;
 use thickset::data::{Dataset, Part};
+use thickset::metric::{auc, distinctness, thickness};
 use thickset::statistics::Estimate;
 use thickset::statistics::paired::Comparison;
 use thickset::train::salient_features;
@@ -49,7 +50,7 @@ pub struct Line {
     /// P@k of the test rows at the worst points that the suite found.
     pub precision_at_k: Estimate,
     /// Thickness in its probability form over gaussian neighbours.
-    pub thickness: Estimate,
+    pub thickness: Option<Estimate>,
     /// One less the top-k overlap between two different rows.
     pub distinctness: Option<f64>,
     /// Seconds of training steps, without validation and files.
@@ -149,10 +150,10 @@ fn section(
             file: trained.file,
             audit: file,
             selected_epoch: trained.selected_epoch,
-            auc: audit.summary.auc,
-            precision_at_k: audit.summary.precision_at_k,
-            thickness: audit.summary.thickness,
-            distinctness: audit.summary.distinctness,
+            auc: audit.summary.estimate(&auc::FIGURE),
+            precision_at_k: *audit.summary.precision_at_k(),
+            thickness: audit.summary.estimate(&thickness::FIGURE),
+            distinctness: audit.summary.value(&distinctness::FIGURE),
             training_seconds: trained.time.as_secs_f64(),
             training_cost: 1.0,
         });
@@ -202,17 +203,17 @@ fn audited(
     trained: &Trained,
     seed: Seed,
 ) -> Result<Audit> {
-    let split = Split {
+    let split = SplitRecord {
         seed: seed.number(),
-        ..Split::default()
+        ..SplitRecord::default()
     };
-    let case = Case {
-        subject: trained.subject(),
+    let target = AuditTarget {
+        model: trained.named(),
         data: data.to_owned(),
         rows: dataset.test().split_by(&split),
     };
     let mut silent = |_: &audit::Event<'_>| ControlFlow::Continue(());
-    match audit::run(plan, &case, &audit::Options::default(), &mut silent)? {
+    match audit::run(plan, &target, &audit::RunOptions::default(), &mut silent)? {
         Outcome::Done(audit) => Ok(*audit),
         // Nobody here stops it.
         Outcome::Stopped => Err(Error::Empty {

@@ -80,10 +80,10 @@ fn table(report: &Report) -> String {
                 .map_or_else(|| "-".to_owned(), |auc| format!("{:.4}", auc.value));
             let _ = writeln!(
                 text,
-                "{:<13}  {:<11}  {auc:>6}  {precision:>24}  {:>9.3}  {:>12}  {:>7.2}x",
+                "{:<13}  {:<11}  {auc:>6}  {precision:>24}  {:>9}  {:>12}  {:>7.2}x",
                 section.data,
                 line.model,
-                line.thickness.value,
+                number(line.thickness.map(|thickness| thickness.value)),
                 number(line.distinctness),
                 line.training_cost
             );

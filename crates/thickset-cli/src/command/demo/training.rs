@@ -35,9 +35,9 @@ pub(super) struct Trained {
 }
 
 impl Trained {
-    /// The subject of its audit.
-    pub(super) fn subject(&self) -> audit::Subject<'_> {
-        audit::Subject {
+    /// The model with what is known of it, for its audit.
+    pub(super) fn named(&self) -> audit::NamedModel<'_> {
+        audit::NamedModel {
             model: &self.model,
             name: self.name.clone(),
             file: format!("{}.safetensors", self.name),

@@ -6,8 +6,8 @@ use crate::plot::{Drawing, Marker, marker};
 
 /// A plot on the page.
 #[derive(Template)]
-#[template(path = "figure.html")]
-pub struct Figure {
+#[template(path = "chart.html")]
+pub struct Chart {
     /// What it shows.
     pub title: String,
     /// The plot.

@@ -1,4 +1,4 @@
-//! What is audited: a model, where it comes from, and the rows it is asked about.
+//! What is audited: a model, where it comes from, and the rows that it is audited on.
 
 use sha2::{Digest as _, Sha256};
 
@@ -10,7 +10,7 @@ use crate::train::EpochRecord;
 
 /// A model, and what is known of it beside its weights.
 #[derive(Clone, Debug)]
-pub struct Subject<'a> {
+pub struct NamedModel<'a> {
     /// The model.
     pub model: &'a Model,
     /// The name of its run, or of its file without folders and ending.
@@ -25,37 +25,37 @@ pub struct Subject<'a> {
     pub training: Vec<EpochRecord>,
 }
 
-/// A model and the rows it is asked about.
+/// A model and the rows that it is audited on.
 #[derive(Clone, Debug)]
-pub struct Case<'a> {
+pub struct AuditTarget<'a> {
     /// The model.
-    pub subject: Subject<'a>,
+    pub model: NamedModel<'a>,
     /// The name of the dataset, or of the file without folders.
     pub data: String,
     /// The rows.
     pub rows: Rows<'a>,
 }
 
-impl Case<'_> {
-    pub(super) fn described_model(&self) -> result::Subject {
-        let model = self.subject.model;
+impl AuditTarget<'_> {
+    pub(super) fn described_model(&self) -> result::ModelRecord {
+        let model = self.model.model;
         let weights = model.network.parameters().into_iter();
-        result::Subject {
-            name: self.subject.name.clone(),
-            file: self.subject.file.clone(),
-            sha256: self.subject.sha256.clone(),
+        result::ModelRecord {
+            name: self.model.name.clone(),
+            file: self.model.file.clone(),
+            sha256: self.model.sha256.clone(),
             architecture: model.description.model.clone(),
             parameters: weights
                 .filter(|parameter| parameter.role == thickset_engine::Role::Weight)
                 .map(thickset_engine::Parameter::len)
                 .sum(),
             classes: model.description.classes.clone(),
-            objective: self.subject.objective.clone(),
+            objective: self.model.objective.clone(),
         }
     }
 
-    pub(super) fn described_rows(&self, features: &[String]) -> result::Rows {
-        result::Rows {
+    pub(super) fn described_rows(&self, features: &[String]) -> result::DataRecord {
+        result::DataRecord {
             name: self.data.clone(),
             sha256: self.hash(),
             split: self.rows.split().cloned(),
