@@ -59,7 +59,7 @@ fn a_table_is_printed_and_written_and_does_not_depend_on_threads() {
 fn help_lists_every_bench_with_a_line() {
     let folder = tempfile::tempdir().unwrap();
     let help = text(&thickset(folder.path(), "1", &["bench", "--help"]).stdout);
-    for info in thickset::bench::BENCHES {
+    for info in thickset_papers::BENCHES {
         let line = help
             .lines()
             .find(|line| line.split_whitespace().next() == Some(info.id));

@@ -26,6 +26,13 @@ pub enum Init {
     },
     /// One number everywhere.
     Constant(f64),
+    /// One number for the last entry and another for all before it, such as the outputs of a head that tells one class from the rest.
+    LastApart {
+        /// The last entry.
+        last: f64,
+        /// Every other entry.
+        rest: f64,
+    },
 }
 
 impl Init {

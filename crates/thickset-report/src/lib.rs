@@ -21,7 +21,7 @@ mod section;
 
 use askama::Template as _;
 use thickset::audit::Audit;
-use thickset::bench::result::Bench;
+use thickset::bench::Bench;
 
 pub use error::Error;
 pub use section::reproduce::quoted;
@@ -46,6 +46,6 @@ pub fn audit(audits: &[Audit]) -> Result<String, Error> {
 /// # Errors
 /// When it is of a newer schema than this version knows.
 pub fn bench(bench: &Bench) -> Result<String, Error> {
-    error::check_schema("bench", bench.schema, thickset::bench::result::SCHEMA)?;
+    error::check_schema("bench", bench.schema, thickset::bench::SCHEMA)?;
     Ok(page::bench::Page::new(bench).render()?)
 }

@@ -14,7 +14,7 @@ use thickset::attack::suite::{Effort, SuiteConfig};
 use thickset::audit::result::Split;
 use thickset::audit::{self, AuditConfig, Case, Event, Outcome, RowSource, Subject, run};
 use thickset::data::{OpenOptions, Part, open};
-use thickset::model::{Model, ModelConfig, mlp};
+use thickset::model::{MlpConfig, Model, ModelConfig};
 
 /// Widths of a phone and of a desk.
 const WIDTHS: [u64; 3] = [360, 390, 1280];
@@ -269,22 +269,22 @@ fn audited(data: &str, model: ModelConfig) -> String {
 /// The page of a real bench of one method on bundled data.
 fn benched(id: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
-    let options = thickset::bench::Options {
+    let options = thickset_papers::Options {
         datasets: vec!["breast-cancer".to_owned(), "adhd".to_owned()],
         methods: vec!["linear".to_owned(), "vanilla".to_owned()],
         seeds: Some(2),
         rows: Some(6),
         train_rows: Some(40),
         epochs: Some(1),
-        ..thickset::bench::Options::new(folder.path())
+        ..thickset_papers::Options::new(folder.path())
     };
-    let (bench, _) = thickset::bench::run(id, &options, &|_| {}).unwrap();
+    let (bench, _) = thickset_papers::run(id, &options, &|_| {}).unwrap();
     thickset_report::bench(&bench).unwrap()
 }
 
 /// Pages of what really comes out, small.
 fn real_pages() -> Vec<(&'static str, String)> {
-    let network = || ModelConfig::Mlp(mlp::Config::default());
+    let network = || ModelConfig::Mlp(MlpConfig::default());
     vec![
         (
             "a real audit of a table",

@@ -6,7 +6,7 @@ use samples::{Table, bench, credit, digits};
 use thickset::attack::Value;
 use thickset::audit::result::Row;
 use thickset::audit::{Audit, RowList};
-use thickset::bench::result::{Cell, Mark, Series};
+use thickset::bench::{Cell, Mark, Series};
 use thickset::statistics::{Estimate, Interval};
 use thickset_report::Error;
 

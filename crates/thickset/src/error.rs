@@ -122,6 +122,24 @@ pub enum Error {
         /// Counted from 1.
         second: usize,
     },
+    /// A name that two things share.
+    #[error("{what} must have different names, got `{name}` twice")]
+    DuplicateName {
+        /// `the features`, `the classes`.
+        what: &'static str,
+        /// The name.
+        name: String,
+    },
+    /// Labels that leave out a number.
+    #[error(
+        "class {class} has no row, though there is a label {label}; labels must count from 0 without a gap"
+    )]
+    EmptyClass {
+        /// The class without a row.
+        class: usize,
+        /// The next label that there is.
+        label: usize,
+    },
     /// No column is left to learn from.
     #[error("`{path}` has no usable column beside the target `{column}`")]
     NoFeatures {
@@ -589,8 +607,9 @@ pub enum Error {
 }
 
 impl Error {
-    /// An operating system's failure to do something with a file or folder.
-    pub(crate) fn io(action: &'static str, path: impl AsRef<Path>, source: std::io::Error) -> Self {
+    /// An operating system's failure to do something (`read`, `write`, …) with a file or folder.
+    #[must_use]
+    pub fn io(action: &'static str, path: impl AsRef<Path>, source: std::io::Error) -> Self {
         Self::Io {
             action,
             path: path.as_ref().display().to_string(),

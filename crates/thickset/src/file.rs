@@ -9,22 +9,34 @@ use thickset_engine::write_whole;
 use crate::{Error, Result};
 
 /// A file's bytes.
-pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
+///
+/// # Errors
+/// [`Error::Io`], with the path.
+pub fn read(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).map_err(|source| Error::io("read", path, source))
 }
 
 /// A file's text.
-pub(crate) fn read_text(path: &Path) -> Result<String> {
+///
+/// # Errors
+/// [`Error::Io`], with the path.
+pub fn read_text(path: &Path) -> Result<String> {
     fs::read_to_string(path).map_err(|source| Error::io("read", path, source))
 }
 
 /// Writes a whole file: beside first, then renamed, so that no half-written one is ever seen.
-pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+///
+/// # Errors
+/// [`Error::Io`], with the path.
+pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     write_whole(path, |file| file.write_all(bytes))
         .map_err(|source| Error::io("write", path, source))
 }
 
 /// Makes a folder and those above it, where they are not there.
-pub(crate) fn create_folder(path: &Path) -> Result<()> {
+///
+/// # Errors
+/// [`Error::Io`], with the path.
+pub fn create_folder(path: &Path) -> Result<()> {
     fs::create_dir_all(path).map_err(|source| Error::io("create", path, source))
 }

@@ -3,7 +3,11 @@
 use thickset_engine::{DType, Tensor};
 
 /// The values row by row, in double precision whatever the tensor's type.
-pub(crate) fn read(tensor: Tensor<2>) -> Vec<f64> {
+///
+/// # Panics
+/// If the tensor holds neither f32 nor f64; no network computes in another type.
+#[must_use]
+pub fn read(tensor: Tensor<2>) -> Vec<f64> {
     let data = tensor.without_autodiff().into_data();
     if data.dtype() == DType::F64 {
         return data.try_into_vec().expect("a tensor of f64 holds f64");

@@ -5,22 +5,21 @@ pub mod audit;
 pub mod bench;
 pub mod config;
 pub mod data;
-pub mod demo;
 pub mod explain;
+pub mod file;
+pub mod host;
 pub mod metric;
 pub mod model;
 pub mod objective;
 pub mod registry;
 pub mod statistics;
 pub mod train;
+pub mod workers;
 
 mod check;
 mod error;
-mod file;
-mod host;
 mod inline;
 mod seed;
-mod workers;
 
 pub use error::{Error, Result};
 pub use seed::{Seed, Stream};

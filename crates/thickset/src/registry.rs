@@ -1,14 +1,18 @@
 //! The one list of methods. Each method's file holds its [`Info`]; the command line, the documentation and the report
 //! read them from [`METHODS`], so that nothing is described twice.
 
+mod setting;
+
 use serde::Serialize;
 
 use crate::attack::{self, constraint, threat};
 use crate::explain::{self, reduce};
 use crate::{Error, Result, metric, model, objective};
 
+pub use setting::{DescribedSetting, Setting};
+
 /// What a method is, what it computes, and where that is written down.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Info {
     /// Kebab-case name in configurations and on the command line; the method's file is named like it.
     pub id: &'static str,
@@ -26,19 +30,8 @@ pub struct Info {
     pub direction: Option<Direction>,
     /// What it costs, in terms a user can multiply out.
     pub cost: &'static str,
-    /// The settings and the values they have when left out.
+    /// Its settings; [`Info::settings`] adds the values they have when left out.
     pub defaults: &'static [Setting],
-}
-
-/// One setting of a method.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Setting {
-    /// The key in a configuration.
-    pub name: &'static str,
-    /// The value when the key is left out, as it would be typed.
-    pub value: &'static str,
-    /// What it means, in a few words.
-    pub meaning: &'static str,
 }
 
 /// Which way a metric is read.
@@ -363,7 +356,7 @@ mod tests {
                 "the summary of `{}` ends with a period",
                 info.id
             );
-            for setting in info.defaults {
+            for setting in info.settings() {
                 assert!(
                     !setting.value.is_empty() && !setting.meaning.is_empty(),
                     "`{}`.{}",

@@ -10,7 +10,7 @@ use crate::{Error, Result};
 
 /// Does every job, as many at once as there are `threads`, which they share out among them. `work` is given the job's number,
 /// counted from 0, and the job; the results come in the order of the jobs.
-pub(crate) fn run<J: Sync, T: Send>(
+pub fn run<J: Sync, T: Send>(
     jobs: &[J],
     threads: usize,
     work: impl Fn(usize, &J) -> Result<T> + Sync,

@@ -149,10 +149,10 @@ impl Arguments {
 
 /// The settings with the ball's radius as their budget, where they have none of their own.
 fn moo_settings(
-    settings: moo::Settings,
+    settings: moo::MooConfig,
     threat: &ThreatConfig,
     has_radius: bool,
-) -> Result<moo::Settings> {
+) -> Result<moo::MooConfig> {
     let only_ball = ThreatConfig {
         ball: BallConfig {
             norm: Norm::L2,
@@ -168,7 +168,7 @@ fn moo_settings(
     if has_radius && settings.input_budget.is_some() {
         bail!("`--radius` and `input_budget` are the same for `moo`; give one of them");
     }
-    Ok(moo::Settings {
+    Ok(moo::MooConfig {
         input_budget: settings.input_budget.or(Some(threat.ball.radius)),
         ..settings
     })
@@ -179,7 +179,7 @@ fn multi_objective(
     explain: &CheckedExplain,
     before: &[Explained],
     k: usize,
-    settings: &moo::Settings,
+    settings: &moo::MooConfig,
 ) -> Result<Vec<Found>> {
     let network = &loaded.model.network;
     let outcomes = moo::perturb(network, explain, loaded.rows(), k, settings, loaded.seed)?;

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
-use thickset::bench::attack;
-use thickset::bench::speed::{self, Measurement, Options};
+use thickset_papers::attack;
+use thickset_papers::speed::{self, Measurement, Options};
 
 use super::bench_paper::{self, Chosen};
 use super::output::{print, print_json};

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::Result;
 use clap::{ArgMatches, Args, FromArgMatches, Subcommand};
-use thickset::bench::{self, BENCHES, Effort, Options, Step};
+use thickset_papers::{BENCHES, Effort, Options, Step};
 
 use super::output::{print, print_json};
 use crate::progress::{Progress, ProgressOption};
@@ -112,7 +112,7 @@ pub fn run(chosen: Chosen) -> Result<()> {
         progress: arguments.progress.start(),
         shown: String::new(),
     });
-    let (found, folder) = bench::run(&chosen.id, &options, &|step| {
+    let (found, folder) = thickset_papers::run(&chosen.id, &options, &|step| {
         bar.lock()
             .unwrap_or_else(PoisonError::into_inner)
             .hear(step);
@@ -121,7 +121,7 @@ pub fn run(chosen: Chosen) -> Result<()> {
     if arguments.json {
         print_json(&found)?;
     } else {
-        print(&bench::terminal(&found))?;
+        print(&thickset_papers::terminal(&found))?;
     }
     let page = folder.join("report.html");
     super::report::write(&page, &thickset_report::bench(&found)?)?;

@@ -84,7 +84,7 @@ fn described(info: &Info) -> String {
         let _ = writeln!(text, "better   {}", direction.name());
     }
     let _ = writeln!(text, "cost     {}", info.cost);
-    for setting in info.defaults {
+    for setting in info.settings() {
         let (name, value, meaning) = (setting.name, setting.value, setting.meaning);
         let _ = writeln!(text, "default  {name} = {value}: {meaning}");
     }

@@ -8,7 +8,7 @@ use clap::Args;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use thickset::audit::Audit;
-use thickset::bench::result::Bench;
+use thickset::bench::Bench;
 use thickset_engine::write_whole;
 
 #[derive(Args)]

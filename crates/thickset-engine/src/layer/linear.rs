@@ -22,9 +22,22 @@ impl Linear {
     /// If the scope's source cannot provide them.
     pub fn new(in_features: usize, out_features: usize, scope: &mut Scope<'_>) -> Result<Self> {
         let init = Init::fan_in(in_features);
+        Self::starting(in_features, out_features, [init, init], scope)
+    }
+
+    /// The same with another start of `weight` and `bias`.
+    ///
+    /// # Errors
+    /// If the scope's source cannot provide them.
+    pub fn starting(
+        in_features: usize,
+        out_features: usize,
+        [weight, bias]: [Init; 2],
+        scope: &mut Scope<'_>,
+    ) -> Result<Self> {
         Ok(Self {
-            weight: scope.weight("weight", &[out_features, in_features], init)?,
-            bias: scope.weight("bias", &[out_features], init)?,
+            weight: scope.weight("weight", &[out_features, in_features], weight)?,
+            bias: scope.weight("bias", &[out_features], bias)?,
             in_features,
             out_features,
         })

@@ -1,7 +1,7 @@
 //! The page of a bench.
 
 use askama::Template;
-use thickset::bench::result::{Bench, Cell, Mark, SIGNIFICANCE, Style, Table};
+use thickset::bench::{Bench, Cell, Mark, SIGNIFICANCE, Style, Table};
 
 use crate::figure::{Figure, Key, Values};
 use crate::number::{NONE, plain};
@@ -173,7 +173,7 @@ fn meaning(marks: &[Mark]) -> Option<String> {
     (!found.is_empty()).then(|| format!("{}.", found.join("; ")))
 }
 
-fn figure(figure: &thickset::bench::result::Figure, number: usize) -> Figure {
+fn figure(figure: &thickset::bench::Figure, number: usize) -> Figure {
     let series: Vec<Series> = figure
         .series
         .iter()

@@ -1,6 +1,6 @@
 //! A bench with a table, dashes and figures.
 
-use thickset::bench::result::{Bench, Cell, Figure, Mark, SCHEMA, Series, Style, Table, TableRow};
+use thickset::bench::{Bench, Cell, Figure, Mark, SCHEMA, Series, Style, Table, TableRow};
 use thickset::statistics::{Estimate, Interval};
 
 fn number(value: f64, paper: Option<f64>, mark: Mark) -> Cell {

@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_is_told_column_by_column_and_a_mixture_feature_by_feature() {
+    fn a_row_is_shown_column_by_column_and_a_mixture_feature_by_feature() {
         let cells = decoded(&schema(), &[0.525, 0.0, 1.0, 0.25, 0.75]);
         let shown: Vec<_> = cells
             .iter()

@@ -1,7 +1,7 @@
 //! The search that most attacks share: steps down a gradient, each projected back into the set.
 //!
 //! `z <- project(z - step g / ||g||)`, where g is the gradient of the goal, or of its weighted sum with the divergences of the
-//! predictions from those at the start (R2ET Eq. 57). One look at the network a step serves both the score of the point and
+//! predictions from those at the start (R2ET Eq. 57). One evaluation of the network a step serves both the score of the point and
 //! the gradient there.
 
 use thickset_engine::Output;
@@ -10,7 +10,7 @@ use super::Method;
 use super::constraint::{ConstraintConfig, Multipliers, Observation};
 use super::goal::{Goal, OfShares, shares};
 use super::outcome::Attacked;
-use super::scene::{Scene, Seen, View};
+use super::state::{AttackState, MovedPart, RowStatus};
 use super::threat::ball::Surface;
 use crate::check::check_not_empty;
 use crate::host::read;
@@ -19,41 +19,24 @@ use crate::{Error, Result};
 
 /// The settings that all of these attacks have.
 pub(super) static DEFAULTS: &[Setting] = &[
-    Setting {
-        name: "k",
-        value: "8",
-        meaning: "salient features",
-    },
-    Setting {
-        name: "steps",
-        value: "100",
-        meaning: "steps of each run",
-    },
-    Setting {
-        name: "step_size",
-        value: "2.5 radius / steps",
-        meaning: "length of a step in encoded units",
-    },
-    Setting {
-        name: "restarts",
-        value: "1",
-        meaning: "runs; all but the first start at random",
-    },
-    Setting {
-        name: "surrogate",
-        value: "none",
-        meaning: "sharpness of the softplus twin that directions come from",
-    },
-    Setting {
-        name: "shares",
-        value: "false",
-        meaning: "follow importances as shares of their sum, so that confidence plays no part",
-    },
-    Setting {
-        name: "constraint",
-        value: "{ kind = \"early-stop\" }",
-        meaning: "how the prediction is kept",
-    },
+    Setting::new("k", "salient features"),
+    Setting::new("steps", "steps of each run"),
+    Setting::in_words(
+        "step_size",
+        "2.5 radius / steps",
+        "length of a step in encoded units",
+    ),
+    Setting::new("restarts", "runs; all but the first start at random"),
+    Setting::in_words(
+        "surrogate",
+        "none",
+        "sharpness of the softplus twin that directions come from",
+    ),
+    Setting::new(
+        "shares",
+        "follow importances as shares of their sum, so that confidence plays no part",
+    ),
+    Setting::new("constraint", "how the prediction is kept"),
 ];
 
 /// Every iterate of a run.
@@ -68,21 +51,21 @@ pub struct Trace {
 }
 
 pub(super) struct Descent<'a> {
-    scene: Scene<'a>,
+    state: AttackState<'a>,
     goals: Vec<Box<dyn Goal>>,
     rules: Option<Vec<Box<dyn Multipliers>>>,
-    /// Of the goals in the inputs, at the latest look.
+    /// Of the goals in the inputs, at the latest evaluation.
     gradient: Vec<f64>,
     /// The goals' values there, where somebody asks for them.
     values: Vec<f64>,
 }
 
 impl<'a> Descent<'a> {
-    pub(super) fn new(mut scene: Scene<'a>) -> Result<Self> {
-        check_not_empty("the rows", scene.origin())?;
-        let attack = scene.attack;
-        let count = scene.count();
-        let reference = scene.reference().to_vec();
+    pub(super) fn new(mut state: AttackState<'a>) -> Result<Self> {
+        check_not_empty("the rows", state.origin())?;
+        let attack = state.attack;
+        let count = state.count();
+        let reference = state.reference().to_vec();
         let width = reference.len() / count;
         if let Method::Target(Some(features)) = &attack.method
             && let Some(&got) = features.iter().find(|feature| **feature >= width)
@@ -93,7 +76,7 @@ impl<'a> Descent<'a> {
                 got,
             });
         }
-        let goals = reference.chunks(width).zip(&scene.top);
+        let goals = reference.chunks(width).zip(&state.top);
         let goals = goals.map(|(reference, top)| -> Box<dyn Goal> {
             if attack.shares {
                 Box::new(OfShares::new(attack.method.goal(&shares(reference), top)))
@@ -106,40 +89,40 @@ impl<'a> Descent<'a> {
             rules: None,
             gradient: Vec::new(),
             values: vec![0.0; count],
-            scene,
+            state,
         })
     }
 
     pub(super) fn run(mut self, mut trace: Option<&mut Trace>) -> Result<Vec<Attacked>> {
         // Other attacks start elsewhere, so that together they see more.
-        let attack = self.scene.attack;
+        let attack = self.state.attack;
         let twin = attack
             .surrogate
             .map_or_else(String::new, |beta| format!(" {beta}"));
         let shares = if attack.shares { " shares" } else { "" };
         let mut streams = self
-            .scene
+            .state
             .streams(&format!("attack start {}{shares}{twin}", attack.kind));
-        for run in 0..self.scene.attack.restarts {
-            let mut start = self.scene.origin().to_vec();
+        for run in 0..self.state.attack.restarts {
+            let mut start = self.state.origin().to_vec();
             if run > 0 {
-                let features = self.scene.features();
+                let features = self.state.features();
                 for ((stream, x), z) in streams
                     .iter_mut()
-                    .zip(self.scene.origin().chunks(features))
+                    .zip(self.state.origin().chunks(features))
                     .zip(start.chunks_mut(features))
                 {
-                    z.copy_from_slice(&self.scene.attack.threat.draw(x, Surface::Ball, stream));
+                    z.copy_from_slice(&self.state.attack.threat.draw(x, Surface::Ball, stream));
                 }
             }
-            let views = self.scene.views().len();
-            let rules = (0..self.scene.count())
-                .map(|_| self.scene.attack.constraint.multipliers(views))
+            let parts = self.state.moved_parts().len();
+            let rules = (0..self.state.count())
+                .map(|_| self.state.attack.constraint.multipliers(parts))
                 .collect::<Result<Option<Vec<_>>>>();
             self.rules = rules?;
             self.descend(start, run == 0, trace.take())?;
         }
-        self.scene.finish()
+        self.state.finish()
     }
 
     /// One run from a searching point, which may be the row itself.
@@ -149,39 +132,39 @@ impl<'a> Descent<'a> {
         from_row: bool,
         mut trace: Option<&mut Trace>,
     ) -> Result<()> {
-        let attack = self.scene.attack;
-        let (features, count) = (self.scene.features(), self.scene.count());
-        let origin = self.scene.origin();
+        let attack = self.state.attack;
+        let (features, count) = (self.state.features(), self.state.count());
+        let origin = self.state.origin();
         let stops = attack.constraint == ConstraintConfig::EarlyStop;
         // Where a row is, and where the search tries to take it.
         let mut here = origin.to_vec();
         let mut trial = vec![0.0; here.len()];
-        let start = Seen {
+        let start = RowStatus {
             kept: attack.k,
             held: true,
         };
         let mut now = vec![start; count];
         let mut stopped = vec![false; count];
         for step in 0..=attack.steps {
-            self.scene.settle(origin, &z, &mut trial);
+            self.state.settle(origin, &z, &mut trial);
             let is_last = step == attack.steps;
             if is_last {
-                self.scene.look(&trial)?;
+                self.state.evaluate(&trial)?;
             } else {
-                self.follow(&trial, step, trace.is_some())?;
+                self.gradient_at(&trial, step, trace.is_some())?;
             }
             for row in 0..count {
-                let seen = self.scene.seen(row);
-                stopped[row] |= stops && !seen.held;
+                let status = self.state.status(row);
+                stopped[row] |= stops && !status.held;
                 if stopped[row] {
                     continue;
                 }
                 let place = row * features..(row + 1) * features;
                 here[place.clone()].copy_from_slice(&trial[place]);
-                now[row] = seen;
-                self.scene.score(row, &trial);
+                now[row] = status;
+                self.state.keep_if_worst(row, &trial);
                 if from_row && step > 0 {
-                    self.scene.step(row);
+                    self.state.note_step(row);
                 }
             }
             if let Some(trace) = trace.as_deref_mut() {
@@ -199,13 +182,13 @@ impl<'a> Descent<'a> {
             attack.threat.project(origin, &mut z);
         }
         for (row, now) in now.into_iter().enumerate() {
-            self.scene.end(row, &here, now, stopped[row]);
+            self.state.note_end(row, &here, now, stopped[row]);
         }
         Ok(())
     }
 
     /// Scores the points and finds the gradient to follow from there.
-    fn follow(&mut self, points: &[f64], step: usize, is_traced: bool) -> Result<()> {
+    fn gradient_at(&mut self, points: &[f64], step: usize, is_traced: bool) -> Result<()> {
         let wants_values = is_traced || self.rules.is_some();
         let (goals, values) = (&mut self.goals, &mut self.values);
         let mut slope = |row: usize, importance: &[f64], slope: &mut [f64]| {
@@ -215,7 +198,8 @@ impl<'a> Descent<'a> {
                 goals[row].slope(step, importance, slope);
             }
         };
-        self.scene.follow(points, &mut slope, &mut self.gradient)?;
+        self.state
+            .gradient(points, &mut slope, &mut self.gradient)?;
         if self.rules.is_some() {
             self.weigh(points)?;
         }
@@ -224,21 +208,21 @@ impl<'a> Descent<'a> {
 
     /// Turns the goal's gradient into that of the weighted sum with the predictions' divergences.
     fn weigh(&mut self, points: &[f64]) -> Result<()> {
-        let features = self.scene.features();
+        let features = self.state.features();
         let (values, gradient) = (&self.values, &mut self.gradient);
         let kept: Vec<Divergence> = self
-            .scene
-            .views()
+            .state
+            .moved_parts()
             .iter()
-            .map(|view| divergence(&self.scene, *view, points))
+            .map(|part| divergence(&self.state, *part, points))
             .collect();
         for (row, rule) in self.rules.iter_mut().flatten().enumerate() {
             let place = row * features..(row + 1) * features;
             let factor = self
-                .scene
+                .state
                 .attack
                 .method
-                .objective_factor(&self.scene.top[row]);
+                .objective_factor(&self.state.top[row]);
             let all_values: Vec<f64> = std::iter::once(factor * values[row])
                 .chain(kept.iter().map(|one| one.values[row]))
                 .collect();
@@ -265,19 +249,19 @@ impl<'a> Descent<'a> {
 
 /// `KL(f(x_0) || f(x))` of each row for one of the predictions to keep, and its gradient. The gradient of the
 /// cross-entropy with the probabilities at the start as labels is the same.
-fn divergence(scene: &Scene<'_>, view: View, points: &[f64]) -> Divergence {
-    let (network, features) = (scene.network, scene.features());
+fn divergence(state: &AttackState<'_>, part: MovedPart, points: &[f64]) -> Divergence {
+    let (network, features) = (state.network, state.features());
     let classes = network.classes();
-    let start = network.tensor(scene.probabilities.clone(), [scene.count(), classes]);
-    let pass = network.pass(scene.viewed(view, points));
+    let start = network.tensor(state.probabilities.clone(), [state.count(), classes]);
+    let pass = network.pass(state.with_moved(part, points));
     let mut gradient = read(pass.input_gradient(Output::Loss, start).value());
     for (place, value) in gradient.iter_mut().enumerate() {
-        if !view.moves(place % features, features) {
+        if !part.moves(place % features, features) {
             *value = 0.0;
         }
     }
     let now = read(thickset_engine::activation::log_softmax(pass.logits(), 1));
-    let values = scene.probabilities.chunks(classes).zip(now.chunks(classes));
+    let values = state.probabilities.chunks(classes).zip(now.chunks(classes));
     let values = values.map(|(start, now)| {
         let terms = start.iter().zip(now);
         // 0 log 0 is 0.
@@ -302,18 +286,18 @@ struct Divergence {
 mod tests {
     use super::*;
     use crate::Seed;
-    use crate::attack::scene::Networks;
+    use crate::attack::state::Networks;
     use crate::attack::{AttackConfig, MethodConfig, mse_attack};
     use crate::data::{InputShape, Schema};
     use crate::explain::{ExplainConfig, Rows};
-    use crate::model::{Activation, Fresh, ModelConfig, mlp};
+    use crate::model::{Activation, Fresh, MlpConfig, ModelConfig};
 
     const HALF: usize = 10;
     const WIDTH: usize = 2 * HALF;
 
     /// A smooth network in double precision; that a row is a pair, the schema says.
     fn pair() -> (thickset_engine::Network, Schema) {
-        let model = ModelConfig::Mlp(mlp::Config {
+        let model = ModelConfig::Mlp(MlpConfig {
             hidden: vec![8],
             activation: Activation::Softplus { beta: 3.0 },
         });
@@ -365,7 +349,7 @@ mod tests {
     fn divergences_of_all_three_predictions_of_a_pair_have_the_slopes_of_central_differences() {
         let (network, schema) = pair();
         let config = AttackConfig {
-            method: MethodConfig::MseAttack(mse_attack::Config::default()),
+            method: MethodConfig::MseAttack(mse_attack::MseAttackConfig::default()),
             k: 4,
             constraint: ConstraintConfig::NoUpdate,
             ..AttackConfig::default()
@@ -377,31 +361,35 @@ mod tests {
             values: &x,
             ids: &[0],
         };
-        let scene = Scene::new(&attack, &networks, rows, Seed::new(1)).unwrap();
-        assert_eq!(scene.views(), [View::All, View::Left, View::Right]);
-        for view in scene.views() {
-            let found = divergence(&scene, *view, &z);
+        let state = AttackState::new(&attack, &networks, rows, Seed::new(1)).unwrap();
+        assert_eq!(
+            state.moved_parts(),
+            [MovedPart::All, MovedPart::Left, MovedPart::Right]
+        );
+        for part in state.moved_parts() {
+            let found = divergence(&state, *part, &z);
             assert!(found.values[0] > 0.0);
-            let expected = differences(&z, &mut |z| divergence(&scene, *view, z).values[0]);
+            let expected = differences(&z, &mut |z| divergence(&state, *part, z).values[0]);
             close(&found.gradient, &expected);
         }
 
         // And the search follows their sum with the goal, in equal parts.
         let mut sum = |z: &[f64]| {
             let mut descent =
-                Descent::new(Scene::new(&attack, &networks, rows, Seed::new(1)).unwrap()).unwrap();
-            let slopes = descent.follow(z, 1, true);
+                Descent::new(AttackState::new(&attack, &networks, rows, Seed::new(1)).unwrap())
+                    .unwrap();
+            let slopes = descent.gradient_at(z, 1, true);
             slopes.unwrap();
-            let kept = descent.scene.views().iter();
+            let kept = descent.state.moved_parts().iter();
             let kept: f64 = kept
-                .map(|view| divergence(&descent.scene, *view, z).values[0])
+                .map(|part| divergence(&descent.state, *part, z).values[0])
                 .sum();
             (descent.values[0] + kept) / 4.0
         };
         let expected = differences(&z, &mut sum);
-        let mut descent = Descent::new(scene).unwrap();
+        let mut descent = Descent::new(state).unwrap();
         descent.rules = Some(vec![attack.constraint.multipliers(3).unwrap().unwrap()]);
-        descent.follow(&z, 1, false).unwrap();
+        descent.gradient_at(&z, 1, false).unwrap();
         close(&descent.gradient, &expected);
     }
 }

@@ -26,7 +26,7 @@ pub static INFO: Info = Info {
 /// It has no settings of its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Config {}
+pub struct ErAttackConfig {}
 
 pub(super) fn goal(top: &TopK) -> Weighted {
     let (k, n) = (as_f64(top.k()), as_f64(top.features()));

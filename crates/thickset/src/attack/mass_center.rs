@@ -29,7 +29,7 @@ pub static INFO: Info = Info {
 /// It has no settings of its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Config {}
+pub struct MassCenterConfig {}
 
 /// Keeps the centre of an explanation of zeros finite.
 const TINY: f64 = 1e-30;
@@ -89,10 +89,10 @@ fn center(places: &[[f64; 2]], importance: &[f64]) -> [f64; 2] {
 impl Goal for Center {
     fn evaluate(&mut self, _: usize, importance: &[f64], slope: &mut [f64]) -> f64 {
         let now = center(&self.places, importance);
-        let way = [now[0] - self.origin[0], now[1] - self.origin[1]];
-        let distance = way[0].hypot(way[1]);
+        let shift = [now[0] - self.origin[0], now[1] - self.origin[1]];
+        let distance = shift[0].hypot(shift[1]);
         let unit = if distance > 0.0 {
-            way.map(|part| part / distance)
+            shift.map(|part| part / distance)
         } else {
             [std::f64::consts::FRAC_1_SQRT_2; 2]
         };

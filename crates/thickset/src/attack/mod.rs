@@ -22,7 +22,7 @@ mod change;
 mod descent;
 mod goal;
 mod outcome;
-mod scene;
+mod state;
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -36,7 +36,7 @@ pub use threat::{Threat, ThreatConfig};
 
 use self::descent::Descent;
 use self::goal::Goal;
-use self::scene::{Networks, Scene};
+use self::state::{AttackState, Networks};
 use crate::check::as_f64;
 use crate::data::Schema;
 use crate::explain::{CheckedExplain, ExplainConfig, Rows};
@@ -49,24 +49,24 @@ use crate::{Error, Result, Seed};
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum MethodConfig {
     /// Lowers the mean gap between salient and other features.
-    ErAttack(er_attack::Config),
+    ErAttack(er_attack::ErAttackConfig),
     /// Moves the centre of an image's importances.
-    MassCenter(mass_center::Config),
+    MassCenter(mass_center::MassCenterConfig),
     /// All gaps at once, by [`moo::perturb`]; it takes no steps of an [`AttackConfig`].
-    Moo(moo::Settings),
+    Moo(moo::MooConfig),
     /// Raises the squared change of the explanation.
-    MseAttack(mse_attack::Config),
+    MseAttack(mse_attack::MseAttackConfig),
     /// Draws points.
-    Random(random::Config),
+    Random(random::RandomConfig),
     /// Raises the importances of chosen features.
-    Target(target::Config),
+    Target(target::TargetConfig),
     /// Lowers the importances of the salient features.
-    TopK(top_k::Config),
+    TopK(top_k::TopKConfig),
 }
 
 impl Default for MethodConfig {
     fn default() -> Self {
-        Self::ErAttack(er_attack::Config {})
+        Self::ErAttack(er_attack::ErAttackConfig {})
     }
 }
 
@@ -209,8 +209,8 @@ impl AttackConfig {
 enum Method {
     ErAttack,
     MassCenter(Vec<[f64; 2]>),
-    MseAttack(mse_attack::Config),
-    Random(random::Config),
+    MseAttack(mse_attack::MseAttackConfig),
+    Random(random::RandomConfig),
     Target(Option<Vec<usize>>),
     TopK,
 }
@@ -279,8 +279,8 @@ impl CheckedAttack {
         let networks = Networks::new(network, self.surrogate);
         let parts: Vec<Rows<'_>> = rows.parts(features, networks.chunk_rows()).collect();
         let attacked = parts.into_par_iter().map(|part| {
-            let scene = Scene::new(self, &networks, part, seed)?;
-            self.run(scene, None)
+            let state = AttackState::new(self, &networks, part, seed)?;
+            self.run(state, None)
         });
         let attacked = attacked.collect::<Result<Vec<_>>>()?;
         Ok(attacked.into_iter().flatten().collect())
@@ -299,15 +299,15 @@ impl CheckedAttack {
         rows.check(network)?;
         let networks = Networks::new(network, self.surrogate);
         let mut trace = Trace::default();
-        let scene = Scene::new(self, &networks, rows, seed)?;
-        let attacked = self.run(scene, Some(&mut trace))?;
+        let state = AttackState::new(self, &networks, rows, seed)?;
+        let attacked = self.run(state, Some(&mut trace))?;
         Ok((attacked, trace))
     }
 
-    fn run(&self, scene: Scene<'_>, trace: Option<&mut Trace>) -> Result<Vec<Attacked>> {
+    fn run(&self, state: AttackState<'_>, trace: Option<&mut Trace>) -> Result<Vec<Attacked>> {
         match &self.method {
-            Method::Random(config) => random::run(*config, scene),
-            _ => Descent::new(scene)?.run(trace),
+            Method::Random(config) => random::run(*config, state),
+            _ => Descent::new(state)?.run(trace),
         }
     }
 }

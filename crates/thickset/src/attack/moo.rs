@@ -56,46 +56,28 @@ pub static INFO: Info = Info {
     direction: None,
     cost: "a cone program of about 2n variables and 2k(n-k) rows an iteration, and n second derivatives",
     defaults: &[
-        Setting {
-            name: "prediction_budget",
-            value: "0.1",
-            meaning: "ε_f, largest move of the outputs (l2)",
-        },
-        Setting {
-            name: "input_budget",
-            value: "0.5",
-            meaning: "ε_x, largest move of the input (l2); on the command line the data's radius if left out",
-        },
-        Setting {
-            name: "radius",
-            value: "0.05",
-            meaning: "first trust radius",
-        },
-        Setting {
-            name: "accept",
-            value: "0.1",
-            meaning: "η, share of the promised decrease a step must keep",
-        },
-        Setting {
-            name: "shrink",
-            value: "0.5",
-            meaning: "γ, factor of the radius after a refused step",
-        },
-        Setting {
-            name: "criticality",
-            value: "0.001",
-            meaning: "χ below which a gap is dropped, as a share of its merit",
-        },
-        Setting {
-            name: "iterations",
-            value: "200",
-            meaning: "most steps tried",
-        },
-        Setting {
-            name: "surrogate",
-            value: "none",
-            meaning: "sharpness of the softplus twin whose gaps are followed",
-        },
+        Setting::new("prediction_budget", "ε_f, largest move of the outputs (l2)"),
+        Setting::in_words(
+            "input_budget",
+            "0.5",
+            "ε_x, largest move of the input (l2); on the command line the data's radius if left out",
+        ),
+        Setting::new("radius", "first trust radius"),
+        Setting::new(
+            "accept",
+            "η, share of the promised decrease a step must keep",
+        ),
+        Setting::new("shrink", "γ, factor of the radius after a refused step"),
+        Setting::new(
+            "criticality",
+            "χ below which a gap is dropped, as a share of its merit",
+        ),
+        Setting::new("iterations", "most steps tried"),
+        Setting::in_words(
+            "surrogate",
+            "none",
+            "sharpness of the softplus twin whose gaps are followed",
+        ),
     ],
 };
 
@@ -144,7 +126,7 @@ pub struct Derivatives {
 /// The attack's settings.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Settings {
+pub struct MooConfig {
     /// `ε_f`: largest move of the outputs, in the Euclidean norm.
     pub prediction_budget: f64,
     /// `ε_x`: largest move of the input, in the Euclidean norm; 0.5 if absent, on the command line the data's radius.
@@ -166,7 +148,7 @@ pub struct Settings {
 /// The largest move of an input of which nothing is known.
 const INPUT_BUDGET: f64 = 0.5;
 
-impl Default for Settings {
+impl Default for MooConfig {
     fn default() -> Self {
         Self {
             prediction_budget: 0.1,
@@ -181,7 +163,7 @@ impl Default for Settings {
     }
 }
 
-impl Settings {
+impl MooConfig {
     /// The largest move of the input.
     fn move_within(&self) -> f64 {
         self.input_budget.unwrap_or(INPUT_BUDGET)
@@ -259,7 +241,7 @@ pub struct Outcome {
 /// # Errors
 /// When a setting is out of range, `k` is not in `1..features`, the model fails or contradicts itself in its lengths, or a
 /// value is not finite.
-pub fn attack(gaps: &mut dyn Gaps, x: &[f64], k: usize, settings: &Settings) -> Result<Outcome> {
+pub fn attack(gaps: &mut dyn Gaps, x: &[f64], k: usize, settings: &MooConfig) -> Result<Outcome> {
     settings.check()?;
     check_finite("the input", x)?;
     Search::start(gaps, x, k, settings)?.run()
@@ -302,10 +284,10 @@ mod tests {
 
     #[test]
     fn a_quadratic_gap_flips_after_as_many_steps_as_the_radius_needs() {
-        let settings = Settings {
+        let settings = MooConfig {
             input_budget: Some(5.0),
             radius: 0.1,
-            ..Settings::default()
+            ..MooConfig::default()
         };
         let outcome = attack(&mut quadratic(), &[0.1, 0.0], 1, &settings).unwrap();
         assert_eq!(
@@ -326,10 +308,10 @@ mod tests {
 
     #[test]
     fn the_flip_stays_out_of_reach_of_a_small_budget() {
-        let settings = Settings {
+        let settings = MooConfig {
             input_budget: Some(0.3),
             radius: 0.1,
-            ..Settings::default()
+            ..MooConfig::default()
         };
         let outcome = attack(&mut quadratic(), &[0.1, 0.0], 1, &settings).unwrap();
         assert_eq!(outcome.ending, Ending::Failed);
@@ -349,7 +331,7 @@ mod tests {
                 importance: vec![vec![0.0]; 3],
             },
         };
-        let outcome = attack(&mut constant, &[0.0], 2, &Settings::default()).unwrap();
+        let outcome = attack(&mut constant, &[0.0], 2, &MooConfig::default()).unwrap();
         assert_eq!(
             outcome,
             Outcome {
@@ -376,10 +358,10 @@ mod tests {
                 importance: vec![vec![0.0], vec![2.0], vec![-2.0]],
             },
         };
-        let settings = Settings {
+        let settings = MooConfig {
             input_budget: Some(1.0),
             radius: 0.2,
-            ..Settings::default()
+            ..MooConfig::default()
         };
         let outcome = attack(&mut torn, &[0.0], 1, &settings).unwrap();
         assert!(
@@ -404,11 +386,11 @@ mod tests {
                 importance: vec![vec![0.0, 0.0], vec![3.0, 1.0]],
             },
         };
-        let settings = Settings {
+        let settings = MooConfig {
             prediction_budget: 0.01,
             input_budget: Some(5.0),
             radius: 0.25,
-            ..Settings::default()
+            ..MooConfig::default()
         };
         let outcome = attack(&mut guarded, &[0.0, 0.0], 1, &settings).unwrap();
         assert_eq!(
@@ -439,10 +421,10 @@ mod tests {
                 importance: vec![vec![8.0 * x[0]], vec![1.0]],
             },
         };
-        let settings = Settings {
+        let settings = MooConfig {
             input_budget: Some(10.0),
             radius: 0.5,
-            ..Settings::default()
+            ..MooConfig::default()
         };
         let outcome = attack(&mut valley, &[0.0], 1, &settings).unwrap();
         assert_ne!(
@@ -470,11 +452,11 @@ mod tests {
                 importance: vec![vec![0.0], vec![4.0]],
             },
         };
-        let settings = Settings {
+        let settings = MooConfig {
             input_budget: Some(5.0),
             prediction_budget: 1.0,
             radius: 0.3,
-            ..Settings::default()
+            ..MooConfig::default()
         };
         let outcome = attack(&mut turned, &[0.0], 1, &settings).unwrap();
         assert!(
@@ -497,7 +479,7 @@ mod tests {
                 importance: vec![vec![0.0], vec![1.0], vec![0.0]],
             },
         };
-        let outcome = attack(&mut tied, &[0.0], 1, &Settings::default()).unwrap();
+        let outcome = attack(&mut tied, &[0.0], 1, &MooConfig::default()).unwrap();
         assert_eq!(
             outcome.ending,
             Ending::Flipped {
@@ -529,7 +511,7 @@ mod tests {
             }
         }
 
-        let outcome = attack(&mut Unsolved, &[0.0], 1, &Settings::default()).unwrap();
+        let outcome = attack(&mut Unsolved, &[0.0], 1, &MooConfig::default()).unwrap();
         assert_eq!(
             (outcome.ending, outcome.iterations),
             (Ending::Unfinished, 0)
@@ -542,21 +524,21 @@ mod tests {
             "{ kind = \"moo\", radius = 0.1, surrogate = 5.0 }"
                 .parse()
                 .unwrap();
-        let expected = Settings {
+        let expected = MooConfig {
             radius: 0.1,
             surrogate: Some(5.0),
-            ..Settings::default()
+            ..MooConfig::default()
         };
         assert_eq!(method, crate::attack::MethodConfig::Moo(expected));
     }
 
     #[test]
     fn steps_that_run_out_are_reported_as_such() {
-        let settings = Settings {
+        let settings = MooConfig {
             input_budget: Some(5.0),
             radius: 0.1,
             iterations: 3,
-            ..Settings::default()
+            ..MooConfig::default()
         };
         let outcome = attack(&mut quadratic(), &[0.1, 0.0], 1, &settings).unwrap();
         assert_eq!(
@@ -568,21 +550,21 @@ mod tests {
     #[test]
     fn settings_out_of_range_are_refused() {
         for settings in [
-            Settings {
+            MooConfig {
                 input_budget: Some(0.0),
-                ..Settings::default()
+                ..MooConfig::default()
             },
-            Settings {
+            MooConfig {
                 shrink: 1.0,
-                ..Settings::default()
+                ..MooConfig::default()
             },
-            Settings {
+            MooConfig {
                 accept: f64::NAN,
-                ..Settings::default()
+                ..MooConfig::default()
             },
         ] {
             assert!(attack(&mut quadratic(), &[0.1, 0.0], 1, &settings).is_err());
         }
-        assert!(attack(&mut quadratic(), &[0.1, 0.0], 2, &Settings::default()).is_err());
+        assert!(attack(&mut quadratic(), &[0.1, 0.0], 2, &MooConfig::default()).is_err());
     }
 }

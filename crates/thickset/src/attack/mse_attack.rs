@@ -1,6 +1,6 @@
 //! MSE attack: raises the squared change of the explanation.
 //!
-//! `max_x' ||I(x') - I(x)||^2` (R2ET section 6). At x itself the change and its gradient are zero, so the first step looks at
+//! `max_x' ||I(x') - I(x)||^2` (R2ET section 6). At x itself the change and its gradient are zero, so the first step follows
 //! `I(x') - I(x) + nudge` instead.
 
 use serde::{Deserialize, Serialize};
@@ -19,28 +19,27 @@ pub static INFO: Info = Info {
     source: "R2ET, section 6; Dombrowski et al. 2019",
     direction: None,
     cost: "one explanation and one Hessian product a step",
-    defaults: &[Setting {
-        name: "nudge",
-        value: "0.01",
-        meaning: "added to every change in the first step, whose gradient is zero else",
-    }],
+    defaults: &[Setting::new(
+        "nudge",
+        "added to every change in the first step, whose gradient is zero else",
+    )],
 };
 
 /// Its settings.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Config {
+pub struct MseAttackConfig {
     /// Added to every change in the first step.
     pub nudge: f64,
 }
 
-impl Default for Config {
+impl Default for MseAttackConfig {
     fn default() -> Self {
         Self { nudge: 0.01 }
     }
 }
 
-impl Config {
+impl MseAttackConfig {
     pub(super) fn check(self) -> Result<Self> {
         if self.nudge.is_finite() {
             return Ok(self);
@@ -58,7 +57,7 @@ pub(super) struct Distance {
     nudge: f64,
 }
 
-pub(super) fn goal(config: Config, reference: &[f64]) -> Distance {
+pub(super) fn goal(config: MseAttackConfig, reference: &[f64]) -> Distance {
     Distance {
         reference: reference.to_vec(),
         nudge: config.nudge,

@@ -39,8 +39,8 @@ pub struct Last {
 }
 
 impl Attacked {
-    /// The worse point of two for the defender: a prediction that held, then the lower P@k; the first of equals. What is told
-    /// of the way, and where it ended, stays as it is.
+    /// The worse point of two for the defender: a prediction that held, then the lower P@k; the first of equals. The
+    /// steps, and where the run ended, stay as they are.
     #[must_use]
     pub fn worse(self, other: Self) -> Self {
         let is_worse = (other.held && !self.held)

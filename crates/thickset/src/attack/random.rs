@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::outcome::Attacked;
-use super::scene::Scene;
+use super::state::AttackState;
 use super::threat::ball::Surface;
 use crate::check::as_f64;
 use crate::registry::{Family, Info, Setting};
@@ -21,16 +21,8 @@ pub static INFO: Info = Info {
     direction: None,
     cost: "`points` explanations",
     defaults: &[
-        Setting {
-            name: "points",
-            value: "100",
-            meaning: "points drawn for a row",
-        },
-        Setting {
-            name: "surface",
-            value: "\"sphere\"",
-            meaning: "sphere, or ball for points inside",
-        },
+        Setting::new("points", "points drawn for a row"),
+        Setting::new("surface", "sphere, or ball for points inside"),
     ],
 };
 
@@ -39,14 +31,14 @@ const MOST_POINTS: usize = 1_000_000;
 /// Its settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Config {
+pub struct RandomConfig {
     /// Points drawn for a row.
     pub points: usize,
     /// Where.
     pub surface: Surface,
 }
 
-impl Default for Config {
+impl Default for RandomConfig {
     fn default() -> Self {
         Self {
             points: 100,
@@ -55,7 +47,7 @@ impl Default for Config {
     }
 }
 
-impl Config {
+impl RandomConfig {
     pub(super) fn check(self) -> Result<Self> {
         if (1..=MOST_POINTS).contains(&self.points) {
             return Ok(self);
@@ -68,24 +60,24 @@ impl Config {
     }
 }
 
-pub(super) fn run(config: Config, mut scene: Scene<'_>) -> Result<Vec<Attacked>> {
+pub(super) fn run(config: RandomConfig, mut state: AttackState<'_>) -> Result<Vec<Attacked>> {
     let name = match config.surface {
         Surface::Sphere => "random on the sphere",
         Surface::Ball => "random in the ball",
     };
-    let mut streams = scene.streams(name);
-    let mut points = scene.origin().to_vec();
+    let mut streams = state.streams(name);
+    let mut points = state.origin().to_vec();
     for step in 1..=config.points {
         for (row, stream) in streams.iter_mut().enumerate() {
-            scene.draw(row, config.surface, stream, &mut points);
+            state.draw(row, config.surface, stream, &mut points);
         }
-        scene.look(&points)?;
+        state.evaluate(&points)?;
         for row in 0..streams.len() {
-            scene.score(row, &points);
+            state.keep_if_worst(row, &points);
             if step == config.points {
-                scene.end(row, &points, scene.seen(row), false);
+                state.note_end(row, &points, state.status(row), false);
             }
         }
     }
-    scene.finish()
+    state.finish()
 }

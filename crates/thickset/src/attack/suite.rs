@@ -33,21 +33,9 @@ pub static INFO: Info = Info {
     direction: None,
     cost: "explanations and gradients a row: quick about 600, standard 3,200, thorough 34,000",
     defaults: &[
-        Setting {
-            name: "effort",
-            value: "\"standard\"",
-            meaning: "quick, standard or thorough",
-        },
-        Setting {
-            name: "k",
-            value: "8",
-            meaning: "salient features",
-        },
-        Setting {
-            name: "threat",
-            value: "{ ball = { norm = \"l2\", radius = 0.5 } }",
-            meaning: "which inputs may be reached",
-        },
+        Setting::new("effort", "quick, standard or thorough"),
+        Setting::new("k", "salient features"),
+        Setting::new("threat", "which inputs may be reached"),
     ],
 };
 
@@ -169,13 +157,13 @@ impl SuiteConfig {
             .chain(plan.twins.iter().copied().map(Some))
             .collect();
         let mut methods = vec![
-            MethodConfig::ErAttack(er_attack::Config {}),
-            MethodConfig::MseAttack(mse_attack::Config::default()),
+            MethodConfig::ErAttack(er_attack::ErAttackConfig {}),
+            MethodConfig::MseAttack(mse_attack::MseAttackConfig::default()),
         ];
         let mut members: Vec<AttackConfig> = methods.iter().map(with).collect();
         if plan.all_methods {
             // In shares it is ERAttack.
-            members.push(with(&MethodConfig::TopK(top_k::Config {})));
+            members.push(with(&MethodConfig::TopK(top_k::TopKConfig {})));
             let own = members.clone();
             for &surrogate in &directions[1..] {
                 members.extend(own.iter().map(|member| AttackConfig {
@@ -183,12 +171,12 @@ impl SuiteConfig {
                     ..member.clone()
                 }));
             }
-            methods.push(MethodConfig::Target(target::Config::default()));
+            methods.push(MethodConfig::Target(target::TargetConfig::default()));
             let has_places = matches!(schema.shape, InputShape::Image { .. })
                 && explain.reduce != ReductionConfig::Signed
                 && !explain.explanation.is_of_units();
             if has_places {
-                methods.push(MethodConfig::MassCenter(mass_center::Config {}));
+                methods.push(MethodConfig::MassCenter(mass_center::MassCenterConfig {}));
             }
         }
         for surrogate in directions {
@@ -219,7 +207,7 @@ impl SuiteConfig {
         ] {
             if points > 0 {
                 members.push(AttackConfig {
-                    method: MethodConfig::Random(random::Config { points, surface }),
+                    method: MethodConfig::Random(random::RandomConfig { points, surface }),
                     ..base.clone()
                 });
             }

@@ -20,22 +20,21 @@ pub static INFO: Info = Info {
     source: "Ghorbani et al. 2019, section 3",
     direction: None,
     cost: "one explanation and one Hessian product a step",
-    defaults: &[Setting {
-        name: "features",
-        value: "[]",
-        meaning: "names of the features to raise; the ranks k+1 to 2k when empty",
-    }],
+    defaults: &[Setting::new(
+        "features",
+        "names of the features to raise; the ranks k+1 to 2k when empty",
+    )],
 };
 
 /// The features to raise.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Config {
+pub struct TargetConfig {
     /// Their names; the runners-up when empty.
     pub features: Vec<String>,
 }
 
-impl Config {
+impl TargetConfig {
     pub(super) fn check(&self, explain: &CheckedExplain) -> Result<Option<Vec<usize>>> {
         if self.features.is_empty() {
             return Ok(None);

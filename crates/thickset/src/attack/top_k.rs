@@ -22,7 +22,7 @@ pub static INFO: Info = Info {
 /// It has no settings of its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Config {}
+pub struct TopKConfig {}
 
 pub(super) fn goal(top: &TopK) -> Weighted {
     Weighted::by_salience(top, 1.0, 0.0)

@@ -14,9 +14,9 @@ pub use template::template;
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{ModelConfig, mlp};
+use crate::model::{MlpConfig, ModelConfig};
 use crate::objective::ObjectiveConfig;
-use crate::train::{ProbeConfig, RetrainConfig, SelectionConfig, TrainConfig};
+use crate::train::{RetrainConfig, SelectionConfig, TrainConfig, ValidationAttackConfig};
 use crate::{Error, Result, Seed};
 
 /// All settings of a run; what is left out has a default.
@@ -39,7 +39,7 @@ pub struct RunConfig {
     /// How it is minimised.
     pub train: TrainConfig,
     /// The quick attack on validation rows.
-    pub probe: ProbeConfig,
+    pub probe: ValidationAttackConfig,
     /// Which epoch's weights are kept.
     pub selection: SelectionConfig,
     /// Begins with another model, and keeps its ranking.
@@ -60,10 +60,10 @@ impl Default for RunConfig {
             seed: Seed::new(0),
             k: None,
             data: DataConfig::default(),
-            model: ModelConfig::Mlp(mlp::Config::default()),
+            model: ModelConfig::Mlp(MlpConfig::default()),
             objective: ObjectiveConfig::default(),
             train: TrainConfig::default(),
-            probe: ProbeConfig::default(),
+            probe: ValidationAttackConfig::default(),
             selection: SelectionConfig::default(),
             retrain: None,
             sweep: toml::Table::new(),

@@ -22,7 +22,7 @@ pub static INFO: Info = Info {
 /// It has no settings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Config {}
+pub struct ConceptConfig {}
 
 pub(super) struct Concept;
 

@@ -128,7 +128,7 @@ impl<'a> Rows<'a> {
     }
 
     /// The rows in parts of at most `count`.
-    pub(crate) fn parts(&self, features: usize, count: usize) -> impl Iterator<Item = Rows<'a>> {
+    pub fn parts(&self, features: usize, count: usize) -> impl Iterator<Item = Rows<'a>> {
         let values = self.values.chunks(count * features);
         values
             .zip(self.ids.chunks(count))

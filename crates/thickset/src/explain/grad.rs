@@ -16,17 +16,16 @@ pub static INFO: Info = Info {
     source: "R2ET, section 3; Simonyan et al. 2013",
     direction: None,
     cost: "one forward and one pullback",
-    defaults: &[Setting {
-        name: "of",
-        value: "\"probability\"",
-        meaning: "probability, logit or loss of the class",
-    }],
+    defaults: &[Setting::new(
+        "of",
+        "probability, logit or loss of the class",
+    )],
 };
 
 /// Its settings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Config {
+pub struct GradConfig {
     /// Which output.
     pub of: Of,
 }

@@ -23,26 +23,13 @@ pub static INFO: Info = Info {
     direction: None,
     cost: "`steps` forwards and pullbacks",
     defaults: &[
-        Setting {
-            name: "of",
-            value: "\"probability\"",
-            meaning: "probability, logit or loss of the class",
-        },
-        Setting {
-            name: "steps",
-            value: "100",
-            meaning: "points on the way",
-        },
-        Setting {
-            name: "baseline",
-            value: "0.0",
-            meaning: "where the way starts, the same encoded value in every feature",
-        },
-        Setting {
-            name: "rule",
-            value: "\"midpoint\"",
-            meaning: "midpoint, or right for a_j = (j + 1) / steps",
-        },
+        Setting::new("of", "probability, logit or loss of the class"),
+        Setting::new("steps", "points on the way"),
+        Setting::new(
+            "baseline",
+            "where the way starts, the same encoded value in every feature",
+        ),
+        Setting::new("rule", "midpoint, or right for a_j = (j + 1) / steps"),
     ],
 };
 
@@ -62,7 +49,7 @@ pub enum Rule {
 /// Its settings.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Config {
+pub struct IntegratedGradientsConfig {
     /// Which output.
     pub of: Of,
     /// Points on the way.
@@ -73,7 +60,7 @@ pub struct Config {
     pub rule: Rule,
 }
 
-impl Default for Config {
+impl Default for IntegratedGradientsConfig {
     fn default() -> Self {
         Self {
             of: Of::default(),
@@ -84,7 +71,7 @@ impl Default for Config {
     }
 }
 
-impl Config {
+impl IntegratedGradientsConfig {
     pub(super) fn check(&self) -> Result<()> {
         check_count(
             "`integrated-gradients.steps`",

@@ -15,12 +15,12 @@ pub mod reduce;
 pub mod smooth_grad;
 
 mod explainer;
-mod lens;
+mod probe;
 mod stack;
 
 pub use explainer::{CheckedExplain, ExplainConfig, Explained, Explainer, Per, Rows};
 pub(crate) use explainer::{chunk_rows, predicted};
-pub(crate) use lens::{Lens, Shown, Slope};
+pub(crate) use probe::{ModelView, Probe, RowGradient};
 
 use serde::{Deserialize, Serialize};
 use thickset_engine::{Network, Output, Tensor};
@@ -56,20 +56,20 @@ impl From<Of> for Output {
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum ExplanationConfig {
     /// The activations that the last layer reads.
-    Concept(concept::Config),
+    Concept(concept::ConceptConfig),
     /// The gradient.
-    Grad(grad::Config),
+    Grad(grad::GradConfig),
     /// The gradient times the input.
-    GradInput(grad_input::Config),
+    GradInput(grad_input::GradInputConfig),
     /// The gradient averaged along the way from a baseline, times that way.
-    IntegratedGradients(integrated_gradients::Config),
+    IntegratedGradients(integrated_gradients::IntegratedGradientsConfig),
     /// Another explanation averaged over noisy copies of the input.
-    SmoothGrad(smooth_grad::Config),
+    SmoothGrad(smooth_grad::SmoothGradConfig),
 }
 
 impl Default for ExplanationConfig {
     fn default() -> Self {
-        Self::Grad(grad::Config::default())
+        Self::Grad(grad::GradConfig::default())
     }
 }
 

@@ -24,21 +24,13 @@ pub static INFO: Info = Info {
     direction: None,
     cost: "`draws` times the base's",
     defaults: &[
-        Setting {
-            name: "base",
-            value: "{ kind = \"grad\" }",
-            meaning: "the explanation that is averaged",
-        },
-        Setting {
-            name: "draws",
-            value: "50",
-            meaning: "noisy copies",
-        },
-        Setting {
-            name: "variance",
-            value: "by input",
-            meaning: "of the noise in encoded units; 0.5 for tables, 0.01 for images and graphs when left out",
-        },
+        Setting::new("base", "the explanation that is averaged"),
+        Setting::new("draws", "noisy copies"),
+        Setting::in_words(
+            "variance",
+            "by input",
+            "of the noise in encoded units; 0.5 for tables, 0.01 for images and graphs when left out",
+        ),
     ],
 };
 
@@ -47,7 +39,7 @@ const MOST_DRAWS: usize = 10_000;
 /// Its settings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Config {
+pub struct SmoothGradConfig {
     /// What is averaged.
     pub base: Box<ExplanationConfig>,
     /// Noisy copies.
@@ -71,7 +63,7 @@ fn usual_variance(shape: &InputShape) -> f64 {
     }
 }
 
-impl Default for Config {
+impl Default for SmoothGradConfig {
     fn default() -> Self {
         Self {
             base: Box::default(),
@@ -81,7 +73,7 @@ impl Default for Config {
     }
 }
 
-impl Config {
+impl SmoothGradConfig {
     /// Checks the settings, and gives them with everything that depends on the input filled in.
     pub(super) fn check(&self, shape: &InputShape) -> Result<Self> {
         check_count(
@@ -176,9 +168,9 @@ pub fn attribute_with_noise(
     for draw in noise {
         crate::check::check_length("a draw of noise", draw, x.dims()[0] * x.dims()[1])?;
     }
-    let config = Config {
+    let config = SmoothGradConfig {
         base: Box::new(base),
-        ..Config::default()
+        ..SmoothGradConfig::default()
     };
     Ok(config
         .with_noise(network, to, noise)

@@ -17,11 +17,11 @@ pub static INFO: Info = Info {
     source: "R2ET, B.1.4",
     direction: Some(Direction::Lower),
     cost: "up to n predictions a row",
-    defaults: &[Setting {
-        name: "removal",
-        value: "0",
-        meaning: "what a removed feature is set to",
-    }],
+    defaults: &[Setting::in_words(
+        "removal",
+        "0",
+        "what a removed feature is set to",
+    )],
 };
 
 /// The share of features removed when the class first changes; in `(0, 1]`, lower is more faithful. `without[k - 1]` is

@@ -21,11 +21,7 @@ pub static INFO: Info = Info {
     source: "thickset; cf. R2ET, B.1.4 for the overlap",
     direction: Some(Direction::Higher),
     cost: "one explanation a row; exact over all pairs in O(rows n)",
-    defaults: &[Setting {
-        name: "k",
-        value: "8",
-        meaning: "salient features",
-    }],
+    defaults: &[Setting::in_words("k", "8", "salient features")],
 };
 
 /// Each row's distinctness from the others, in `[0, 1]`; `None` when there are fewer than two rows. The mean of the list

@@ -18,11 +18,11 @@ pub static INFO: Info = Info {
     source: "R2ET, B.2.1",
     direction: Some(Direction::Higher),
     cost: "one explanation a step",
-    defaults: &[Setting {
-        name: "bound",
-        value: "1.0",
-        meaning: "P@k that counts as manipulated when undercut; 0.8 for images and graphs",
-    }],
+    defaults: &[Setting::in_words(
+        "bound",
+        "1.0",
+        "P@k that counts as manipulated when undercut; 0.8 for images and graphs",
+    )],
 };
 
 /// The bound for tables: any change of the top-k set counts.

@@ -17,11 +17,11 @@ pub static INFO: Info = Info {
     source: "R2ET, B.1.4",
     direction: Some(Direction::Higher),
     cost: "two explanations a row",
-    defaults: &[Setting {
-        name: "k",
-        value: "8",
-        meaning: "salient features (the paper: 8 for tables, 50 for MNIST and graphs, 100 for CIFAR-10)",
-    }],
+    defaults: &[Setting::in_words(
+        "k",
+        "8",
+        "salient features (the paper: 8 for tables, 50 for MNIST and graphs, 100 for CIFAR-10)",
+    )],
 };
 
 /// P@k of two explanations of one row; in `[0, 1]`, higher is more stable. Two constant explanations score 1, as their

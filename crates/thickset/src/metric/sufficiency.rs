@@ -17,16 +17,12 @@ pub static INFO: Info = Info {
     direction: Some(Direction::Lower),
     cost: "|K| predictions a row",
     defaults: &[
-        Setting {
-            name: "counts",
-            value: "every",
-            meaning: "K: 1..n for tables; 1, 5, 10, 20, 50% of n for images and graphs",
-        },
-        Setting {
-            name: "removal",
-            value: "0",
-            meaning: "what a removed feature is set to",
-        },
+        Setting::in_words(
+            "counts",
+            "every",
+            "K: 1..n for tables; 1, 5, 10, 20, 50% of n for images and graphs",
+        ),
+        Setting::in_words("removal", "0", "what a removed feature is set to"),
     ],
 };
 

@@ -28,21 +28,17 @@ pub static INFO: Info = Info {
     direction: Some(Direction::Higher),
     cost: "one explanation for each neighbour and point of its path",
     defaults: &[
-        Setting {
-            name: "k",
-            value: "8",
-            meaning: "salient features",
-        },
-        Setting {
-            name: "form",
-            value: "probability",
-            meaning: "gap, probability, average-precision or discounted",
-        },
-        Setting {
-            name: "points",
-            value: "10",
-            meaning: "points of each path, t = (j + 1/2) / points",
-        },
+        Setting::in_words("k", "8", "salient features"),
+        Setting::in_words(
+            "form",
+            "probability",
+            "gap, probability, average-precision or discounted",
+        ),
+        Setting::in_words(
+            "points",
+            "10",
+            "points of each path, t = (j + 1/2) / points",
+        ),
     ],
 };
 

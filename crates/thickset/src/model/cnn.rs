@@ -20,28 +20,16 @@ pub static INFO: Info = Info {
     direction: None,
     cost: "4 million multiply-adds a 28x28 image",
     defaults: &[
-        Setting {
-            name: "channels",
-            value: "[32, 64]",
-            meaning: "of the two convolutions",
-        },
-        Setting {
-            name: "hidden",
-            value: "[128, 64]",
-            meaning: "sizes of the hidden linear layers",
-        },
-        Setting {
-            name: "activation",
-            value: "\"relu\"",
-            meaning: "or { softplus = { beta = 1.0 } }",
-        },
+        Setting::new("channels", "of the two convolutions"),
+        Setting::new("hidden", "sizes of the hidden linear layers"),
+        Setting::new("activation", "or { softplus = { beta = 1.0 } }"),
     ],
 };
 
 /// Sizes and the activation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Config {
+pub struct CnnConfig {
     /// Of the two convolutions.
     pub channels: [usize; 2],
     /// Of the linear layers before the last.
@@ -50,7 +38,7 @@ pub struct Config {
     pub activation: Activation,
 }
 
-impl Default for Config {
+impl Default for CnnConfig {
     fn default() -> Self {
         Self {
             channels: [32, 64],
@@ -60,7 +48,7 @@ impl Default for Config {
     }
 }
 
-impl Config {
+impl CnnConfig {
     pub(super) fn build(
         &self,
         input: &InputShape,

@@ -39,9 +39,16 @@ impl ParameterSource for Fresh {
         init: Init,
         _: Role,
     ) -> thickset_engine::Result<Tensor<2>> {
-        let count = shape.iter().product();
+        let count: usize = shape.iter().product();
         let values: Vec<f64> = match init {
             Init::Constant(value) => vec![value; count],
+            Init::LastApart { last, rest } => {
+                let mut values = vec![rest; count];
+                if let Some(end) = values.last_mut() {
+                    *end = last;
+                }
+                values
+            }
             Init::Uniform { bound } => {
                 let mut stream = self.seed.stream(&format!("init {name}"));
                 let draw = || stream.uniform_in(-bound, bound);

@@ -24,28 +24,19 @@ pub static INFO: Info = Info {
     direction: None,
     cost: "nodes^2 x (hidden + embedding) multiply-adds a graph, and more",
     defaults: &[
-        Setting {
-            name: "hidden",
-            value: "256",
-            meaning: "features of a node after the first convolution",
-        },
-        Setting {
-            name: "embedding",
-            value: "128",
-            meaning: "features of a node after the second, and of the graph",
-        },
-        Setting {
-            name: "activation",
-            value: "\"relu\"",
-            meaning: "or { softplus = { beta = 1.0 } }",
-        },
+        Setting::new("hidden", "features of a node after the first convolution"),
+        Setting::new(
+            "embedding",
+            "features of a node after the second, and of the graph",
+        ),
+        Setting::new("activation", "or { softplus = { beta = 1.0 } }"),
     ],
 };
 
 /// Sizes and the activation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Config {
+pub struct GcnConfig {
     /// Features of a node after the first convolution.
     pub hidden: usize,
     /// Features of a node after the second, and of the graph.
@@ -54,7 +45,7 @@ pub struct Config {
     pub activation: Activation,
 }
 
-impl Default for Config {
+impl Default for GcnConfig {
     fn default() -> Self {
         Self {
             hidden: 256,
@@ -64,7 +55,7 @@ impl Default for Config {
     }
 }
 
-impl Config {
+impl GcnConfig {
     pub(super) fn build(&self, input: &InputShape, network: &mut NetworkBuilder<'_>) -> Result<()> {
         let InputShape::Graph { nodes } = *input else {
             return Err(Error::ModelInput {

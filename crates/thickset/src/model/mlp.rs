@@ -20,30 +20,22 @@ pub static INFO: Info = Info {
     direction: None,
     cost: "one multiply-add a weight and row",
     defaults: &[
-        Setting {
-            name: "hidden",
-            value: "[64, 32]",
-            meaning: "sizes of the hidden layers",
-        },
-        Setting {
-            name: "activation",
-            value: "\"relu\"",
-            meaning: "or { softplus = { beta = 1.0 } }",
-        },
+        Setting::new("hidden", "sizes of the hidden layers"),
+        Setting::new("activation", "or { softplus = { beta = 1.0 } }"),
     ],
 };
 
 /// Sizes of the hidden layers and the activation between them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Config {
+pub struct MlpConfig {
     /// Sizes of the hidden layers.
     pub hidden: Vec<usize>,
     /// Between layers.
     pub activation: Activation,
 }
 
-impl Default for Config {
+impl Default for MlpConfig {
     fn default() -> Self {
         Self {
             hidden: vec![64, 32],
@@ -52,7 +44,7 @@ impl Default for Config {
     }
 }
 
-impl Config {
+impl MlpConfig {
     pub(super) fn build(&self, classes: usize, builder: &mut NetworkBuilder<'_>) -> Result<()> {
         dense(&self.hidden, classes, self.activation, builder)
     }

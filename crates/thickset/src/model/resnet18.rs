@@ -21,30 +21,22 @@ pub static INFO: Info = Info {
     direction: None,
     cost: "560 million multiply-adds a 32x32 image",
     defaults: &[
-        Setting {
-            name: "width",
-            value: "64",
-            meaning: "channels of the first stage",
-        },
-        Setting {
-            name: "activation",
-            value: "\"relu\"",
-            meaning: "or { softplus = { beta = 1.0 } }",
-        },
+        Setting::new("width", "channels of the first stage"),
+        Setting::new("activation", "or { softplus = { beta = 1.0 } }"),
     ],
 };
 
 /// Width and activation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Config {
+pub struct Resnet18Config {
     /// Channels of the first stage.
     pub width: usize,
     /// After each normalisation.
     pub activation: Activation,
 }
 
-impl Default for Config {
+impl Default for Resnet18Config {
     fn default() -> Self {
         Self {
             width: 64,
@@ -53,7 +45,7 @@ impl Default for Config {
     }
 }
 
-impl Config {
+impl Resnet18Config {
     pub(super) fn build(
         &self,
         input: &InputShape,

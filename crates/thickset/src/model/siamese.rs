@@ -2,12 +2,16 @@
 //! classifier ("different", "same") on it.
 //!
 //! `z = w cos(emb(x_s), emb(x_t)) + b`; a row is `[x_s | x_t]`.
+//!
+//! The classifier starts as a similarity: "same" is more likely the larger the cosine is, and the two classes are equally likely
+//! at a cosine of [`THRESHOLD`]. With a slope of the other sign "same" would have to mean "unlike", which inputs that were not
+//! trained on do not follow, and training does not turn the sign.
 
 use serde::{Deserialize, Serialize};
-use thickset_engine::NetworkBuilder;
-use thickset_engine::layer::{Cosine, PairSplit};
+use thickset_engine::layer::{Cosine, Linear, PairSplit};
+use thickset_engine::{Init, NetworkBuilder};
 
-use super::{Activation, check_size, cnn, dense, gcn};
+use super::{CnnConfig, GcnConfig, check_size};
 use crate::data::InputShape;
 use crate::registry::{Family, Info, Setting};
 use crate::{Error, Result};
@@ -23,16 +27,8 @@ pub static INFO: Info = Info {
     direction: None,
     cost: "twice the embedding's",
     defaults: &[
-        Setting {
-            name: "embedding",
-            value: "{ kind = \"cnn\" }",
-            meaning: "or { kind = \"gcn\" }, with their settings",
-        },
-        Setting {
-            name: "size",
-            value: "64",
-            meaning: "outputs of a `cnn` embedding; a `gcn` has its own",
-        },
+        Setting::new("embedding", "or { kind = \"gcn\" }, with their settings"),
+        Setting::new("size", "outputs of a `cnn` embedding; a `gcn` has its own"),
     ],
 };
 
@@ -41,31 +37,31 @@ pub static INFO: Info = Info {
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Embedding {
     /// For images.
-    Cnn(cnn::Config),
+    Cnn(CnnConfig),
     /// For graphs.
-    Gcn(gcn::Config),
+    Gcn(GcnConfig),
 }
 
 /// The embedding.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Config {
+pub struct SiameseConfig {
     /// What embeds one input of a pair.
     pub embedding: Embedding,
     /// Outputs of a `cnn` embedding.
     pub size: usize,
 }
 
-impl Default for Config {
+impl Default for SiameseConfig {
     fn default() -> Self {
         Self {
-            embedding: Embedding::Cnn(cnn::Config::default()),
+            embedding: Embedding::Cnn(CnnConfig::default()),
             size: 64,
         }
     }
 }
 
-impl Config {
+impl SiameseConfig {
     pub(super) fn build(
         &self,
         input: &InputShape,
@@ -88,6 +84,63 @@ impl Config {
             Embedding::Gcn(config) => config.build(of, network)?,
         }
         network.then(|_| Ok(Cosine))?;
-        dense(&[], classes, Activation::Relu, network)
+        network.then(|scope| Linear::starting(1, classes, similarity(), scope))?;
+        Ok(())
+    }
+}
+
+/// The cosine at which a fresh network calls a pair as likely the same as different: in the middle of what fresh embeddings of
+/// images have, since they do not point away from each other.
+const THRESHOLD: f64 = 0.5;
+
+/// How far a fresh network's logit of "same" rises with the cosine, and that of "different" falls.
+const SLOPE: f64 = 1.0;
+
+/// Weight and bias of a head that prefers the last class, "same", above the threshold.
+fn similarity() -> [Init; 2] {
+    let apart = |last| Init::LastApart { last, rest: -last };
+    [apart(SLOPE), apart(-SLOPE * THRESHOLD)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Seed;
+    use crate::host::read;
+    use crate::model::{Fresh, ModelConfig};
+
+    #[test]
+    fn a_fresh_head_prefers_same_for_larger_cosines_and_its_threshold_is_a_cosine() {
+        let image = InputShape::Image {
+            channels: 1,
+            height: 8,
+            width: 8,
+        };
+        let graph = InputShape::Graph { nodes: 5 };
+        let of = |embedding| SiameseConfig { embedding, size: 4 };
+        let cases = [
+            (of(Embedding::Cnn(CnnConfig::default())), image, 64),
+            (of(Embedding::Gcn(GcnConfig::default())), graph, 10),
+        ];
+        for (config, input, features) in cases {
+            let pair = InputShape::Pair {
+                of: Box::new(input),
+            };
+            for seed in 0..10 {
+                let mut source = Fresh::new(Seed::new(seed));
+                let model = ModelConfig::Siamese(config.clone());
+                let network = model.network(&pair, 2 * features, 2, &mut source).unwrap();
+                let parameters = network.parameters();
+                let [weight, bias] = &parameters[parameters.len() - 2..] else {
+                    panic!("a head has a weight and a bias")
+                };
+                let difference = |values: Vec<f64>| values[1] - values[0];
+                let slope = difference(read(weight.value.clone()));
+                let offset = difference(read(bias.value.clone()));
+                assert!(slope > 0.0, "seed {seed}: slope {slope}");
+                let threshold = -offset / slope;
+                assert!(threshold.abs() < 1.0, "seed {seed}: threshold {threshold}");
+            }
+        }
     }
 }

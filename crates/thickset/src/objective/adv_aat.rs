@@ -28,38 +28,18 @@ pub static INFO: Info = Info {
     direction: None,
     cost: "attack steps * attack_ig_steps + ig_steps input gradients a step, twice",
     defaults: &[
-        Setting {
-            name: "weight",
-            value: "1.0",
-            meaning: "w, the weight of the correlation",
-        },
-        Setting {
-            name: "ig_steps",
-            value: "10",
-            meaning: "steps of IG in the loss",
-        },
-        Setting {
-            name: "attack_ig_steps",
-            value: "5",
-            meaning: "steps of IG in the search",
-        },
-        Setting {
-            name: "attack",
-            value: "{ norm = \"linf\", epsilon = 0.1, steps = 10, start = \"uniform\" }",
-            meaning: "the search for x~",
-        },
-        Setting {
-            name: "adaptive",
-            value: "false",
-            meaning: "weigh relative to the class loss",
-        },
+        Setting::new("weight", "w, the weight of the correlation"),
+        Setting::new("ig_steps", "steps of IG in the loss"),
+        Setting::new("attack_ig_steps", "steps of IG in the search"),
+        Setting::new("attack", "the search for x~"),
+        Setting::new("adaptive", "weigh relative to the class loss"),
     ],
 };
 
 /// The correlation's weight and the search for perturbed inputs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
+pub struct AdvAatConfig {
     /// The weight of the correlation.
     pub weight: f64,
     /// Steps of the integrated gradients in the loss.
@@ -72,7 +52,7 @@ pub struct Config {
     pub attack: InnerAttack,
 }
 
-impl Default for Config {
+impl Default for AdvAatConfig {
     fn default() -> Self {
         Self {
             weight: 1.0,
@@ -84,7 +64,7 @@ impl Default for Config {
     }
 }
 
-impl Objective for Config {
+impl Objective for AdvAatConfig {
     fn info(&self) -> &'static Info {
         &INFO
     }

@@ -25,28 +25,16 @@ pub static INFO: Info = Info {
     direction: None,
     cost: "two input gradients a step of the attack, and two more",
     defaults: &[
-        Setting {
-            name: "weight",
-            value: "0.5",
-            meaning: "w, the weight of the alignment",
-        },
-        Setting {
-            name: "attack",
-            value: "{ norm = \"linf\", epsilon = 0.1, steps = 3, start = \"uniform\" }",
-            meaning: "the search for x~",
-        },
-        Setting {
-            name: "adaptive",
-            value: "false",
-            meaning: "weigh relative to the class loss",
-        },
+        Setting::new("weight", "w, the weight of the alignment"),
+        Setting::new("attack", "the search for x~"),
+        Setting::new("adaptive", "weigh relative to the class loss"),
     ],
 };
 
 /// The alignment's weight and the search for perturbed inputs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
+pub struct ArtConfig {
     /// The weight of the alignment.
     pub weight: f64,
     /// Weigh relative to the class loss.
@@ -56,7 +44,7 @@ pub struct Config {
     pub attack: InnerAttack,
 }
 
-impl Default for Config {
+impl Default for ArtConfig {
     fn default() -> Self {
         Self {
             weight: 0.5,
@@ -90,10 +78,10 @@ fn alignment(network: &Network, x: &Tensor<2>, labels: &Tensor<2>) -> Result<Ten
 fn attack_over_defaults<'d, D: Deserializer<'d>>(
     text: D,
 ) -> std::result::Result<InnerAttack, D::Error> {
-    Ok(PartialAttack::deserialize(text)?.over(&Config::default().attack))
+    Ok(PartialAttack::deserialize(text)?.over(&ArtConfig::default().attack))
 }
 
-impl Config {
+impl ArtConfig {
     /// The rows where the soft margin is largest: the true class's gradient is turned away from the input, the rival's
     /// towards it.
     fn perturbed(&self, batch: &Batch<'_>) -> Result<Tensor<2>> {
@@ -106,7 +94,7 @@ impl Config {
     }
 }
 
-impl Objective for Config {
+impl Objective for ArtConfig {
     fn info(&self) -> &'static Info {
         &INFO
     }
@@ -136,7 +124,7 @@ mod tests {
     fn the_search_turns_the_true_classs_gradient_away_from_the_input() {
         let network = sample::network();
         let batch = sample::batch(&network);
-        let found = Config::default().perturbed(&batch).unwrap();
+        let found = ArtConfig::default().perturbed(&batch).unwrap();
         let of = |x: &Tensor<2>| value(&alignment(&network, x, &batch.labels).unwrap());
         let (before, after) = (of(&batch.x), of(&found));
         assert!(after > 1.01 * before, "{after}, before {before}");

@@ -21,23 +21,19 @@ pub static INFO: Info = Info {
     source: "R2ET, section 6.1 (AT); the budget is ours",
     direction: None,
     cost: "one input gradient and one backward pass a step of the attack, and a vanilla step",
-    defaults: &[Setting {
-        name: "attack",
-        value: "{ norm = \"l2\", epsilon = 0.5, steps = 1, start = \"input\" }",
-        meaning: "the search for x~",
-    }],
+    defaults: &[Setting::new("attack", "the search for x~")],
 };
 
 /// The search for perturbed inputs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
+pub struct AtConfig {
     /// The search for x~.
     #[serde(deserialize_with = "attack_over_defaults")]
     pub attack: InnerAttack,
 }
 
-impl Default for Config {
+impl Default for AtConfig {
     fn default() -> Self {
         Self {
             attack: InnerAttack {
@@ -55,10 +51,10 @@ impl Default for Config {
 fn attack_over_defaults<'d, D: Deserializer<'d>>(
     text: D,
 ) -> std::result::Result<InnerAttack, D::Error> {
-    Ok(PartialAttack::deserialize(text)?.over(&Config::default().attack))
+    Ok(PartialAttack::deserialize(text)?.over(&AtConfig::default().attack))
 }
 
-impl Config {
+impl AtConfig {
     fn perturbed(&self, batch: &Batch<'_>) -> Result<Tensor<2>> {
         batch.perturbed_or(|draws| {
             let mut frozen = batch.network.clone();
@@ -75,7 +71,7 @@ impl Config {
     }
 }
 
-impl Objective for Config {
+impl Objective for AtConfig {
     fn info(&self) -> &'static Info {
         &INFO
     }
@@ -115,7 +111,7 @@ mod tests {
         let batch = sample::batch(&network);
         let mut last = gap_at(&batch, batch.x.clone());
         for steps in [1, 5] {
-            let mut config = Config::default();
+            let mut config = AtConfig::default();
             config.attack.steps = steps;
             let found = gap_at(&batch, config.perturbed(&batch).unwrap());
             assert!(found < last, "{steps} steps: {found}, before {last}");

@@ -28,21 +28,9 @@ pub static INFO: Info = Info {
     direction: None,
     cost: "one Hessian product a feature and step, without a tape: for tables",
     defaults: &[
-        Setting {
-            name: "weight",
-            value: "0.01",
-            meaning: "w, the weight of the radius",
-        },
-        Setting {
-            name: "cap",
-            value: "5.0",
-            meaning: "a radius above this counts as this",
-        },
-        Setting {
-            name: "adaptive",
-            value: "false",
-            meaning: "weigh relative to the class loss",
-        },
+        Setting::new("weight", "w, the weight of the radius"),
+        Setting::new("cap", "a radius above this counts as this"),
+        Setting::new("adaptive", "weigh relative to the class loss"),
     ],
 };
 
@@ -52,7 +40,7 @@ const LEAST_NORM: f64 = 1e-6;
 /// The radius's weight and cap.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
+pub struct ClConfig {
     /// The weight of the radius.
     pub weight: f64,
     /// A radius above this counts as this.
@@ -61,7 +49,7 @@ pub struct Config {
     pub adaptive: bool,
 }
 
-impl Default for Config {
+impl Default for ClConfig {
     fn default() -> Self {
         Self {
             weight: 0.01,
@@ -71,7 +59,7 @@ impl Default for Config {
     }
 }
 
-impl Objective for Config {
+impl Objective for ClConfig {
     fn info(&self) -> &'static Info {
         &INFO
     }

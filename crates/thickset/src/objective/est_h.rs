@@ -20,33 +20,17 @@ pub static INFO: Info = Info {
     direction: None,
     cost: "one input gradient and one Hessian product a step, about three vanilla steps",
     defaults: &[
-        Setting {
-            name: "weight",
-            value: "0.01",
-            meaning: "w, the weight of the norm",
-        },
-        Setting {
-            name: "hessian",
-            value: "\"exact\"",
-            meaning: "or \"finite-difference\", as the paper",
-        },
-        Setting {
-            name: "step",
-            value: "0.01",
-            meaning: "length of the finite difference",
-        },
-        Setting {
-            name: "adaptive",
-            value: "false",
-            meaning: "weigh relative to the class loss",
-        },
+        Setting::new("weight", "w, the weight of the norm"),
+        Setting::new("hessian", "or \"finite-difference\", as the paper"),
+        Setting::new("step", "length of the finite difference"),
+        Setting::new("adaptive", "weigh relative to the class loss"),
     ],
 };
 
 /// The norm's weight and how it is computed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
+pub struct EstHConfig {
     /// The weight of the norm.
     pub weight: f64,
     /// How it is computed.
@@ -57,7 +41,7 @@ pub struct Config {
     pub adaptive: bool,
 }
 
-impl Default for Config {
+impl Default for EstHConfig {
     fn default() -> Self {
         Self {
             weight: 0.01,
@@ -68,7 +52,7 @@ impl Default for Config {
     }
 }
 
-impl Objective for Config {
+impl Objective for EstHConfig {
     fn info(&self) -> &'static Info {
         &INFO
     }
@@ -79,7 +63,7 @@ impl Objective for Config {
     }
 
     fn loss(&self, batch: &Batch<'_>) -> Result<Loss> {
-        let without_gap = r2et::Config {
+        let without_gap = r2et::R2etConfig {
             gap_weight: 0.0,
             hessian_weight: self.weight,
             pairs: Pairs::All,

@@ -21,30 +21,22 @@ pub static INFO: Info = Info {
     direction: None,
     cost: "one Hessian product a feature and step: for tables",
     defaults: &[
-        Setting {
-            name: "weight",
-            value: "0.01",
-            meaning: "w, the weight of the norm",
-        },
-        Setting {
-            name: "adaptive",
-            value: "false",
-            meaning: "weigh relative to the class loss",
-        },
+        Setting::new("weight", "w, the weight of the norm"),
+        Setting::new("adaptive", "weigh relative to the class loss"),
     ],
 };
 
 /// The norm's weight.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
+pub struct ExactHConfig {
     /// The weight of the norm.
     pub weight: f64,
     /// Weigh relative to the class loss.
     pub adaptive: bool,
 }
 
-impl Default for Config {
+impl Default for ExactHConfig {
     fn default() -> Self {
         Self {
             weight: 0.01,
@@ -53,7 +45,7 @@ impl Default for Config {
     }
 }
 
-impl Objective for Config {
+impl Objective for ExactHConfig {
     fn info(&self) -> &'static Info {
         &INFO
     }

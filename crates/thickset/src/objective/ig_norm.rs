@@ -25,38 +25,18 @@ pub static INFO: Info = Info {
     direction: None,
     cost: "attack steps * attack_ig_steps + ig_steps input gradients a step",
     defaults: &[
-        Setting {
-            name: "weight",
-            value: "1.0",
-            meaning: "w, the weight of the norm",
-        },
-        Setting {
-            name: "ig_steps",
-            value: "10",
-            meaning: "steps of IG in the loss",
-        },
-        Setting {
-            name: "attack_ig_steps",
-            value: "5",
-            meaning: "steps of IG in the search",
-        },
-        Setting {
-            name: "attack",
-            value: "{ norm = \"linf\", epsilon = 0.1, steps = 10, start = \"uniform\" }",
-            meaning: "the search for x~",
-        },
-        Setting {
-            name: "adaptive",
-            value: "false",
-            meaning: "weigh relative to the class loss",
-        },
+        Setting::new("weight", "w, the weight of the norm"),
+        Setting::new("ig_steps", "steps of IG in the loss"),
+        Setting::new("attack_ig_steps", "steps of IG in the search"),
+        Setting::new("attack", "the search for x~"),
+        Setting::new("adaptive", "weigh relative to the class loss"),
     ],
 };
 
 /// The norm's weight and the search for perturbed inputs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
+pub struct IgNormConfig {
     /// The weight of the norm.
     pub weight: f64,
     /// Steps of the integrated gradients in the loss.
@@ -69,7 +49,7 @@ pub struct Config {
     pub attack: InnerAttack,
 }
 
-impl Default for Config {
+impl Default for IgNormConfig {
     fn default() -> Self {
         Self {
             weight: 1.0,
@@ -93,7 +73,7 @@ pub(super) fn norm(
     mean_over_rows(along(network, x, perturbed, of, Rule::Right, steps).abs())
 }
 
-impl Objective for Config {
+impl Objective for IgNormConfig {
     fn info(&self) -> &'static Info {
         &INFO
     }

@@ -27,26 +27,10 @@ pub static INFO: Info = Info {
     direction: None,
     cost: "the base's, and 2 * steps input gradients",
     defaults: &[
-        Setting {
-            name: "weight",
-            value: "1.0",
-            meaning: "w, the weight of the angle",
-        },
-        Setting {
-            name: "steps",
-            value: "10",
-            meaning: "steps of the integrated gradients",
-        },
-        Setting {
-            name: "base",
-            value: "{ kind = \"pgd-at\" }",
-            meaning: "or \"trades\" or \"mart\", with their settings",
-        },
-        Setting {
-            name: "adaptive",
-            value: "false",
-            meaning: "weigh relative to the class loss",
-        },
+        Setting::new("weight", "w, the weight of the angle"),
+        Setting::new("steps", "steps of the integrated gradients"),
+        Setting::new("base", "or \"trades\" or \"mart\", with their settings"),
+        Setting::new("adaptive", "weigh relative to the class loss"),
     ],
 };
 
@@ -55,11 +39,11 @@ pub static INFO: Info = Info {
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Base {
     /// Adversarial training.
-    PgdAt(pgd_at::Config),
+    PgdAt(pgd_at::PgdAtConfig),
     /// TRADES.
-    Trades(trades::Config),
+    Trades(trades::TradesConfig),
     /// MART.
-    Mart(mart::Config),
+    Mart(mart::MartConfig),
 }
 
 impl Base {
@@ -81,7 +65,7 @@ impl Base {
 
     fn loss_at(&self, batch: &Batch<'_>, perturbed: Tensor<2>) -> Loss {
         match self {
-            Self::PgdAt(_) => pgd_at::Config::loss_at(batch, perturbed),
+            Self::PgdAt(_) => pgd_at::PgdAtConfig::loss_at(batch, perturbed),
             Self::Trades(config) => config.loss_at(batch, perturbed),
             Self::Mart(config) => config.loss_at(batch, perturbed),
         }
@@ -91,7 +75,7 @@ impl Base {
 /// The angle's weight and the base loss.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
+pub struct IgrConfig {
     /// The weight of the angle.
     pub weight: f64,
     /// Steps of the integrated gradients.
@@ -102,18 +86,18 @@ pub struct Config {
     pub base: Base,
 }
 
-impl Default for Config {
+impl Default for IgrConfig {
     fn default() -> Self {
         Self {
             weight: 1.0,
             steps: 10,
             adaptive: false,
-            base: Base::PgdAt(pgd_at::Config::default()),
+            base: Base::PgdAt(pgd_at::PgdAtConfig::default()),
         }
     }
 }
 
-impl Objective for Config {
+impl Objective for IgrConfig {
     fn info(&self) -> &'static Info {
         &INFO
     }

@@ -26,21 +26,9 @@ pub static INFO: Info = Info {
     direction: None,
     cost: "one forward and one backward pass a step of the attack, and two vanilla steps",
     defaults: &[
-        Setting {
-            name: "beta",
-            value: "5.0",
-            meaning: "the weight of the divergence",
-        },
-        Setting {
-            name: "attack",
-            value: "{ norm = \"linf\", epsilon = 0.1, steps = 10, start = \"uniform\" }",
-            meaning: "the search for x~",
-        },
-        Setting {
-            name: "adaptive",
-            value: "false",
-            meaning: "weigh relative to the class loss",
-        },
+        Setting::new("beta", "the weight of the divergence"),
+        Setting::new("attack", "the search for x~"),
+        Setting::new("adaptive", "weigh relative to the class loss"),
     ],
 };
 
@@ -54,7 +42,7 @@ const TINY: f64 = 1e-12;
 /// The divergence's weight and the search for perturbed inputs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
+pub struct MartConfig {
     /// The weight of the divergence.
     pub beta: f64,
     /// The search for x~.
@@ -63,7 +51,7 @@ pub struct Config {
     pub adaptive: bool,
 }
 
-impl Default for Config {
+impl Default for MartConfig {
     fn default() -> Self {
         Self {
             beta: 5.0,
@@ -73,7 +61,7 @@ impl Default for Config {
     }
 }
 
-impl Config {
+impl MartConfig {
     pub(super) fn perturbed(&self, batch: &Batch<'_>) -> Result<Tensor<2>> {
         pgd_at::perturbed(&self.attack, batch)
     }
@@ -128,7 +116,7 @@ impl Config {
     }
 }
 
-impl Objective for Config {
+impl Objective for MartConfig {
     fn info(&self) -> &'static Info {
         &INFO
     }
@@ -154,9 +142,9 @@ mod tests {
     fn under_igr_the_search_is_of_the_whole_loss() {
         let network = sample::network();
         let batch = sample::batch(&network);
-        let config = Config {
+        let config = MartConfig {
             beta: 50.0,
-            ..Config::default()
+            ..MartConfig::default()
         };
         let at = |rows: Tensor<2>| value(&config.loss_at(&batch, rows).total);
         let clean = at(batch.x.clone());

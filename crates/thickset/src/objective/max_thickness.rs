@@ -23,38 +23,21 @@ pub static INFO: Info = Info {
     direction: None,
     cost: "draws * interpolations input gradients a step",
     defaults: &[
-        Setting {
-            name: "weight",
-            value: "0.1",
-            meaning: "w, the weight of the thickness",
-        },
-        Setting {
-            name: "draws",
-            value: "2",
-            meaning: "M1, neighbours of each row",
-        },
-        Setting {
-            name: "interpolations",
-            value: "5",
-            meaning: "M2, points on the way to each",
-        },
-        Setting {
-            name: "deviation",
-            value: "0.1",
-            meaning: "standard deviation of the neighbours, in encoded units",
-        },
-        Setting {
-            name: "adaptive",
-            value: "false",
-            meaning: "weigh relative to the class loss",
-        },
+        Setting::new("weight", "w, the weight of the thickness"),
+        Setting::new("draws", "M1, neighbours of each row"),
+        Setting::new("interpolations", "M2, points on the way to each"),
+        Setting::new(
+            "deviation",
+            "standard deviation of the neighbours, in encoded units",
+        ),
+        Setting::new("adaptive", "weigh relative to the class loss"),
     ],
 };
 
 /// The thickness's weight and neighbourhood.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
+pub struct MaxThicknessConfig {
     /// The weight of the thickness.
     pub weight: f64,
     /// Neighbours of each row.
@@ -67,7 +50,7 @@ pub struct Config {
     pub adaptive: bool,
 }
 
-impl Default for Config {
+impl Default for MaxThicknessConfig {
     fn default() -> Self {
         Self {
             weight: 0.1,
@@ -79,7 +62,7 @@ impl Default for Config {
     }
 }
 
-impl Objective for Config {
+impl Objective for MaxThicknessConfig {
     fn info(&self) -> &'static Info {
         &INFO
     }

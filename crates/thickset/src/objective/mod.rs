@@ -73,41 +73,41 @@ pub trait Objective {
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum ObjectiveConfig {
     /// Cross-entropy alone.
-    Vanilla(vanilla::Config),
+    Vanilla(vanilla::VanillaConfig),
     /// With a penalty on the weights.
-    WeightDecay(weight_decay::Config),
+    WeightDecay(weight_decay::WeightDecayConfig),
     /// Of a network with softplus for `ReLU`.
-    Softplus(softplus::Config),
+    Softplus(softplus::SoftplusConfig),
     /// With the Hessian norm along one direction.
-    EstH(est_h::Config),
+    EstH(est_h::EstHConfig),
     /// With the whole Hessian's norm.
-    ExactH(exact_h::Config),
+    ExactH(exact_h::ExactHConfig),
     /// With the largest eigenvalue of the loss's Hessian.
-    Ssr(ssr::Config),
+    Ssr(ssr::SsrConfig),
     /// On inputs whose explanation is attacked.
-    At(at::Config),
+    At(at::AtConfig),
     /// With the radius in which the ranking holds, to first order.
-    Cl(cl::Config),
+    Cl(cl::ClConfig),
     /// With the thickness itself.
-    MaxThickness(max_thickness::Config),
+    MaxThickness(max_thickness::MaxThicknessConfig),
     /// With gap and Hessian norm.
-    R2et(r2et::Config),
+    R2et(r2et::R2etConfig),
     /// On inputs whose class is attacked.
-    PgdAt(pgd_at::Config),
+    PgdAt(pgd_at::PgdAtConfig),
     /// With the divergence from attacked inputs.
-    Trades(trades::Config),
+    Trades(trades::TradesConfig),
     /// With more weight on what is classified wrongly.
-    Mart(mart::Config),
+    Mart(mart::MartConfig),
     /// With the angle between the attributions of an input and its attacked twin.
-    Igr(igr::Config),
+    Igr(igr::IgrConfig),
     /// With the loss's attribution along the way to an attacked input.
-    IgNorm(ig_norm::Config),
+    IgNorm(ig_norm::IgNormConfig),
     /// The same, on the attacked input.
-    IgSumNorm(ig_sum_norm::Config),
+    IgSumNorm(ig_sum_norm::IgSumNormConfig),
     /// With the correlation of attributions.
-    AdvAat(adv_aat::Config),
+    AdvAat(adv_aat::AdvAatConfig),
     /// With the alignment of gradient and input.
-    Art(art::Config),
+    Art(art::ArtConfig),
 }
 
 impl ObjectiveConfig {
@@ -139,7 +139,7 @@ impl ObjectiveConfig {
 
 impl Default for ObjectiveConfig {
     fn default() -> Self {
-        Self::R2et(r2et::Config::default())
+        Self::R2et(r2et::R2etConfig::default())
     }
 }
 
@@ -168,10 +168,12 @@ mod tests {
         for info in family(Family::Objective) {
             let plain: toml::Table = format!("kind = \"{}\"", info.id).parse().unwrap();
             let mut described = plain.clone();
-            for setting in info.defaults {
-                // A setting that is absent by default is described in words.
-                let line = format!("{} = {}", setting.name, setting.value);
-                described.extend(line.parse::<toml::Table>().unwrap_or_default());
+            for (setting, value) in info.defaults.iter().zip(info.settings()) {
+                // A setting that is absent by default is described in words, which no file could hold.
+                if setting.in_words.is_none() {
+                    let line = format!("{} = {}", value.name, value.value);
+                    described.extend(line.parse::<toml::Table>().unwrap());
+                }
             }
             let plain: ObjectiveConfig = plain.try_into().unwrap();
             let described: ObjectiveConfig = described.try_into().unwrap();
@@ -185,7 +187,7 @@ mod tests {
         let ObjectiveConfig::At(config) = toml::from_str(text).unwrap() else {
             panic!("an `at`")
         };
-        let expected = at::Config::default().attack;
+        let expected = at::AtConfig::default().attack;
         assert_eq!(config.attack.norm, expected.norm);
         assert_eq!(config.attack.steps, 7);
         assert!(

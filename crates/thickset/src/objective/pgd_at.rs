@@ -20,22 +20,18 @@ pub static INFO: Info = Info {
     source: "IGR, Algorithm 1 (L_at), after Madry et al. 2018; the budget for tables is ours",
     direction: None,
     cost: "one forward and one backward pass a step of the attack, and a vanilla step",
-    defaults: &[Setting {
-        name: "attack",
-        value: "{ norm = \"linf\", epsilon = 0.1, steps = 10, start = \"uniform\" }",
-        meaning: "the search for x~",
-    }],
+    defaults: &[Setting::new("attack", "the search for x~")],
 };
 
 /// The search for perturbed inputs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
+pub struct PgdAtConfig {
     /// The search for x~.
     pub attack: InnerAttack,
 }
 
-impl Config {
+impl PgdAtConfig {
     pub(super) fn perturbed(&self, batch: &Batch<'_>) -> Result<Tensor<2>> {
         perturbed(&self.attack, batch)
     }
@@ -54,7 +50,7 @@ pub(super) fn perturbed(attack: &InnerAttack, batch: &Batch<'_>) -> Result<Tenso
     })
 }
 
-impl Objective for Config {
+impl Objective for PgdAtConfig {
     fn info(&self) -> &'static Info {
         &INFO
     }

@@ -28,48 +28,27 @@ pub static INFO: Info = Info {
     direction: None,
     cost: "two input gradients and one Hessian product a step, about three vanilla steps",
     defaults: &[
-        Setting {
-            name: "gap_weight",
-            value: "0.2",
-            meaning: "w1, the weight of the mean gap",
-        },
-        Setting {
-            name: "hessian_weight",
-            value: "0.01",
-            meaning: "w2; 0 gives the paper's variants without H, images want about 1",
-        },
-        Setting {
-            name: "pairs",
-            value: "\"all\"",
-            meaning: "or \"closest\" (-mm), \"mirrored\", \"boundary\"",
-        },
-        Setting {
-            name: "pair_count",
-            value: "k",
-            meaning: "k', the number of pairs where they are not all",
-        },
-        Setting {
-            name: "hessian",
-            value: "\"exact\"",
-            meaning: "or \"finite-difference\", as the paper",
-        },
-        Setting {
-            name: "step",
-            value: "0.01",
-            meaning: "length of the finite difference",
-        },
-        Setting {
-            name: "adaptive",
-            value: "false",
-            meaning: "weigh relative to the class loss",
-        },
+        Setting::new("gap_weight", "w1, the weight of the mean gap"),
+        Setting::new(
+            "hessian_weight",
+            "w2; 0 gives the paper's variants without H, images want about 1",
+        ),
+        Setting::new("pairs", "or \"closest\" (-mm), \"mirrored\", \"boundary\""),
+        Setting::in_words(
+            "pair_count",
+            "k",
+            "k', the number of pairs where they are not all",
+        ),
+        Setting::new("hessian", "or \"finite-difference\", as the paper"),
+        Setting::new("step", "length of the finite difference"),
+        Setting::new("adaptive", "weigh relative to the class loss"),
     ],
 };
 
 /// Weights and choices.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
+pub struct R2etConfig {
     /// The weight of the mean gap.
     pub gap_weight: f64,
     /// The weight of the Hessian norm.
@@ -92,12 +71,12 @@ pub struct Config {
 #[must_use]
 pub fn hessian_weight(shape: &InputShape) -> f64 {
     match shape {
-        InputShape::Table => Config::default().hessian_weight,
+        InputShape::Table => R2etConfig::default().hessian_weight,
         _ => 1.0,
     }
 }
 
-impl Default for Config {
+impl Default for R2etConfig {
     fn default() -> Self {
         Self {
             gap_weight: 0.2,
@@ -111,7 +90,7 @@ impl Default for Config {
     }
 }
 
-impl Objective for Config {
+impl Objective for R2etConfig {
     fn info(&self) -> &'static Info {
         &INFO
     }

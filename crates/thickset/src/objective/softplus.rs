@@ -20,28 +20,24 @@ pub static INFO: Info = Info {
     source: "R2ET, section 6.1 (SP), after Dombrowski et al. 2019; rho is ours, 0.5 to 3 work on the tables",
     direction: None,
     cost: "as vanilla",
-    defaults: &[Setting {
-        name: "rho",
-        value: "1.0",
-        meaning: "sharpness; ReLU in the limit",
-    }],
+    defaults: &[Setting::new("rho", "sharpness; ReLU in the limit")],
 };
 
 /// The sharpness.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
+pub struct SoftplusConfig {
     /// Sharpness; `ReLU` in the limit.
     pub rho: f64,
 }
 
-impl Default for Config {
+impl Default for SoftplusConfig {
     fn default() -> Self {
         Self { rho: 1.0 }
     }
 }
 
-impl Objective for Config {
+impl Objective for SoftplusConfig {
     fn info(&self) -> &'static Info {
         &INFO
     }

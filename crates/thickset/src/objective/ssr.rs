@@ -26,30 +26,22 @@ pub static INFO: Info = Info {
     direction: None,
     cost: "one input gradient a class, without a tape, and one tangent",
     defaults: &[
-        Setting {
-            name: "weight",
-            value: "0.01",
-            meaning: "w, the weight of the eigenvalue",
-        },
-        Setting {
-            name: "adaptive",
-            value: "false",
-            meaning: "weigh relative to the class loss",
-        },
+        Setting::new("weight", "w, the weight of the eigenvalue"),
+        Setting::new("adaptive", "weigh relative to the class loss"),
     ],
 };
 
 /// The eigenvalue's weight.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
+pub struct SsrConfig {
     /// The weight of the eigenvalue.
     pub weight: f64,
     /// Weigh relative to the class loss.
     pub adaptive: bool,
 }
 
-impl Default for Config {
+impl Default for SsrConfig {
     fn default() -> Self {
         Self {
             weight: 0.01,
@@ -58,7 +50,7 @@ impl Default for Config {
     }
 }
 
-impl Objective for Config {
+impl Objective for SsrConfig {
     fn info(&self) -> &'static Info {
         &INFO
     }

@@ -23,28 +23,16 @@ pub static INFO: Info = Info {
     direction: None,
     cost: "one forward and one backward pass a step of the attack, and two vanilla steps",
     defaults: &[
-        Setting {
-            name: "beta",
-            value: "6.0",
-            meaning: "the weight of the divergence",
-        },
-        Setting {
-            name: "attack",
-            value: "{ norm = \"linf\", epsilon = 0.1, steps = 10, start = \"normal\" }",
-            meaning: "the search for x~",
-        },
-        Setting {
-            name: "adaptive",
-            value: "false",
-            meaning: "weigh relative to the class loss",
-        },
+        Setting::new("beta", "the weight of the divergence"),
+        Setting::new("attack", "the search for x~"),
+        Setting::new("adaptive", "weigh relative to the class loss"),
     ],
 };
 
 /// The divergence's weight and the search for perturbed inputs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
+pub struct TradesConfig {
     /// The weight of the divergence.
     pub beta: f64,
     /// The search for x~.
@@ -54,7 +42,7 @@ pub struct Config {
     pub adaptive: bool,
 }
 
-impl Default for Config {
+impl Default for TradesConfig {
     fn default() -> Self {
         Self {
             beta: 6.0,
@@ -73,7 +61,7 @@ fn divergence(of: Tensor<2>, from: Tensor<2>) -> Tensor<1> {
     mean_over_rows(of.clone().exp() * (of - from))
 }
 
-impl Config {
+impl TradesConfig {
     pub(super) fn perturbed(&self, batch: &Batch<'_>) -> Result<Tensor<2>> {
         batch.perturbed_or(|draws| {
             let clean = constant(&batch.network.logits(constant(&batch.x)));
@@ -101,10 +89,10 @@ impl Config {
 fn attack_over_defaults<'d, D: Deserializer<'d>>(
     text: D,
 ) -> std::result::Result<InnerAttack, D::Error> {
-    Ok(PartialAttack::deserialize(text)?.over(&Config::default().attack))
+    Ok(PartialAttack::deserialize(text)?.over(&TradesConfig::default().attack))
 }
 
-impl Objective for Config {
+impl Objective for TradesConfig {
     fn info(&self) -> &'static Info {
         &INFO
     }

@@ -22,9 +22,9 @@ pub static INFO: Info = Info {
 /// Nothing to set.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {}
+pub struct VanillaConfig {}
 
-impl Objective for Config {
+impl Objective for VanillaConfig {
     fn info(&self) -> &'static Info {
         &INFO
     }

@@ -22,30 +22,22 @@ pub static INFO: Info = Info {
     direction: None,
     cost: "as vanilla, and one look at each weight",
     defaults: &[
-        Setting {
-            name: "weight",
-            value: "0.01",
-            meaning: "w, the weight of the penalty",
-        },
-        Setting {
-            name: "adaptive",
-            value: "false",
-            meaning: "weigh relative to the class loss",
-        },
+        Setting::new("weight", "w, the weight of the penalty"),
+        Setting::new("adaptive", "weigh relative to the class loss"),
     ],
 };
 
 /// The penalty's weight.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
+pub struct WeightDecayConfig {
     /// The weight of the penalty.
     pub weight: f64,
     /// Weigh relative to the class loss.
     pub adaptive: bool,
 }
 
-impl Default for Config {
+impl Default for WeightDecayConfig {
     fn default() -> Self {
         Self {
             weight: 0.01,
@@ -54,7 +46,7 @@ impl Default for Config {
     }
 }
 
-impl Objective for Config {
+impl Objective for WeightDecayConfig {
     fn info(&self) -> &'static Info {
         &INFO
     }

@@ -15,9 +15,9 @@ use super::fingerprint::fingerprint;
 use super::fit::{Fit, Reference};
 use super::folder::RunFolder;
 use super::observer::{Event, Observer};
-use super::probe::Probe;
 use super::selection::{Front, Standing};
 use super::validation::{Validation, Verdict};
+use super::validation_attack::ValidationAttack;
 use crate::check::as_f64;
 use crate::config::{CheckedRun, RunConfig};
 use crate::data::{Dataset, Part};
@@ -89,7 +89,7 @@ struct Trainer<'r> {
     model: Model,
     reference: Option<(Network, Verdict)>,
     optimizer: Box<dyn Optimizer>,
-    probe: Probe,
+    attack: ValidationAttack,
     validation: Validation<'r>,
     progress: Progress,
     front: Front,
@@ -105,7 +105,7 @@ impl<'r> Trainer<'r> {
         } = fit;
         let own = dataset.attack.as_ref().map(|attack| attack.epsilon);
         let own = own.unwrap_or(USUAL_EPSILON);
-        let probe = config.probe.probe(&dataset.schema, k, own, config.seed)?;
+        let attack = config.probe.bind(&dataset.schema, k, own, config.seed)?;
         let validation = Validation::new(dataset, config.probe.rows, config.seed);
         let hash = reference.as_ref().map(|reference| &*reference.sha256);
         let fingerprint = fingerprint(dataset, hash);
@@ -113,7 +113,7 @@ impl<'r> Trainer<'r> {
         let reference = match reference {
             None => None,
             Some(Reference { network, .. }) => {
-                let verdict = validation.judge(&network, &probe)?;
+                let verdict = validation.judge(&network, &attack)?;
                 // If no epoch is better, or all drift away, the reference itself is kept.
                 front.join(verdict.standing(0), &config.selection, || {
                     network.parameter_values()
@@ -128,7 +128,7 @@ impl<'r> Trainer<'r> {
             model,
             reference,
             optimizer: config.train.optimizer.optimizer(),
-            probe,
+            attack,
             validation,
             progress: Progress::default(),
             front,
@@ -262,7 +262,7 @@ impl<'r> Trainer<'r> {
     fn judge(&mut self) -> Result<EpochRecord> {
         let mut network = self.model.network.clone();
         network.untrack();
-        let verdict = self.validation.judge(&network, &self.probe)?;
+        let verdict = self.validation.judge(&network, &self.attack)?;
         let agreement = match &self.reference {
             None => None,
             Some((reference, _)) => Some(self.validation.agreement(reference, &network, self.k)?),

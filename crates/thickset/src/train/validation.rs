@@ -2,8 +2,8 @@
 
 use thickset_engine::Network;
 
-use super::probe::Probe;
 use super::selection::Standing;
+use super::validation_attack::ValidationAttack;
 use crate::check::as_f64;
 use crate::data::{Dataset, Part};
 use crate::explain::Rows;
@@ -80,7 +80,7 @@ impl<'d> Validation<'d> {
     }
 
     /// Judges a model with constant weights.
-    pub(super) fn judge(&self, network: &Network, probe: &Probe) -> Result<Verdict> {
+    pub(super) fn judge(&self, network: &Network, attack: &ValidationAttack) -> Result<Verdict> {
         let labels = self.dataset.gather_labels(self.rows);
         let mut probabilities: Vec<Vec<f64>> = Vec::with_capacity(labels.len());
         // Chunk by chunk: all rows of pairs at once would not fit in memory.
@@ -98,7 +98,7 @@ impl<'d> Validation<'d> {
             accuracy: accuracy::score(&predicted, &labels)?,
             precision_at_k: match self.attacked() {
                 None => None,
-                Some(rows) => Some(probe.precision_at_k(network, rows)?),
+                Some(rows) => Some(attack.precision_at_k(network, rows)?),
             },
         })
     }

@@ -291,7 +291,7 @@ fn explanations_of_a_logit_have_nothing_to_follow_on_a_relu_network_and_the_atta
     let (x, _) = rows(10, 11);
     let ids: Vec<u64> = (0..10).collect();
     let explain = ExplainConfig {
-        explanation: ExplanationConfig::Grad(grad::Config { of: Of::Logit }),
+        explanation: ExplanationConfig::Grad(grad::GradConfig { of: Of::Logit }),
         ..ExplainConfig::default()
     };
     let config = AttackConfig {

@@ -9,7 +9,7 @@ use thickset::explain::{
     ExplainConfig, ExplanationConfig, Per, Rows, integrated_gradients, reduce::ReductionConfig,
     smooth_grad,
 };
-use thickset::model::{Activation, Fresh, ModelConfig, cnn};
+use thickset::model::{Activation, CnnConfig, Fresh, ModelConfig};
 
 use crate::configs::{ball, every_method, graphs, kind};
 use crate::golden::table;
@@ -24,15 +24,16 @@ fn batch_size_and_threads_change_no_bit_of_any_row() {
         .into_iter()
         .map(|config| (config, ExplainConfig::default()))
         .collect();
-    let smooth = ExplanationConfig::SmoothGrad(smooth_grad::Config {
+    let smooth = ExplanationConfig::SmoothGrad(smooth_grad::SmoothGradConfig {
         draws: 11,
         variance: Some(0.01),
-        ..smooth_grad::Config::default()
+        ..smooth_grad::SmoothGradConfig::default()
     });
-    let path = ExplanationConfig::IntegratedGradients(integrated_gradients::Config {
-        steps: 12,
-        ..integrated_gradients::Config::default()
-    });
+    let path =
+        ExplanationConfig::IntegratedGradients(integrated_gradients::IntegratedGradientsConfig {
+            steps: 12,
+            ..integrated_gradients::IntegratedGradientsConfig::default()
+        });
     for explanation in [smooth, path] {
         let explain = ExplainConfig {
             explanation,
@@ -106,7 +107,7 @@ fn batch_size_and_threads_change_no_bit_of_an_image_or_a_pair() {
         height: 8,
         width: 8,
     };
-    let cnn = ModelConfig::Cnn(cnn::Config {
+    let cnn = ModelConfig::Cnn(CnnConfig {
         channels: [4, 4],
         hidden: vec![8],
         activation: Activation::Relu,
@@ -171,10 +172,10 @@ fn batch_size_and_threads_change_no_bit_of_the_suite_or_moo() {
         suite.perturb(&network, rows, Seed::new(9)).unwrap().rows
     });
     let explain = explain.check(&schema).unwrap();
-    let settings = moo::Settings {
+    let settings = moo::MooConfig {
         surrogate: Some(8.0),
         iterations: 10,
-        ..moo::Settings::default()
+        ..moo::MooConfig::default()
     };
     no_bit_changes("moo", 8, &[0..1, 5..8], |range| {
         let rows = part(&x, &ids, FEATURES, range);

@@ -10,7 +10,7 @@ use thickset::metric::faithfulness::{Counts, Faithfulness};
 use thickset::metric::measure::thickness::{Neighbours, Survey};
 use thickset::metric::thickness::{Form, Thickness};
 use thickset::metric::{hessian_norm, measure, precision_at_k, ranking};
-use thickset::model::{Activation, Fresh, ModelConfig, cnn, mlp};
+use thickset::model::{Activation, CnnConfig, Fresh, MlpConfig, ModelConfig};
 use thickset_engine::{Network, Output, Tensor, one_hot};
 
 use crate::golden::{Golden, both, close, table, values};
@@ -24,7 +24,7 @@ fn signed(explanation: ExplanationConfig) -> ExplainConfig {
 }
 
 fn grad_of(of: Of) -> ExplanationConfig {
-    ExplanationConfig::Grad(grad::Config { of })
+    ExplanationConfig::Grad(grad::GradConfig { of })
 }
 
 fn attributed(golden: &Golden, config: &ExplainConfig, classes: &str, at: &str) -> Vec<f64> {
@@ -39,11 +39,11 @@ fn attributed(golden: &Golden, config: &ExplainConfig, classes: &str, at: &str) 
 }
 
 fn path(of: Of, steps: usize, rule: integrated_gradients::Rule) -> ExplanationConfig {
-    ExplanationConfig::IntegratedGradients(integrated_gradients::Config {
+    ExplanationConfig::IntegratedGradients(integrated_gradients::IntegratedGradientsConfig {
         of,
         steps,
         rule,
-        ..integrated_gradients::Config::default()
+        ..integrated_gradients::IntegratedGradientsConfig::default()
     })
 }
 
@@ -58,7 +58,7 @@ fn attributions_agree_with_pytorch_to_1e_9() {
         check("grad_p", grad_of(Of::Probability), "pred", "x");
         check("grad_logit", grad_of(Of::Logit), "pred", "x");
         check("grad_loss", grad_of(Of::Loss), "y", "x");
-        let times = ExplanationConfig::GradInput(grad_input::Config::default());
+        let times = ExplanationConfig::GradInput(grad_input::GradInputConfig::default());
         check("grad_x_input", times, "pred", "x");
         check(
             "ig_mid_100",
@@ -157,13 +157,13 @@ fn thickness_and_faithfulness_of_explanations_agree_with_pytorch() {
 }
 
 fn every() -> Vec<ExplanationConfig> {
-    let path = integrated_gradients::Config {
+    let path = integrated_gradients::IntegratedGradientsConfig {
         steps: 13,
         baseline: 0.1,
-        ..integrated_gradients::Config::default()
+        ..integrated_gradients::IntegratedGradientsConfig::default()
     };
     let smooth = |base: ExplanationConfig| {
-        ExplanationConfig::SmoothGrad(smooth_grad::Config {
+        ExplanationConfig::SmoothGrad(smooth_grad::SmoothGradConfig {
             base: Box::new(base),
             draws: 12,
             variance: Some(0.04),
@@ -173,9 +173,9 @@ fn every() -> Vec<ExplanationConfig> {
         grad_of(Of::Probability),
         grad_of(Of::Logit),
         grad_of(Of::Loss),
-        ExplanationConfig::GradInput(grad_input::Config::default()),
+        ExplanationConfig::GradInput(grad_input::GradInputConfig::default()),
         ExplanationConfig::IntegratedGradients(path),
-        ExplanationConfig::Concept(concept::Config {}),
+        ExplanationConfig::Concept(concept::ConceptConfig {}),
     ];
     all.extend([
         smooth(all[0].clone()),
@@ -256,9 +256,9 @@ fn the_pullback_of_every_explanation_is_the_recorded_gradient() {
 
 #[test]
 fn on_a_binary_relu_network_the_pullback_by_the_margin_is_the_recorded_gradient() {
-    let model = ModelConfig::Mlp(mlp::Config {
+    let model = ModelConfig::Mlp(MlpConfig {
         hidden: vec![9, 7],
-        ..mlp::Config::default()
+        ..MlpConfig::default()
     });
     let network = model
         .network(&InputShape::Table, 6, 2, &mut Fresh::double(Seed::new(1)))
@@ -317,7 +317,7 @@ fn importances_of_columns_and_pixels_are_sums_over_their_features_and_have_their
         height: 8,
         width: 8,
     };
-    let model = ModelConfig::Cnn(cnn::Config {
+    let model = ModelConfig::Cnn(CnnConfig {
         channels: [3, 4],
         hidden: vec![6],
         activation: Activation::Softplus { beta: 2.0 },
@@ -369,7 +369,7 @@ fn integrated_gradients_add_up_to_the_change_of_the_output() {
 fn smooth_grad_without_noise_is_its_base() {
     for golden in both() {
         for base in every().into_iter().take(6) {
-            let smooth = ExplanationConfig::SmoothGrad(smooth_grad::Config {
+            let smooth = ExplanationConfig::SmoothGrad(smooth_grad::SmoothGradConfig {
                 base: Box::new(base.clone()),
                 draws: 7,
                 variance: Some(0.0),
@@ -383,7 +383,7 @@ fn smooth_grad_without_noise_is_its_base() {
 
 #[test]
 fn a_row_is_explained_with_the_same_bits_alone_and_in_any_batch() {
-    let model = ModelConfig::Mlp(mlp::Config::default());
+    let model = ModelConfig::Mlp(MlpConfig::default());
     let relu = model
         .network(&InputShape::Table, 28, 2, &mut Fresh::new(Seed::new(1)))
         .unwrap();

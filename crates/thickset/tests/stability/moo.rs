@@ -1,11 +1,13 @@
 //! The multi-objective attack on real networks.
 
 use thickset::Seed;
-use thickset::attack::moo::{self, Ending, Settings};
+use thickset::attack::moo::{self, Ending, MooConfig};
 use thickset::data::{InputShape, Schema};
 use thickset::explain::{ExplainConfig, ExplanationConfig, Of, Rows, grad};
 use thickset::metric::ranking::TopK;
-use thickset::model::{Activation, Fresh, ModelConfig, gcn, linear, mlp, siamese};
+use thickset::model::{
+    Activation, Fresh, GcnConfig, LinearConfig, MlpConfig, ModelConfig, SiameseConfig, siamese,
+};
 use thickset_engine::{DType, Device, Init, Parameter, ParameterSource, Role, Tensor, TensorData};
 
 use crate::golden::{both, table, values};
@@ -17,11 +19,11 @@ fn a_flip_it_reports_is_one_within_its_budgets() {
     let (x, _) = rows(12, 31);
     let ids: Vec<u64> = (0..12).collect();
     let explain = ExplainConfig::default().check(&table(FEATURES)).unwrap();
-    let settings = Settings {
+    let settings = MooConfig {
         input_budget: Some(0.4),
         prediction_budget: 0.3,
         iterations: 60,
-        ..Settings::default()
+        ..MooConfig::default()
     };
     let explained = |values: &[f64]| {
         let batch = Rows { values, ids: &ids };
@@ -62,12 +64,12 @@ fn a_flip_it_reports_is_one_within_its_budgets() {
 fn on_a_smooth_model_it_flips_every_row_that_er_attack_flips_in_the_same_ball() {
     let [_, golden] = both();
     let explain = ExplainConfig::default().check(&golden.schema()).unwrap();
-    let settings = Settings {
+    let settings = MooConfig {
         input_budget: Some(golden.budget),
         prediction_budget: 1.0,
         radius: golden.step_size,
         iterations: 100,
-        ..Settings::default()
+        ..MooConfig::default()
     };
     let batch = Rows {
         values: golden.values("x"),
@@ -108,7 +110,7 @@ impl ParameterSource for ByHand {
 
 #[test]
 fn on_a_network_made_by_hand_the_first_flip_is_where_it_must_be() {
-    let model = ModelConfig::Mlp(mlp::Config {
+    let model = ModelConfig::Mlp(MlpConfig {
         hidden: vec![2],
         activation: Activation::Softplus { beta: 1.0 },
     });
@@ -116,15 +118,15 @@ fn on_a_network_made_by_hand_the_first_flip_is_where_it_must_be() {
         .network(&InputShape::Table, 2, 2, &mut ByHand)
         .unwrap();
     let explain = ExplainConfig {
-        explanation: ExplanationConfig::Grad(grad::Config { of: Of::Logit }),
+        explanation: ExplanationConfig::Grad(grad::GradConfig { of: Of::Logit }),
         ..ExplainConfig::default()
     };
     let explain = explain.check(&table(2)).unwrap();
-    let settings = Settings {
+    let settings = MooConfig {
         input_budget: Some(10.0),
         prediction_budget: 100.0,
         radius: 0.05,
-        ..Settings::default()
+        ..MooConfig::default()
     };
     let batch = Rows {
         values: &[0.0, 0.0],
@@ -159,10 +161,10 @@ fn on_a_relu_network_a_twin_finds_what_the_networks_own_derivatives_hide() {
         ids: &ids,
     };
     let flips = |surrogate: Option<f64>| {
-        let settings = Settings {
+        let settings = MooConfig {
             surrogate,
             iterations: 40,
-            ..Settings::default()
+            ..MooConfig::default()
         };
         let found = moo::perturb(&network, &explain, batch, 4, &settings, Seed::new(1)).unwrap();
         let flipped = found
@@ -176,7 +178,7 @@ fn on_a_relu_network_a_twin_finds_what_the_networks_own_derivatives_hide() {
 
 #[test]
 fn rows_of_too_many_features_are_refused_before_they_fill_the_memory() {
-    let model = ModelConfig::Linear(linear::Config::default());
+    let model = ModelConfig::Linear(LinearConfig::default());
     let network = model
         .network(&InputShape::Table, 3000, 2, &mut Fresh::new(Seed::new(1)))
         .unwrap();
@@ -185,7 +187,7 @@ fn rows_of_too_many_features_are_refused_before_they_fill_the_memory() {
         values: &vec![0.5; 3000],
         ids: &[0],
     };
-    let settings = Settings::default();
+    let settings = MooConfig::default();
     let refused = moo::perturb(&network, &explain, batch, 8, &settings, Seed::new(1));
     assert_eq!(
         refused.unwrap_err().to_string(),
@@ -195,11 +197,11 @@ fn rows_of_too_many_features_are_refused_before_they_fill_the_memory() {
 
 #[test]
 fn all_three_predictions_of_a_pair_are_kept() {
-    let model = ModelConfig::Siamese(siamese::Config {
-        embedding: siamese::Embedding::Gcn(gcn::Config {
+    let model = ModelConfig::Siamese(SiameseConfig {
+        embedding: siamese::Embedding::Gcn(GcnConfig {
             hidden: 6,
             embedding: 4,
-            ..gcn::Config::default()
+            ..GcnConfig::default()
         }),
         size: 1,
     });
@@ -217,12 +219,12 @@ fn all_three_predictions_of_a_pair_are_kept() {
         values: &x,
         ids: &[0, 1, 2, 3, 4, 5],
     };
-    let settings = Settings {
+    let settings = MooConfig {
         input_budget: Some(1.0),
         prediction_budget: 0.05,
         surrogate: Some(10.0),
         iterations: 40,
-        ..Settings::default()
+        ..MooConfig::default()
     };
     let outcomes = moo::perturb(&network, &explain, batch, 4, &settings, Seed::new(1)).unwrap();
     let mut flips = 0;

@@ -103,7 +103,7 @@ fn the_trajectory_of_er_attack_is_pytorchs() {
 #[test]
 fn the_trajectory_of_mse_attack_is_pytorchs() {
     for golden in both() {
-        let method = MethodConfig::MseAttack(mse_attack::Config { nudge: 0.01 });
+        let method = MethodConfig::MseAttack(mse_attack::MseAttackConfig { nudge: 0.01 });
         trajectory(&golden, method, "mse", 1.0);
     }
 }

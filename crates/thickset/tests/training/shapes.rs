@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
+use thickset::Seed;
 use thickset::config::RunConfig;
 use thickset::data::Dataset;
 use thickset::train::{Event, Outcome};
@@ -60,10 +61,11 @@ fn images_train_with_a_cnn_and_with_batch_statistics() {
 const PAIRS: &str = "name = \"mine\"\ntitle = \"pairs\"\n[target]\ncolumn = \"class\"\n\
                      class = [{ name = \"a\" }, { name = \"b\" }]\n[pairs]\n";
 
-/// The `data` setting of a folder and a recipe that pairs its content.
-fn paired(folder: &Path) -> String {
+/// The `data` setting of a folder and a recipe that pairs its content, all of it or so many.
+fn paired(folder: &Path, drawn: Option<[usize; 3]>) -> String {
     let recipe = folder.with_extension("toml");
-    fs::write(&recipe, PAIRS).unwrap();
+    let drawn = drawn.map_or_else(String::new, |drawn| format!("drawn = {drawn:?}\n"));
+    fs::write(&recipe, format!("{PAIRS}{drawn}")).unwrap();
     let [source, recipe] = [folder, &recipe].map(|path| path.display().to_string());
     format!("{{ source = {source:?}, recipe = {recipe:?} }}")
 }
@@ -84,10 +86,50 @@ fn pairs_of_images_train_with_a_siamese_network() {
         }
     }
     let model = "{ kind = \"siamese\", size = 4, embedding = { kind = \"cnn\", channels = [2, 3], hidden = [8] } }";
-    let config = run_config(&paired(&folder), model, "{ kind = \"r2et\" }", 8);
+    let config = run_config(&paired(&folder, None), model, "{ kind = \"r2et\" }", 8);
     let dataset = data(&config);
     assert_eq!(dataset.features(), 2 * 64);
     is_resumed_to_the_same_bytes(&config, &dataset);
+}
+
+#[test]
+fn pairs_of_threes_and_eights_are_told_apart_whatever_the_seed() {
+    let parent = tempfile::tempdir().unwrap();
+    let folder = parent.path().join("images");
+    let digits = data(&RunConfig::parse("[data]\nsource = \"digits\"\n", "run.toml").unwrap());
+    for (class, digit) in [("a", 3), ("b", 8)] {
+        fs::create_dir_all(folder.join(class)).unwrap();
+        let mut pixels = vec![0.0_f32; digits.features()];
+        for row in (0..digits.labels.len()).filter(|&row| digits.labels[row] == digit) {
+            digits.copy_row(row, &mut pixels);
+            let image = image::GrayImage::from_fn(8, 8, |x, y| {
+                let shade = 255.0 * pixels[(8 * y + x) as usize];
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    reason = "pixels lie between 0 and 1"
+                )]
+                image::Luma([shade as u8])
+            });
+            image
+                .save(folder.join(class).join(format!("{row}.png")))
+                .unwrap();
+        }
+    }
+    let source = paired(&folder, Some([400, 100, 100]));
+    let model = "{ kind = \"siamese\", size = 8, embedding = { kind = \"cnn\", channels = [4, 8], hidden = [16] } }";
+    for seed in 0..10 {
+        let mut config = run_config(&source, model, "{ kind = \"vanilla\" }", 8);
+        config.seed = Seed::new(seed);
+        config.train.epochs = 4;
+        config.probe.rows = 0;
+        let run = tempfile::tempdir().unwrap();
+        let outcome = train_on(&data(&config), &config, run.path(), false, &mut |_| false).unwrap();
+        let Outcome::Done { selected, .. } = outcome else {
+            panic!("it was not stopped")
+        };
+        assert!(selected.auc > 0.95, "seed {seed}: {selected:?}");
+    }
 }
 
 #[test]
@@ -117,7 +159,7 @@ fn pairs_of_graphs_train_with_a_siamese_network() {
     let model = "{ kind = \"siamese\", embedding = { kind = \"gcn\", hidden = 4, embedding = 3 } }";
     for objective in ["r2et", "pgd-at"] {
         let objective = format!("{{ kind = \"{objective}\" }}");
-        let config = run_config(&paired(&folder), model, &objective, 3);
+        let config = run_config(&paired(&folder, None), model, &objective, 3);
         let dataset = data(&config);
         assert_eq!(dataset.features(), 2 * 6);
         is_resumed_to_the_same_bytes(&config, &dataset);

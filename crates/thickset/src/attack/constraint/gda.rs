@@ -17,11 +17,7 @@ pub static INFO: Info = Info {
     source: "R2ET, Eq. 57 and 58",
     direction: None,
     cost: "one more gradient a step",
-    defaults: &[Setting {
-        name: "rate",
-        value: "1e-4",
-        meaning: "step of the ascent",
-    }],
+    defaults: &[Setting::new("rate", "step of the ascent")],
 };
 
 /// The rule's state for one row.

@@ -17,11 +17,7 @@ pub static INFO: Info = Info {
     source: "R2ET, Eq. 57 and 59",
     direction: None,
     cost: "one more gradient a step",
-    defaults: &[Setting {
-        name: "rate",
-        value: "1e-4",
-        meaning: "factor in the exponent",
-    }],
+    defaults: &[Setting::new("rate", "factor in the exponent")],
 };
 
 /// The rule's state for one row.

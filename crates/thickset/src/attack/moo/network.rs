@@ -3,8 +3,8 @@
 use rayon::prelude::*;
 use thickset_engine::{Network, Output, Tensor};
 
-use super::{Derivatives, Gaps, INFO, Outcome, Settings, Values, attack};
-use crate::attack::scene::View;
+use super::{Derivatives, Gaps, INFO, MooConfig, Outcome, Values, attack};
+use crate::attack::state::MovedPart;
 use crate::explain::{Binding, CheckedExplain, Explainer, Rows, chunk_rows, predicted};
 use crate::host::read;
 use crate::{Error, Result, Seed};
@@ -22,7 +22,7 @@ struct RowGaps<'a> {
     /// The smooth twin whose gaps are followed, if any.
     twin: Option<&'a Network>,
     /// The predictions to keep.
-    views: &'static [View],
+    moved_parts: &'static [MovedPart],
     origin: Vec<f64>,
     /// For the row itself.
     single: Explainer,
@@ -71,7 +71,7 @@ impl<'a> RowGaps<'a> {
         Ok(Self {
             network,
             twin,
-            views: View::of(explain.is_pair()),
+            moved_parts: MovedPart::of(explain.is_pair()),
             origin: row.values.to_vec(),
             single,
             copies: bind(at_once)?,
@@ -81,12 +81,12 @@ impl<'a> RowGaps<'a> {
         })
     }
 
-    /// The row as one of the predictions to keep sees it.
-    fn viewed(&self, view: View, x: &[f64]) -> Vec<f64> {
+    /// The row with only the features moved that one of the predictions lets move.
+    fn with_moved(&self, part: MovedPart, x: &[f64]) -> Vec<f64> {
         let moved = self.origin.iter().zip(x).enumerate();
         moved
             .map(|(feature, (origin, x))| {
-                if view.moves(feature, self.origin.len()) {
+                if part.moves(feature, self.origin.len()) {
                     *x
                 } else {
                     *origin
@@ -104,8 +104,8 @@ fn rows_of(tensor: Tensor<2>) -> Vec<Vec<f64>> {
 impl Gaps for RowGaps<'_> {
     fn values(&mut self, x: &[f64]) -> Result<Values> {
         let network = self.network;
-        let kept = self.views.iter().map(|view| {
-            let x = network.batch(&self.viewed(*view, x));
+        let kept = self.moved_parts.iter().map(|part| {
+            let x = network.batch(&self.with_moved(*part, x));
             read(network.probabilities(x))
         });
         Ok(Values {
@@ -119,7 +119,7 @@ impl Gaps for RowGaps<'_> {
 
     fn derivatives(&mut self, x: &[f64]) -> Result<Derivatives> {
         let network = self.network;
-        // Row i of a batch of copies is asked for the derivative of output or importance `first + i`.
+        // Row i of a batch of copies gives the derivative of output or importance `first + i`.
         let pick = |first: usize, count: usize, of: usize| {
             let mut values = vec![0.0; count * of];
             for row in 0..count {
@@ -128,15 +128,15 @@ impl Gaps for RowGaps<'_> {
             network.tensor(values, [count, of])
         };
         let classes = network.classes();
-        let mut outputs = Vec::with_capacity(self.views.len() * classes);
-        for view in self.views {
-            let viewed = self.viewed(*view, x).repeat(classes);
-            let pass = network.pass(network.batch(&viewed));
+        let mut outputs = Vec::with_capacity(self.moved_parts.len() * classes);
+        for part in self.moved_parts {
+            let with_moved = self.with_moved(*part, x).repeat(classes);
+            let pass = network.pass(network.batch(&with_moved));
             let gradient = pass.input_gradient(Output::Probability, pick(0, classes, classes));
             for mut row in rows_of(gradient.value()) {
                 let features = row.len();
                 for (feature, value) in row.iter_mut().enumerate() {
-                    if !view.moves(feature, features) {
+                    if !part.moves(feature, features) {
                         *value = 0.0;
                     }
                 }
@@ -173,7 +173,7 @@ pub fn perturb(
     explain: &CheckedExplain,
     rows: Rows<'_>,
     k: usize,
-    settings: &Settings,
+    settings: &MooConfig,
     seed: Seed,
 ) -> Result<Vec<Outcome>> {
     settings.check()?;

@@ -1,7 +1,7 @@
 //! The loop of the multi-objective attack: its state, its steps, and which gaps it goes on with.
 
 use super::trust_region::{Model, Objective, Step};
-use super::{Derivatives, Ending, Gaps, Outcome, Settings, Values};
+use super::{Derivatives, Ending, Gaps, MooConfig, Outcome, Values};
 use crate::check::{check_finite, check_length};
 use crate::metric::ranking;
 use crate::{Error, Result};
@@ -26,7 +26,7 @@ struct Point {
 /// The state of an attack.
 pub(super) struct Search<'a> {
     gaps: &'a mut dyn Gaps,
-    settings: &'a Settings,
+    settings: &'a MooConfig,
     origin: (Vec<f64>, Values),
     /// Of the predictions at the origin.
     classes: Vec<usize>,
@@ -50,7 +50,7 @@ impl<'a> Search<'a> {
         gaps: &'a mut dyn Gaps,
         x: &[f64],
         k: usize,
-        settings: &'a Settings,
+        settings: &'a MooConfig,
     ) -> Result<Self> {
         let values = gaps.values(x)?;
         check_finite("the outputs", &values.outputs.concat())?;

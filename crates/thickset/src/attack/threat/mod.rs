@@ -4,7 +4,7 @@
 //! always in the set: a bound that the row already breaks is widened to it.
 //!
 //! The set has a convex part (ball, box, simplex, immutable, budgets), onto which a searching point is [projected], and a
-//! discrete part (whole numbers, one category), to which it is [settled] whenever the model is asked. So a search moves
+//! discrete part (whole numbers, one category), to which it is [settled] whenever the model is evaluated. So a search moves
 //! smoothly between the points that can be, and every point it reports is one of them.
 //!
 //! [projected]: Threat::project
@@ -129,7 +129,7 @@ impl Threat {
                 self.project_row(x, z);
             }
         }
-        // The set so far is convex and holds x, so the way to x never leaves it.
+        // The set so far is convex and holds x, so the line to x never leaves it.
         self.ball.shrink(features, x, z);
     }
 
@@ -146,7 +146,7 @@ impl Threat {
         }
     }
 
-    /// The points that the model is asked about: `z` with whole numbers and categories made so, rounded towards `x`.
+    /// The points at which the model is evaluated: `z` with whole numbers and categories made so, rounded towards `x`.
     pub(crate) fn settle(&self, x: &[f64], z: &[f64], point: &mut [f64]) {
         point.copy_from_slice(z);
         if self.whole.is_empty() && self.one_hot != OneHot::Whole {

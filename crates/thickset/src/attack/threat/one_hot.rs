@@ -2,7 +2,7 @@
 //!
 //! `free`: they are, as the papers have it. `simplex`: they are not negative and keep their sum, a mixture of categories.
 //! `whole`: exactly one of them is 1, as in any real row, and a flag is 0 or 1; the search moves on the simplex, and a
-//! point is asked about as the category that leads there. Under `simplex` and `whole`, whether a value is missing stays.
+//! point is evaluated as the category that leads there. Under `simplex` and `whole`, whether a value is missing stays.
 //!
 //! Another category is a move of length sqrt(2) (1 in the largest norm), so a smaller ball leaves all categories as they are.
 
@@ -22,11 +22,7 @@ pub static INFO: Info = Info {
     source: "thickset",
     direction: None,
     cost: "none",
-    defaults: &[Setting {
-        name: "one_hot",
-        value: "\"free\"",
-        meaning: "free, simplex or whole",
-    }],
+    defaults: &[Setting::new("one_hot", "free, simplex or whole")],
 };
 
 /// What the features of one category may become.

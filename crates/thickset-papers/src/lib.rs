@@ -1,0 +1,178 @@
+//! The papers' tables and figures on real data, and speed on generated data.
+//!
+//! A bench opens each dataset once a seed, trains every setting of every method on it and chooses one on validation rows. The
+//! chosen models are measured: attacked, explained, counted. The measurements become the columns of a table, the paper's
+//! numbers beside them, and the tables a [`Bench`], which is written as `bench.json` and `bench.md`.
+
+pub mod attack;
+pub mod method;
+pub mod speed;
+
+mod choose;
+mod column;
+mod correlation;
+mod count;
+mod draft;
+mod field;
+mod fig2;
+mod fig4;
+mod fig6;
+mod fig7;
+mod fig7_igr;
+mod fig9;
+mod goal;
+mod igr;
+mod lab;
+mod measure;
+mod options;
+mod paper;
+mod proposition1;
+mod render;
+mod sheet;
+mod simulation;
+mod store;
+mod table1;
+mod table2;
+mod table5;
+mod table6;
+mod table7;
+mod table8;
+mod table9;
+mod theorem1;
+mod training;
+mod workers;
+
+use std::path::PathBuf;
+
+use thickset::bench::Bench;
+use thickset::registry::nearest;
+use thickset::{Error, Result, file};
+
+pub use crate::lab::{Step, Talk};
+pub use crate::options::{Effort, Options};
+pub use crate::render::{markdown, terminal};
+
+use crate::lab::Lab;
+
+/// A table or figure that can be made.
+#[derive(Clone, Copy)]
+pub struct Info {
+    /// Its name on the command line; its file is named like it.
+    pub id: &'static str,
+    /// One sentence without a final period.
+    pub summary: &'static str,
+    run: fn(&Lab<'_>) -> Result<Bench>,
+}
+
+/// All of them, in the papers' order.
+pub static BENCHES: &[Info] = &[
+    Info {
+        id: "table1",
+        summary: "P@k of every method under ERAttack, the MSE attack and the suite",
+        run: table1::run,
+    },
+    Info {
+        id: "table2",
+        summary: "P@k under ERAttack for Grad, SmoothGrad and Integrated Gradients",
+        run: table2::run,
+    },
+    Info {
+        id: "table5",
+        summary: "P@k under ERAttack beside thickness",
+        run: table5::run,
+    },
+    Info {
+        id: "table6",
+        summary: "AUC before and after the attacks",
+        run: table6::run,
+    },
+    Info {
+        id: "table7",
+        summary: "P@k under ERAttack for several k",
+        run: table7::run,
+    },
+    Info {
+        id: "table8",
+        summary: "P@k under ERAttack from scratch and retrained from vanilla",
+        run: table8::run,
+    },
+    Info {
+        id: "table9",
+        summary: "Faithfulness of the explanations: DFFOT, COMP and SUFF",
+        run: table9::run,
+    },
+    Info {
+        id: "fig2",
+        summary: "Steps to the first flip against thickness and Hessian norm, R2ET on COMPAS",
+        run: fig2::run,
+    },
+    Info {
+        id: "fig4",
+        summary: "Rank correlations of the steps to the first flip with thickness and Hessian norm",
+        run: fig4::run,
+    },
+    Info {
+        id: "fig6",
+        summary: "P@k against sensitivity of constrained attacks on vanilla",
+        run: fig6::run,
+    },
+    Info {
+        id: "fig7",
+        summary: "Trade-offs between AUC, distinctness and P@k over all settings",
+        run: fig7::run,
+    },
+    Info {
+        id: "fig9",
+        summary: "P@k against the number of pairs whose gap R2ET widens",
+        run: fig9::run,
+    },
+    Info {
+        id: "igr",
+        summary: "AT, TRADES and MART with and without IGR, and the rivals, on images",
+        run: igr::run,
+    },
+    Info {
+        id: "fig7-igr",
+        summary: "Kendall's correlation against Pearson's and the cosine, simulated",
+        run: fig7_igr::run,
+    },
+    Info {
+        id: "theorem1",
+        summary: "IGR's Theorem 1 on Kendall's correlation and the cosine, simulated",
+        run: theorem1::run,
+    },
+    Info {
+        id: "proposition1",
+        summary: "IGR's Proposition 1 on the cosine of integrated gradients, simulated",
+        run: proposition1::run,
+    },
+];
+
+/// The datasets of the paper that are tables.
+const TABLES: [&str; 3] = ["adult", "bank", "compas"];
+
+/// Makes a table or figure; what is finished already is found in the folder. Writes `<out>/<id>/bench.json` and `bench.md`.
+///
+/// # Errors
+/// When there is no such bench, dataset or method, data is missing, or a file cannot be read or written.
+///
+/// # Panics
+/// Never: a bench is plain data.
+pub fn run(id: &str, options: &Options, talk: Talk<'_>) -> Result<(Bench, PathBuf)> {
+    let info = BENCHES
+        .iter()
+        .find(|info| info.id == id)
+        .ok_or_else(|| Error::UnknownMethod {
+            given: id.to_owned(),
+            nearest: nearest(id, BENCHES.iter().map(|info| info.id)),
+        })?;
+    let mut bench = (info.run)(&Lab::new(options, talk)?)?;
+    let command = ("command".to_owned(), options.command(id));
+    bench.settings.insert(0, command);
+    let folder = options.out.join(id);
+    file::create_folder(&folder)?;
+    let json = serde_json::to_string_pretty(&bench).expect("a bench is plain data");
+    file::write(&folder.join("bench.json"), format!("{json}\n").as_bytes())?;
+    file::write(&folder.join("bench.md"), markdown(&bench).as_bytes())?;
+    Ok((bench, folder))
+}

@@ -1,0 +1,390 @@
+//! Measuring cells: what attacks, metrics and statistics say of one trained model on the test rows of its seed.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use thickset::attack::suite::SuiteConfig;
+use thickset::attack::{AttackConfig, Attacked};
+use thickset::data::Part;
+use thickset::explain::{Binding, ExplainConfig};
+use thickset::host::read;
+use thickset::metric::faithfulness::{Counts, Faithfulness};
+use thickset::metric::measure::thickness::{Neighbours, Survey};
+use thickset::metric::ranking::{TopK, largest};
+use thickset::metric::thickness::{Form, Thickness};
+use thickset::metric::{accuracy, auc, distinctness, kendall, measure, sensitivity};
+use thickset::model::Model;
+use thickset::objective::term::hessian_norm::directions;
+use thickset::objective::term::inner_attack::InnerAttack;
+use thickset::objective::term::reading::predicted_one_hot;
+use thickset::{Error, Result};
+use thickset_engine::kernel::cross_entropy;
+use thickset_engine::{Network, Output, one_hot};
+
+use crate::count::as_f64;
+use crate::field::Field;
+use crate::store::Store;
+
+/// Rows that run through a network at once.
+const CHUNK: usize = 1024;
+/// Neighbours of a row that its thickness is averaged over.
+pub(crate) const NEIGHBOURS: usize = 10;
+/// Points on the way to each.
+pub(crate) const POINTS: usize = 10;
+
+/// What is measured.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "measure", rename_all = "kebab-case")]
+pub(crate) enum Measure {
+    /// AUC and accuracy without an attack, and distinctness.
+    Clean { explain: ExplainConfig },
+    /// One attack.
+    Attack {
+        attack: AttackConfig,
+        explain: ExplainConfig,
+    },
+    /// The suite.
+    Suite {
+        suite: SuiteConfig,
+        explain: ExplainConfig,
+    },
+    /// Thickness towards gaussian neighbours whose root mean square distance is the radius.
+    GaussianThickness {
+        k: usize,
+        radius: f64,
+        explain: ExplainConfig,
+    },
+    /// Thickness on the way to where an attack ended.
+    AdversarialThickness {
+        attack: AttackConfig,
+        explain: ExplainConfig,
+    },
+    /// Accuracy under an attack of the class.
+    ClassAttack { attack: InnerAttack },
+    /// Length of the Hessian product along the gradient's sign.
+    HessianNorm,
+    /// DFFOT, COMP and SUFF.
+    Faithfulness { explain: ExplainConfig },
+}
+
+/// What was found: numbers of the whole, and of each attacked row.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Measured {
+    /// By name.
+    numbers: BTreeMap<String, f64>,
+    /// By name, one value a row.
+    rows: BTreeMap<String, Vec<f64>>,
+}
+
+impl Measured {
+    /// The number of this name.
+    pub(crate) fn number(&self, name: &'static str) -> Result<f64> {
+        let found = self.numbers.get(name).copied();
+        found.ok_or(Error::Empty { what: name })
+    }
+
+    /// The rows' values of this name.
+    pub(crate) fn rows(&self, name: &'static str) -> Result<&[f64]> {
+        let found = self.rows.get(name).map(Vec::as_slice);
+        found.ok_or(Error::Empty { what: name })
+    }
+
+    /// The mean of the rows' values of this name.
+    pub(crate) fn mean(&self, name: &'static str) -> Result<f64> {
+        let rows = self.rows(name)?;
+        Ok(rows.iter().sum::<f64>() / as_f64(rows.len().max(1)))
+    }
+
+    /// The rows' values of this name, of those predicted as labelled alone.
+    pub(crate) fn right_rows(&self, name: &'static str) -> Result<Vec<Option<f64>>> {
+        let right = self.rows("right")?.iter().zip(self.rows(name)?);
+        Ok(right
+            .map(|(right, value)| (*right > 0.0).then_some(*value))
+            .collect())
+    }
+
+    fn set(&mut self, name: &str, number: f64) {
+        self.numbers.insert(name.to_owned(), number);
+    }
+
+    fn set_rows(&mut self, name: &str, values: Vec<f64>) {
+        self.rows.insert(name.to_owned(), values);
+    }
+}
+
+impl Measure {
+    /// Measures the model of this key, or finds it measured.
+    pub(crate) fn of(&self, key: &str, field: &Field, store: &Store) -> Result<Measured> {
+        let deciding = (key, field.seed, field.rows().ids, self);
+        let cell = Store::key("measure", &deciding);
+        if let Some(found) = store.read(&cell)? {
+            return Ok(found);
+        }
+        let model = Model::load(&store.model(key))?;
+        let found = self.take(&model.network, field)?;
+        store.write(&cell, found)
+    }
+
+    fn take(&self, network: &Network, field: &Field) -> Result<Measured> {
+        match self {
+            Self::Clean { explain } => clean(network, field, explain),
+            Self::Attack { attack, explain } => attacked(network, field, attack, explain),
+            Self::Suite { suite, explain } => {
+                let suite = suite.check(explain, &field.dataset.schema)?;
+                let found = suite.perturb(network, field.rows(), field.seed)?;
+                of_attacked(network, field, &found.rows)
+            }
+            Self::GaussianThickness { k, radius, explain } => {
+                gaussian_thickness(network, field, *k, *radius, explain)
+            }
+            Self::AdversarialThickness { attack, explain } => {
+                adversarial_thickness(network, field, attack, explain)
+            }
+            Self::ClassAttack { attack } => class_attacked(network, field, attack),
+            Self::HessianNorm => hessian_norms(network, field),
+            Self::Faithfulness { explain } => faithful(network, field, explain),
+        }
+    }
+}
+
+fn probabilities(network: &Network, values: &[f64]) -> Vec<Vec<f64>> {
+    let classes = network.classes();
+    values
+        .chunks(CHUNK * network.features())
+        .flat_map(|chunk| {
+            let found = read(network.probabilities(network.batch(chunk)));
+            found
+                .chunks(classes)
+                .map(<[f64]>::to_vec)
+                .collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+fn classes(probabilities: &[Vec<f64>]) -> Result<Vec<usize>> {
+    probabilities.iter().map(|row| largest(row)).collect()
+}
+
+/// The AUC, or the accuracy where all rows are of one class.
+fn judged(probabilities: &[Vec<f64>], labels: &[usize]) -> Result<f64> {
+    match auc::score(probabilities, labels)? {
+        Some(auc) => Ok(auc.value),
+        None => accuracy::score(&classes(probabilities)?, labels),
+    }
+}
+
+fn clean(network: &Network, field: &Field, explain: &ExplainConfig) -> Result<Measured> {
+    let mut measured = Measured::default();
+    let test = field.dataset.part(Part::Test);
+    let all: Vec<f64> = field
+        .dataset
+        .gather(test)
+        .into_iter()
+        .map(f64::from)
+        .collect();
+    let labels = field.dataset.gather_labels(test);
+    let all = probabilities(network, &all);
+    measured.set("auc", judged(&all, &labels)?);
+    measured.set("accuracy", accuracy::score(&classes(&all)?, &labels)?);
+    let explain = explain.check(&field.dataset.schema)?;
+    let explained = explain.attribute(network, field.rows(), field.seed)?;
+    let sets = explained
+        .iter()
+        .map(|row| TopK::of(&row.importance, field.k))
+        .collect::<Result<Vec<_>>>()?;
+    measured.set("distinctness", distinctness::score(&sets)?.unwrap_or(0.0));
+    let own: Vec<Vec<f64>> = explained.into_iter().map(|row| row.probabilities).collect();
+    measured.set("auc of the attacked rows", judged(&own, &field.labels)?);
+    Ok(measured)
+}
+
+fn attacked(
+    network: &Network,
+    field: &Field,
+    attack: &AttackConfig,
+    explain: &ExplainConfig,
+) -> Result<Measured> {
+    let attack = attack.check(explain, &field.dataset.schema)?;
+    let rows = attack.perturb(network, field.rows(), field.seed)?;
+    let mut measured = of_attacked(network, field, &rows)?;
+    let mut taus = Vec::with_capacity(rows.len());
+    let explain = attack.explain();
+    let features = network.features();
+    let worst: Vec<f64> = rows.iter().flat_map(|row| row.perturbed.clone()).collect();
+    let before = field.rows();
+    for (start, part) in before.ids.chunks(CHUNK).enumerate() {
+        let place = start * CHUNK..start * CHUNK + part.len();
+        let classes: Vec<usize> = rows[place.clone()].iter().map(|row| row.class).collect();
+        let binding = Binding {
+            classes: &classes,
+            ids: part,
+            seed: field.seed,
+        };
+        let explainer = explain.bind(network, binding)?;
+        let inputs = place.start * features..place.end * features;
+        let at = |values: &[f64]| explainer.importance(network, network.batch(values));
+        let first = at(&before.values[inputs.clone()]);
+        let width = first.dims()[1];
+        let (first, second) = (read(first), read(at(&worst[inputs])));
+        for (first, second) in first.chunks(width).zip(second.chunks(width)) {
+            taus.push(kendall::score(first, second)?);
+        }
+    }
+    // Explanations of wrong answers are left out where the paper leaves them out.
+    let right = rows.iter().zip(&field.labels);
+    let right = right.map(|(row, label)| f64::from(u8::from(row.class == *label)));
+    measured.set_rows("right", right.collect());
+    measured.set_rows("kendall", taus);
+    Ok(measured)
+}
+
+fn of_attacked(network: &Network, field: &Field, rows: &[Attacked]) -> Result<Measured> {
+    let mut measured = Measured::default();
+    measured.set_rows("precision", rows.iter().map(|row| row.precision).collect());
+    let last = rows.iter().map(|row| row.last.precision);
+    measured.set_rows("last precision", last.collect());
+    // 0 where the row was never manipulated: steps are counted from 1.
+    let first = rows
+        .iter()
+        .map(|row| as_f64(row.manipulation_epoch.unwrap_or(0)));
+    measured.set_rows("first change", first.collect());
+    let before: Vec<usize> = rows.iter().map(|row| row.class).collect();
+    for (name, worst) in [("", true), ("last ", false)] {
+        let points: Vec<f64> = rows
+            .iter()
+            .flat_map(|row| {
+                if worst {
+                    &row.perturbed
+                } else {
+                    &row.last.point
+                }
+            })
+            .copied()
+            .collect();
+        let probabilities = probabilities(network, &points);
+        measured.set(
+            &format!("{name}auc"),
+            judged(&probabilities, &field.labels)?,
+        );
+        let after = classes(&probabilities)?;
+        measured.set(
+            &format!("{name}sensitivity"),
+            sensitivity::score(&before, &after)?,
+        );
+    }
+    Ok(measured)
+}
+
+/// Thickness in two forms.
+fn thickness_towards(
+    network: &Network,
+    field: &Field,
+    explain: &ExplainConfig,
+    k: usize,
+    neighbours: Neighbours<'_>,
+) -> Result<Measured> {
+    let explain = explain.check(&field.dataset.schema)?;
+    let rows = field.rows();
+    let explained = explain.attribute(network, rows, field.seed)?;
+    let survey = Survey {
+        k,
+        neighbours,
+        points: POINTS,
+        seed: field.seed,
+        stream: "bench thickness",
+    };
+    let forms = [Form::Probability, Form::Gap];
+    let found = survey.measure(network, &explain, rows, &explained, &forms)?;
+    let mut measured = Measured::default();
+    let mut set = |name: &str, of: fn(&[Thickness]) -> f64| {
+        measured.set_rows(name, found.iter().map(|forms| of(forms)).collect());
+    };
+    set("probability", |forms| forms[0].mean);
+    set("least probability", |forms| forms[0].least);
+    set("gap", |forms| forms[1].mean);
+    Ok(measured)
+}
+
+fn gaussian_thickness(
+    network: &Network,
+    field: &Field,
+    k: usize,
+    radius: f64,
+    explain: &ExplainConfig,
+) -> Result<Measured> {
+    let neighbours = Neighbours::Gaussian {
+        count: NEIGHBOURS,
+        deviation: radius / as_f64(network.features()).sqrt(),
+    };
+    thickness_towards(network, field, explain, k, neighbours)
+}
+
+fn adversarial_thickness(
+    network: &Network,
+    field: &Field,
+    attack: &AttackConfig,
+    explain: &ExplainConfig,
+) -> Result<Measured> {
+    let checked = attack.check(explain, &field.dataset.schema)?;
+    let rows = checked.perturb(network, field.rows(), field.seed)?;
+    let ends: Vec<f64> = rows.into_iter().flat_map(|row| row.last.point).collect();
+    let neighbours = Neighbours::Given(&[ends]);
+    thickness_towards(network, field, explain, attack.k, neighbours)
+}
+
+fn class_attacked(network: &Network, field: &Field, attack: &InnerAttack) -> Result<Measured> {
+    let features = network.features();
+    let rows = field.rows();
+    let (mut before, mut after) = (Vec::new(), Vec::new());
+    let chunks = rows.values.chunks(CHUNK * features);
+    for (index, (values, labels)) in chunks.zip(field.labels.chunks(CHUNK)).enumerate() {
+        let x = network.batch(values);
+        let labels = one_hot(labels, network.classes(), network.dtype(), &x.device());
+        let mut draws = field.seed.stream_at("bench class attack", index as u64);
+        let moved = attack.perturb(network, &x, &mut draws, |network, x| {
+            Ok(cross_entropy(network.logits(x), labels.clone()))
+        })?;
+        before.extend(classes(&probabilities(network, values))?);
+        after.extend(classes(&probabilities(network, &read(moved)))?);
+    }
+    let mut measured = Measured::default();
+    measured.set("accuracy", accuracy::score(&before, &field.labels)?);
+    measured.set(
+        "adversarial accuracy",
+        accuracy::score(&after, &field.labels)?,
+    );
+    Ok(measured)
+}
+
+fn hessian_norms(network: &Network, field: &Field) -> Result<Measured> {
+    let features = network.features();
+    let mut norms = Vec::new();
+    for chunk in field.rows().values.chunks(CHUNK * features) {
+        let pass = network.pass(network.batch(chunk));
+        let classes = predicted_one_hot(network, &pass.logits())?;
+        let gradient = pass.input_gradient(Output::Probability, classes);
+        let product = read(gradient.hessian_product(directions(&gradient.value())));
+        for row in product.chunks(features) {
+            norms.push(thickset::metric::hessian_norm::score(row)?);
+        }
+    }
+    let mut measured = Measured::default();
+    measured.set_rows("norm", norms);
+    Ok(measured)
+}
+
+fn faithful(network: &Network, field: &Field, explain: &ExplainConfig) -> Result<Measured> {
+    let explain = explain.check(&field.dataset.schema)?;
+    let rows = field.rows();
+    let explained = explain.attribute(network, rows, field.seed)?;
+    let counts = Counts::for_shape(field.dataset.shape());
+    let found = measure::faithfulness::measure(network, &explain, rows, &explained, counts)?;
+    let mut measured = Measured::default();
+    let mut set = |name: &str, of: fn(&Faithfulness) -> f64| {
+        measured.set_rows(name, found.iter().map(of).collect());
+    };
+    set("dffot", |row| row.dffot);
+    set("comprehensiveness", |row| row.comprehensiveness);
+    set("sufficiency", |row| row.sufficiency);
+    Ok(measured)
+}

@@ -1,0 +1,200 @@
+//! What a bench may be told, and what it does where it is told nothing.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use thickset::attack::suite;
+use thickset::{Error, Result};
+
+/// How much work a bench does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Effort {
+    /// To see something soon: the quick suite, few rows.
+    #[default]
+    Quick,
+    /// To report: the standard suite, more rows.
+    Standard,
+}
+
+impl Effort {
+    /// The suite that goes with it.
+    #[must_use]
+    pub fn suite(self) -> suite::Effort {
+        match self {
+            Self::Quick => suite::Effort::Quick,
+            Self::Standard => suite::Effort::Standard,
+        }
+    }
+
+    /// Its name on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Quick => "quick",
+            Self::Standard => "standard",
+        }
+    }
+}
+
+impl std::str::FromStr for Effort {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        match text {
+            "quick" => Ok(Self::Quick),
+            "standard" => Ok(Self::Standard),
+            _ => Err("expected quick or standard".to_owned()),
+        }
+    }
+}
+
+/// What a bench may be told.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The folder for cells, models and results.
+    pub out: PathBuf,
+    /// Names of datasets; the bench's own where empty.
+    pub datasets: Vec<String>,
+    /// Ids of methods; all that apply where empty.
+    pub methods: Vec<String>,
+    /// Seeds 0 to this, without it; the bench's own number where absent.
+    pub seeds: Option<u64>,
+    /// How much work.
+    pub effort: Effort,
+    /// Most test rows that are attacked; the effort's own number where absent.
+    pub rows: Option<usize>,
+    /// Most training rows, and most validation rows; the effort's own number where absent.
+    pub train_rows: Option<usize>,
+    /// Epochs of each training; the effort's own number where absent.
+    pub epochs: Option<usize>,
+    /// A folder to look for known datasets in.
+    pub data_dir: Option<PathBuf>,
+}
+
+impl Options {
+    /// A quick bench of everything into this folder.
+    #[must_use]
+    pub fn new(out: impl Into<PathBuf>) -> Self {
+        Self {
+            out: out.into(),
+            datasets: Vec::new(),
+            methods: Vec::new(),
+            seeds: None,
+            effort: Effort::default(),
+            rows: None,
+            train_rows: None,
+            epochs: None,
+            data_dir: None,
+        }
+    }
+
+    /// Refuses numbers that leave nothing to do.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`].
+    pub fn check(&self) -> Result<()> {
+        let counts = [
+            ("`--rows`", self.rows, 2),
+            ("`--train-rows`", self.train_rows, 1),
+            ("`--epochs`", self.epochs, 1),
+        ];
+        for (what, given, least) in counts {
+            if given.is_some_and(|given| given < least) {
+                return Err(Error::OutOfRange {
+                    what,
+                    expected: if least == 2 {
+                        "at least 2"
+                    } else {
+                        "at least 1"
+                    },
+                    got: crate::count::as_f64(given.unwrap_or(0)),
+                });
+            }
+        }
+        if self.seeds == Some(0) {
+            return Err(Error::OutOfRange {
+                what: "`--seeds`",
+                expected: "at least 1",
+                got: 0.0,
+            });
+        }
+        Ok(())
+    }
+
+    /// What to type for the same numbers: all that was chosen, without the folders of this machine.
+    #[must_use]
+    pub fn command(&self, id: &str) -> String {
+        let mut words = vec![format!("thickset bench {id}")];
+        let mut add = |name: &str, value: String| words.push(format!("--{name} {value}"));
+        for (name, chosen) in [("datasets", &self.datasets), ("methods", &self.methods)] {
+            if !chosen.is_empty() {
+                add(name, chosen.join(","));
+            }
+        }
+        if let Some(seeds) = self.seeds {
+            add("seeds", seeds.to_string());
+        }
+        add("effort", self.effort.name().to_owned());
+        let counts = [
+            ("rows", self.rows),
+            ("train-rows", self.train_rows),
+            ("epochs", self.epochs),
+        ];
+        for (name, count) in counts {
+            if let Some(count) = count {
+                add(name, count.to_string());
+            }
+        }
+        words.join(" ")
+    }
+
+    /// Most test rows that are attacked.
+    #[must_use]
+    pub fn test_rows(&self) -> usize {
+        let own = match self.effort {
+            Effort::Quick => 400,
+            Effort::Standard => 1000,
+        };
+        self.rows.unwrap_or(own)
+    }
+
+    /// Most training rows.
+    #[must_use]
+    pub fn most_training_rows(&self) -> usize {
+        let own = match self.effort {
+            Effort::Quick => 4000,
+            Effort::Standard => 16000,
+        };
+        self.train_rows.unwrap_or(own)
+    }
+
+    /// Epochs of each training.
+    #[must_use]
+    pub fn training_epochs(&self) -> usize {
+        self.epochs.unwrap_or(30)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_says_what_was_chosen_and_no_folder() {
+        let mut options = Options::new("/tmp/somewhere");
+        assert_eq!(
+            options.command("fig2"),
+            "thickset bench fig2 --effort quick"
+        );
+        options.datasets = vec!["adult".to_owned(), "bank".to_owned()];
+        options.methods = vec!["vanilla".to_owned()];
+        options.seeds = Some(2);
+        options.epochs = Some(5);
+        options.effort = Effort::Standard;
+        assert_eq!(
+            options.command("table1"),
+            "thickset bench table1 --datasets adult,bank --methods vanilla --seeds 2 --effort standard --epochs 5"
+        );
+    }
+}

@@ -1,0 +1,138 @@
+//! IGR's Theorem 1: among vectors Y with `cos(X, Y) >= cos(X', Y)`, Kendall's correlation with X is on average at least that with
+//! X', where X' is X with two entries exchanged or one made smaller.
+
+use thickset::bench::{Bench, Cell, Figure, Mark, Series, Style, Table, TableRow};
+use thickset::metric::spearman;
+use thickset::statistics::{Estimate, mean};
+use thickset::{Result, Seed, Stream};
+
+use crate::draft::Draft;
+use crate::lab::Lab;
+use crate::simulation::{Likeness, pairs, positive};
+
+/// Sizes of the vectors.
+const SIZES: [usize; 3] = [5, 10, 100];
+/// Vectors Y drawn for each X and operation.
+const DRAWS: usize = 200;
+/// Entries of the drawn attributions: an image of 28 x 28.
+const PIXELS: usize = 784;
+
+#[derive(Clone, Copy)]
+enum Operation {
+    Exchange,
+    Shrink,
+}
+
+impl Operation {
+    fn apply(self, x: &[f64], stream: &mut Stream) -> Vec<f64> {
+        let mut changed = x.to_vec();
+        let first = stream.below(x.len());
+        match self {
+            Self::Exchange => changed.swap(first, stream.below(x.len())),
+            Self::Shrink => changed[first] *= stream.uniform(),
+        }
+        changed
+    }
+}
+
+pub(crate) fn run(lab: &Lab<'_>) -> Result<Bench> {
+    let vectors = lab.options.test_rows();
+    let mut draft = Draft::new(
+        "theorem1",
+        "IGR, Theorem 1: Kendall's correlation and the cosine, simulated",
+    );
+    draft.setting("vectors", format!("{vectors} vectors X of each size, exponential entries; {DRAWS} vectors Y for each, exponential entries"));
+    let mut rows = Vec::new();
+    for (operation, label) in [
+        (Operation::Exchange, "two entries exchanged"),
+        (Operation::Shrink, "one entry made smaller"),
+    ] {
+        let mut cells = Vec::new();
+        for size in SIZES {
+            let mut stream = Seed::new(0).stream_at(label, size as u64);
+            let differences = differences(operation, vectors, size, &mut stream)?;
+            let ours = mean::estimate(&differences)?;
+            let holds = ours.interval.is_none_or(|interval| interval.high >= 0.0);
+            let negative = differences
+                .iter()
+                .filter(|difference| **difference < 0.0)
+                .count();
+            draft.finding(format!(
+                "{label}, {size} entries: does the theorem hold on average? {}: mean difference {:.5}; {negative} of {} single means are below 0, \
+                 each over at most {DRAWS} draws",
+                if holds { "yes" } else { "no" },
+                ours.value,
+                differences.len()
+            ));
+            cells.push(number(ours));
+        }
+        rows.push(TableRow {
+            label: label.to_owned(),
+            cells,
+        });
+    }
+    draft.table(Table {
+        title: "Mean of Kendall(X, Y) - Kendall(X', Y) over Y with cos(X, Y) >= cos(X', Y)"
+            .to_owned(),
+        corner: "operation".to_owned(),
+        columns: SIZES.iter().map(|size| format!("{size} entries")).collect(),
+        rows,
+    });
+    let mut stream = Seed::new(0).stream("theorem 1 pairs");
+    let drawn = pairs(vectors, PIXELS, 1.0, &mut stream)?;
+    let points: Vec<[f64; 2]> = drawn.iter().map(|one| [one.cosine, one.kendall]).collect();
+    let (cosines, kendalls): (Vec<f64>, Vec<f64>) =
+        points.iter().map(|point| (point[0], point[1])).unzip();
+    let correlation = spearman::score(&cosines, &kendalls)?;
+    draft.finding(format!(
+        "attributions that grow apart: rank correlation of cosine and Kendall {correlation:.3}"
+    ));
+    draft.figure(Figure {
+        title: "Kendall's correlation against the cosine".to_owned(),
+        caption: format!(
+            "Pairs of drawn attributions that grow apart; rank correlation {correlation:.3}."
+        ),
+        x_label: "cosine".to_owned(),
+        y_label: "Kendall".to_owned(),
+        style: Style::Points,
+        series: vec![Series {
+            name: "simulated".to_owned(),
+            points,
+        }],
+    });
+    Ok(draft.done())
+}
+
+fn number(ours: Estimate) -> Cell {
+    Cell::Number {
+        ours,
+        paper: None,
+        mark: Mark::None,
+    }
+}
+
+/// For each X, the mean difference over the Y that fulfil the condition.
+fn differences(
+    operation: Operation,
+    vectors: usize,
+    size: usize,
+    stream: &mut Stream,
+) -> Result<Vec<f64>> {
+    let mut means = Vec::with_capacity(vectors);
+    for _ in 0..vectors {
+        let x = positive(size, stream);
+        let changed = operation.apply(&x, stream);
+        let mut differences = Vec::new();
+        for _ in 0..DRAWS {
+            let y = positive(size, stream);
+            let (before, after) = (Likeness::of(&x, &y)?, Likeness::of(&changed, &y)?);
+            if before.cosine >= after.cosine {
+                differences.push(before.kendall - after.kendall);
+            }
+        }
+        if !differences.is_empty() {
+            means.push(mean::estimate(&differences)?.value);
+        }
+    }
+    Ok(means)
+}

@@ -1,0 +1,408 @@
+//! The rows of one chunk under attack: what is known of them at the start, and the worst found so far.
+
+use thickset_engine::{Chain, Network, Tensor, activation};
+
+use super::CheckedAttack;
+use super::constraint::ConstraintConfig;
+use super::outcome::{Attacked, Last};
+use super::threat::ball::Surface;
+use crate::check::{as_f64, check_finite};
+use crate::explain::{Binding, ModelView, Probe, RowGradient, Rows, chunk_rows, predicted};
+use crate::host::read;
+use crate::metric::manipulation_epoch;
+use crate::metric::ranking::{TopK, largest};
+use crate::{Error, Result, Seed, Stream};
+
+/// Which features of a row have moved in a prediction that is to be kept. A pair's predictions are those of both inputs
+/// moved, the left one, and the right one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum MovedPart {
+    All,
+    Left,
+    Right,
+}
+
+impl MovedPart {
+    /// The predictions to keep of a row, or of a pair.
+    pub(super) fn of(is_pair: bool) -> &'static [Self] {
+        if is_pair {
+            &[Self::All, Self::Left, Self::Right]
+        } else {
+            &[Self::All]
+        }
+    }
+
+    /// Whether this feature has moved.
+    pub(super) fn moves(self, feature: usize, features: usize) -> bool {
+        match self {
+            Self::All => true,
+            Self::Left => feature < features / 2,
+            Self::Right => feature >= features / 2,
+        }
+    }
+}
+
+/// The network under attack and the one that directions come from, each with its chain if it is one.
+pub(super) struct Networks<'a> {
+    network: &'a Network,
+    chain: Option<Chain>,
+    twin: Option<(Network, Option<Chain>)>,
+}
+
+/// Tiles of a chunk: what a chunk costs beside its steps is shared by this many, and a small batch still has chunks for
+/// several threads.
+const CHUNK_TILES: usize = 2;
+
+impl<'a> Networks<'a> {
+    /// With a twin of that sharpness, if directions come from one.
+    pub(super) fn new(network: &'a Network, surrogate: Option<f64>) -> Self {
+        let with_chain = |network: Network| {
+            let chain = Chain::new(&network);
+            (network, chain)
+        };
+        Self {
+            chain: Chain::new(network),
+            twin: surrogate.map(|beta| with_chain(network.smooth_twin(beta))),
+            network,
+        }
+    }
+
+    /// Rows that one thread takes at a time. Results do not depend on it.
+    pub(super) fn chunk_rows(&self) -> usize {
+        match &self.chain {
+            Some(chain) => CHUNK_TILES * chain.rows(),
+            None => chunk_rows(self.network.features()),
+        }
+    }
+}
+
+pub(super) struct AttackState<'a> {
+    pub(super) attack: &'a CheckedAttack,
+    pub(super) network: &'a Network,
+    /// Evaluates the network.
+    probe: Box<dyn Probe + 'a>,
+    /// Evaluates the twin, if directions come from one.
+    twin_probe: Option<Box<dyn Probe + 'a>>,
+    pub(super) top: Vec<TopK>,
+    /// The network's importances at the start.
+    pub(super) importance: Vec<f64>,
+    /// The network's probabilities at the start.
+    pub(super) probabilities: Vec<f64>,
+    classes: Vec<usize>,
+    rows: Rows<'a>,
+    seed: Seed,
+    moved_parts: &'static [MovedPart],
+    worst: Vec<WorstPoint>,
+    /// What the latest evaluation showed, of the network and of the twin.
+    view: ModelView,
+    twin_view: ModelView,
+    status: Vec<RowStatus>,
+}
+
+/// The worst point of a row so far.
+struct WorstPoint {
+    point: Vec<f64>,
+    kept: usize,
+    held: bool,
+    /// P@k after each step of the run from the row itself, 1 where the prediction changed; up to the first below the bound.
+    path: Vec<f64>,
+    last: Option<Last>,
+}
+
+/// How a row stands at a point.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RowStatus {
+    /// Features of the top-k set that are still in it.
+    pub(super) kept: usize,
+    /// Whether all predictions are as at the start.
+    pub(super) held: bool,
+}
+
+impl<'a> AttackState<'a> {
+    pub(super) fn new(
+        attack: &'a CheckedAttack,
+        networks: &'a Networks<'a>,
+        rows: Rows<'a>,
+        seed: Seed,
+    ) -> Result<Self> {
+        let network = networks.network;
+        let logits = network.logits(network.batch(rows.values));
+        let classes = predicted(&read(logits.clone()), network.classes())?;
+        let binding = Binding {
+            classes: &classes,
+            ids: rows.ids,
+            seed,
+        };
+        let explain = &attack.explain;
+        let mut probe = explain.probe(network, networks.chain.as_ref(), binding)?;
+        let twin_probe = networks.twin.as_ref().map(|(twin, chain)| {
+            let chain = chain.as_ref();
+            explain.probe(twin, chain, binding)
+        });
+        let mut view = ModelView::default();
+        probe.evaluate(rows.values, &mut view);
+        let importance = view.importance.clone();
+        let width = importance.len() / rows.ids.len().max(1);
+        if attack.k == 0 || attack.k >= width {
+            return Err(Error::TopKOutOfRange {
+                k: attack.k,
+                largest: width.saturating_sub(1),
+            });
+        }
+        check_finite("the explanation", &importance)?;
+        let top = importance
+            .chunks(width)
+            .map(|row| TopK::of(row, attack.k))
+            .collect::<Result<Vec<_>>>()?;
+        let features = network.features();
+        let worst = rows.values.chunks(features).map(|row| WorstPoint {
+            point: row.to_vec(),
+            kept: attack.k,
+            held: true,
+            path: Vec::new(),
+            last: None,
+        });
+        Ok(Self {
+            probabilities: read(activation::softmax(logits, 1)),
+            worst: worst.collect(),
+            attack,
+            network,
+            probe,
+            twin_probe: twin_probe.transpose()?,
+            top,
+            importance,
+            classes,
+            rows,
+            seed,
+            moved_parts: MovedPart::of(attack.explain.is_pair()),
+            view,
+            twin_view: ModelView::default(),
+            status: Vec::new(),
+        })
+    }
+
+    /// The rows before the attack.
+    pub(super) fn origin(&self) -> &'a [f64] {
+        self.rows.values
+    }
+
+    pub(super) fn features(&self) -> usize {
+        self.network.features()
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.rows.ids.len()
+    }
+
+    pub(super) fn moved_parts(&self) -> &'static [MovedPart] {
+        self.moved_parts
+    }
+
+    /// One random stream a row.
+    pub(super) fn streams(&self, name: &str) -> Vec<Stream> {
+        let ids = self.rows.ids.iter();
+        ids.map(|id| self.seed.stream_at(name, *id)).collect()
+    }
+
+    /// A random point of one row's set, settled, into that row of `points`.
+    pub(super) fn draw(
+        &self,
+        row: usize,
+        surface: Surface,
+        stream: &mut Stream,
+        points: &mut [f64],
+    ) {
+        let features = self.features();
+        let place = row * features..(row + 1) * features;
+        let x = &self.rows.values[place.clone()];
+        let drawn = self.attack.threat.draw(x, surface, stream);
+        self.settle(x, &drawn, &mut points[place]);
+    }
+
+    /// The points at which the network is evaluated for searching points.
+    pub(super) fn settle(&self, x: &[f64], z: &[f64], point: &mut [f64]) {
+        self.attack.threat.settle(x, z, point);
+        if self.network.dtype() == thickset_engine::DType::F32 {
+            for value in point {
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    reason = "the network computes in f32"
+                )]
+                let single = *value as f32;
+                *value = f64::from(single);
+            }
+        }
+    }
+
+    /// The importances at the start in the network that directions come from.
+    pub(super) fn reference(&mut self) -> &[f64] {
+        let Some(twin_probe) = &mut self.twin_probe else {
+            return &self.importance;
+        };
+        twin_probe.evaluate(self.rows.values, &mut self.twin_view);
+        &self.twin_view.importance
+    }
+
+    /// What the network says of these points.
+    pub(super) fn evaluate(&mut self, points: &[f64]) -> Result<()> {
+        self.probe.evaluate(points, &mut self.view);
+        self.update_status(points)
+    }
+
+    /// The same, and the gradient of the function of the importances whose slope is given.
+    pub(super) fn gradient(
+        &mut self,
+        points: &[f64],
+        slope: &mut RowGradient<'_>,
+        gradient: &mut Vec<f64>,
+    ) -> Result<()> {
+        if let Some(twin_probe) = &mut self.twin_probe {
+            twin_probe.gradient(points, slope, &mut self.twin_view, gradient);
+            self.probe.evaluate(points, &mut self.view);
+        } else {
+            self.probe.gradient(points, slope, &mut self.view, gradient);
+        }
+        check_finite("the gradient of the attack's goal", gradient)?;
+        self.update_status(points)
+    }
+
+    /// Compares what was shown with the start.
+    fn update_status(&mut self, points: &[f64]) -> Result<()> {
+        let ModelView { importance, logits } = &self.view;
+        let width = importance.len() / self.count().max(1);
+        let rows = logits.chunks(self.network.classes()).zip(&self.classes);
+        self.status.clear();
+        for ((top, importance), (logits, class)) in
+            self.top.iter().zip(importance.chunks(width)).zip(rows)
+        {
+            self.status.push(RowStatus {
+                kept: top.kept(importance)?,
+                held: largest(logits)? == *class,
+            });
+        }
+        for part in self
+            .moved_parts
+            .iter()
+            .filter(|part| **part != MovedPart::All)
+        {
+            let logits = self.network.logits(self.with_moved(*part, points));
+            let now = predicted(&read(logits), self.network.classes())?;
+            for (status, (now, class)) in self.status.iter_mut().zip(now.iter().zip(&self.classes))
+            {
+                status.held &= now == class;
+            }
+        }
+        Ok(())
+    }
+
+    /// The points with only the features moved that one of the predictions lets move.
+    pub(super) fn with_moved(&self, part: MovedPart, points: &[f64]) -> Tensor<2> {
+        if part == MovedPart::All {
+            return self.network.batch(points);
+        }
+        let features = self.features();
+        let mut mixed = self.rows.values.to_vec();
+        for (place, (mixed, moved)) in mixed.iter_mut().zip(points).enumerate() {
+            if part.moves(place % features, features) {
+                *mixed = *moved;
+            }
+        }
+        self.network.batch(&mixed)
+    }
+
+    /// How a row stood at the latest evaluation.
+    pub(super) fn status(&self, row: usize) -> RowStatus {
+        self.status[row]
+    }
+
+    /// Keeps the point of a row of the latest evaluation if it is the worst so far.
+    pub(super) fn keep_if_worst(&mut self, row: usize, points: &[f64]) {
+        let RowStatus { kept, held } = self.status[row];
+        let features = self.features();
+        let counts = held || self.ignores_predictions();
+        let worst = &mut self.worst[row];
+        if counts && kept < worst.kept {
+            worst.kept = kept;
+            worst.held = held;
+            worst
+                .point
+                .copy_from_slice(&points[row * features..(row + 1) * features]);
+        }
+    }
+
+    /// Notes a step of a row's run from the row itself, which is the latest evaluation.
+    pub(super) fn note_step(&mut self, row: usize) {
+        let RowStatus { kept, held } = self.status[row];
+        let is_over = |path: &[f64]| path.last().is_some_and(|last| *last < self.attack.bound);
+        let counts = held || self.ignores_predictions();
+        let precision = if counts {
+            as_f64(kept) / as_f64(self.attack.k)
+        } else {
+            1.0
+        };
+        if !is_over(&self.worst[row].path) {
+            self.worst[row].path.push(precision);
+        }
+    }
+
+    fn ignores_predictions(&self) -> bool {
+        self.attack.constraint == ConstraintConfig::None
+    }
+
+    /// Notes where a row's first run ended.
+    pub(super) fn note_end(
+        &mut self,
+        row: usize,
+        points: &[f64],
+        status: RowStatus,
+        stopped: bool,
+    ) {
+        let (features, k) = (self.features(), self.attack.k);
+        let worst = &mut self.worst[row];
+        if worst.last.is_none() {
+            worst.last = Some(Last {
+                point: points[row * features..(row + 1) * features].to_vec(),
+                precision: as_f64(status.kept) / as_f64(k),
+                held: status.held,
+                stopped,
+            });
+        }
+    }
+
+    /// The rows after the attack.
+    ///
+    /// # Errors
+    /// Only for values that are not finite, which a count never is.
+    pub(super) fn finish(self) -> Result<Vec<Attacked>> {
+        let k = as_f64(self.attack.k);
+        let attack = self.attack.kind;
+        let bound = self.attack.bound;
+        let first_below = |path: &[f64], bound: f64| {
+            if path.is_empty() {
+                return Ok(None);
+            }
+            manipulation_epoch::score(path, bound)
+        };
+        let rows = self.worst.into_iter().zip(self.classes);
+        rows.map(|(worst, class)| {
+            let precision = as_f64(worst.kept) / k;
+            let last = worst.last.unwrap_or_else(|| Last {
+                point: worst.point.clone(),
+                precision,
+                held: worst.held,
+                stopped: false,
+            });
+            Ok(Attacked {
+                class,
+                attack,
+                perturbed: worst.point,
+                precision,
+                held: worst.held,
+                first_change: first_below(&worst.path, manipulation_epoch::TABLE_BOUND)?,
+                manipulation_epoch: first_below(&worst.path, bound)?,
+                last,
+            })
+        })
+        .collect()
+    }
+}

@@ -1,0 +1,76 @@
+//! How an attack evaluates an explanation: the importances and logits at its points, and the gradient in the points of a
+//! function of the importances, in plain numbers.
+//!
+//! There are two probes. [`by_tensor`] serves any explanation of any network. [`by_tile`] serves the gradient of a chain of
+//! dense layers, a few rows at a time, without a tensor; it computes the same.
+
+mod by_tensor;
+mod by_tile;
+
+use thickset_engine::{Chain, Network};
+
+use self::by_tensor::ByTensor;
+use self::by_tile::ByTile;
+use super::reduce::Reduction;
+use super::{Binding, CheckedExplain, ExplanationConfig};
+use crate::Result;
+
+/// Importances and logits of a network at some points, row-major.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ModelView {
+    /// Reduced.
+    pub importance: Vec<f64>,
+    pub logits: Vec<f64>,
+}
+
+/// The gradient of a function of one row's importances: it is view the row's number and importances, and writes.
+pub(crate) type RowGradient<'s> = dyn FnMut(usize, &[f64], &mut [f64]) + 's;
+
+/// The explanation of the rows of one batch.
+pub(crate) trait Probe {
+    /// The importances and logits at one point of every row.
+    fn evaluate(&mut self, points: &[f64], view: &mut ModelView);
+
+    /// The same, and the gradient in the points of the function whose gradient in the importances is given.
+    fn gradient(
+        &mut self,
+        points: &[f64],
+        row_gradient: &mut RowGradient<'_>,
+        view: &mut ModelView,
+        gradient: &mut Vec<f64>,
+    );
+}
+
+impl CheckedExplain {
+    /// A probe of a network; `chain` is that network's, if it is one.
+    ///
+    /// # Errors
+    /// As for [`CheckedExplain::bind`].
+    pub(crate) fn probe<'n>(
+        &self,
+        network: &'n Network,
+        chain: Option<&'n Chain>,
+        to: Binding<'_>,
+    ) -> Result<Box<dyn Probe + 'n>> {
+        let is_absolute = match self.reduction {
+            Reduction::Absolute => Some(true),
+            Reduction::Signed => Some(false),
+            Reduction::ChannelSum { .. } | Reduction::NormalisedAbsolute => None,
+        };
+        if let (ExplanationConfig::Grad(config), None, Some(chain), Some(is_absolute)) =
+            (&self.config.explanation, &self.groups, chain, is_absolute)
+        {
+            self.check_binding(network, to)?;
+            return Ok(Box::new(ByTile::new(
+                chain,
+                config.of.into(),
+                to.classes,
+                is_absolute,
+            )));
+        }
+        Ok(Box::new(ByTensor {
+            network,
+            explainer: self.bind(network, to)?,
+        }))
+    }
+}
