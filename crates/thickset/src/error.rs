@@ -396,6 +396,14 @@ pub enum Error {
         /// What came.
         got: String,
     },
+    /// A certificate was asked of something that none can be given for.
+    #[error("certificates are of {expected}, got {got}")]
+    CertifyInput {
+        /// What they are of.
+        expected: &'static str,
+        /// What came.
+        got: String,
+    },
     /// A column or feature that the model's input does not have.
     #[error("the input has no {what} `{name}`{}", did_you_mean(.nearest.as_deref()))]
     UnknownFeature {

@@ -258,11 +258,11 @@ mod tests {
         let mut stream = crate::Seed::new(3).stream("moves");
         for norm in [MoveNorm::L2, MoveNorm::Linf] {
             for _ in 0..200 {
-                let mut draw = |count: usize| -> Vec<f64> { (0..count).map(|_| stream.normal()).collect() };
+                let mut draw =
+                    |count: usize| -> Vec<f64> { (0..count).map(|_| stream.normal()).collect() };
                 let q = draw(4);
-                let cuts: Vec<HalfSpace> = (0..3)
-                    .map(|_| HalfSpace::new(draw(4), 0.3, 0.0))
-                    .collect();
+                let cuts: Vec<HalfSpace> =
+                    (0..3).map(|_| HalfSpace::new(draw(4), 0.3, 0.0)).collect();
                 let low = bound(norm, &q, 1.0, &cuts);
                 for _ in 0..100 {
                     let mut d = draw(4);

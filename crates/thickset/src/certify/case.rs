@@ -29,6 +29,9 @@ pub(super) struct Moves {
     pub hold: bool,
 }
 
+/// What the difference of two values may have lost to rounding, relatively.
+const ROUNDED: f64 = 1e-15;
+
 /// A row, ready to be searched.
 pub(super) struct Case<'a> {
     pub network: &'a DenseNetwork,
@@ -83,10 +86,11 @@ impl<'a> Case<'a> {
         let mut bounds = Vec::new();
         for (place, &feature) in moving.iter().enumerate() {
             for (limit, sign) in [(-moves.low[feature], 1.0), (moves.high[feature], -1.0)] {
-                if limit < moves.radius {
+                if limit < moves.radius * (1.0 - ROUNDED) {
                     let mut normal = vec![0.0; moving.len()];
                     normal[place] = sign;
-                    bounds.push(HalfSpace::new(normal, limit, 0.0));
+                    let widening = ROUNDED * (x[feature].abs() + limit);
+                    bounds.push(HalfSpace::new(normal, limit, widening));
                 }
             }
         }

@@ -19,16 +19,15 @@ pub static INFO: Info = Info {
     direction: None,
     cost: "about a millisecond a row for 64 and 32 hidden neurons; grows with the gates within the radius",
     defaults: &[
-        Setting {
-            name: "nodes",
-            value: "20000",
-            meaning: "parts of the search, after which a bracket is given",
-        },
-        Setting {
-            name: "hold_prediction",
-            value: "true",
-            meaning: "only moves that keep the predicted class count",
-        },
+        Setting::new("k", "salient features"),
+        Setting::new(
+            "hold_prediction",
+            "only moves that keep the predicted class count",
+        ),
+        Setting::new(
+            "nodes",
+            "parts of the search, after which a bracket is given",
+        ),
     ],
 };
 
@@ -47,27 +46,31 @@ pub(super) fn certify(case: &Case<'_>, most_nodes: usize) -> CertifiedRadius {
         let searched = Search::new(case, Goal::Nearest, 1, radius).run(most_nodes - nodes);
         nodes += searched.nodes;
         certified = certified.max(searched.certified);
-        let is_last = !searched.is_finished || searched.witness.is_some();
-        if is_last || searched.certified < radius {
+        // What rounding leaves open at the edge of one ball is inside the next.
+        if !searched.is_finished || searched.witness.is_some() {
             return answer(case, certified, searched, nodes);
         }
     }
     CertifiedRadius {
-        status: Status::Certified,
-        certified: case.moves.radius,
+        status: if certified < case.moves.radius {
+            Status::Unknown
+        } else {
+            Status::Certified
+        },
+        certified,
         counterexample: None,
         nodes,
     }
 }
 
 fn answer(case: &Case<'_>, certified: f64, searched: Searched, nodes: usize) -> CertifiedRadius {
-    let counterexample = searched.witness.map(|Witness { point, size, lost }| {
-        Counterexample {
+    let counterexample = searched
+        .witness
+        .map(|Witness { point, size, lost }| Counterexample {
             point,
             size,
             kept: case.k - lost,
-        }
-    });
+        });
     let is_closed = counterexample.as_ref().is_some_and(|counterexample| {
         let size = counterexample.size;
         size - certified <= CLOSED * (size + 1e-3)

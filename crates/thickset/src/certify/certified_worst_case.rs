@@ -18,16 +18,15 @@ pub static INFO: Info = Info {
     direction: None,
     cost: "about ten milliseconds a row for 64 and 32 hidden neurons at radius 0.25; grows with the gates within the radius",
     defaults: &[
-        Setting {
-            name: "nodes",
-            value: "20000",
-            meaning: "parts of the search, after which a bracket is given",
-        },
-        Setting {
-            name: "hold_prediction",
-            value: "true",
-            meaning: "only moves that keep the predicted class count",
-        },
+        Setting::new("k", "salient features"),
+        Setting::new(
+            "hold_prediction",
+            "only moves that keep the predicted class count",
+        ),
+        Setting::new(
+            "nodes",
+            "parts of the search, after which a bracket is given",
+        ),
     ],
 };
 

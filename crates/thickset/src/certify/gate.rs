@@ -92,9 +92,15 @@ mod tests {
                 let output = z.max(0.0);
                 for weight in [-2.0, 3.0] {
                     let (slope, offset) = lines.line(weight, false);
-                    assert!(slope * z + offset <= weight * output + 1e-12, "{gate:?} at {z}");
+                    assert!(
+                        slope * z + offset <= weight * output + 1e-12,
+                        "{gate:?} at {z}"
+                    );
                     let (slope, offset) = lines.line(weight, true);
-                    assert!(slope * z + offset >= weight * output - 1e-12, "{gate:?} at {z}");
+                    assert!(
+                        slope * z + offset >= weight * output - 1e-12,
+                        "{gate:?} at {z}"
+                    );
                 }
             }
         }

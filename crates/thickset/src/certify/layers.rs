@@ -206,7 +206,14 @@ impl<'a> Known<'a> {
         for below in (0..layer).rev() {
             let start = case.starts[below];
             let map = &case.network.hidden[below];
-            let mut next = vec![0.0; if below == 0 { case.dimensions() } else { map.inputs }];
+            let mut next = vec![
+                0.0;
+                if below == 0 {
+                    case.dimensions()
+                } else {
+                    map.inputs
+                }
+            ];
             for (neuron, &weight) in weights.iter().enumerate() {
                 if weight == 0.0 {
                     continue;
@@ -281,12 +288,7 @@ impl<'a> Known<'a> {
                     let Some(lines) = &lines[neuron - start] else {
                         continue;
                     };
-                    (
-                        &lines.low,
-                        lines.low_offset,
-                        &lines.high,
-                        lines.high_offset,
-                    )
+                    (&lines.low, lines.low_offset, &lines.high, lines.high_offset)
                 };
                 for (negative, value) in negative.iter_mut().zip(high_line) {
                     *negative = -value;

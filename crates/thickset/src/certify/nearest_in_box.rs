@@ -19,7 +19,6 @@ pub(super) fn project(cuts: &[&HalfSpace], reach: Reach) -> Projection {
         nearest: vec![0.0; dimensions],
         at_least,
         aggregate: None,
-        outside: f64::INFINITY,
     };
     let (mut rows, mut columns, mut values, mut right) = (vec![], vec![], vec![], vec![]);
     let mut scales = Vec::with_capacity(cuts.len());
@@ -82,16 +81,10 @@ pub(super) fn project(cuts: &[&HalfSpace], reach: Reach) -> Projection {
     if !is_solved || !nearest.iter().all(|value| value.is_finite()) {
         return nothing(at_least);
     }
-    let outside = cuts
-        .iter()
-        .filter(|cut| !cut.has_no_direction())
-        .map(|cut| -cut.at(&nearest) / cut.length)
-        .fold(0.0, f64::max);
     Projection {
         nearest,
         at_least,
         aggregate: None,
-        outside,
     }
 }
 

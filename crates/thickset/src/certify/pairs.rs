@@ -340,7 +340,9 @@ impl<'a> Gradient<'a> {
                     }
                 }
             }
-            let behind = self.behind_low[gate].abs().max(self.behind_high[gate].abs());
+            let behind = self.behind_low[gate]
+                .abs()
+                .max(self.behind_high[gate].abs());
             let worth = part * behind * preference(layer, node.low[neuron], node.high[neuron]);
             if best.is_none_or(|(most, _)| worth > most) {
                 best = Some((worth, neuron));

@@ -18,8 +18,6 @@ pub(super) struct Projection {
     pub at_least: f64,
     /// A half-space that holds the whole set, where there is one that does not hold 0.
     pub aggregate: Option<HalfSpace>,
-    /// How far the move is outside the worst half-space, in l2.
-    pub outside: f64,
 }
 
 /// The ball that moves are taken from.
@@ -57,7 +55,6 @@ pub(super) fn project(
         nearest: vec![0.0; dimensions],
         multipliers: vec![0.0; cuts.len()],
         reach: reach.radius,
-        outside: 0.0,
         is_empty: false,
     };
     let mut found = Proof::default();
@@ -83,7 +80,6 @@ pub(super) fn project(
         nearest: state.nearest,
         at_least: found.at_least,
         aggregate: found.aggregate,
-        outside: state.outside,
     }
 }
 
@@ -144,7 +140,6 @@ struct Hildreth<'a> {
     nearest: Vec<f64>,
     multipliers: Vec<f64>,
     reach: f64,
-    outside: f64,
     is_empty: bool,
 }
 
@@ -152,7 +147,6 @@ impl Hildreth<'_> {
     /// Sets each multiplier in turn; how far the move went at most.
     fn sweep(&mut self) -> f64 {
         let mut most = 0.0_f64;
-        self.outside = 0.0;
         for (cut, multiplier) in self.cuts.iter().zip(&mut self.multipliers) {
             if cut.has_no_direction() {
                 if cut.offset + absolute_sum(&cut.normal) * self.reach < 0.0 {
@@ -161,7 +155,6 @@ impl Hildreth<'_> {
                 continue;
             }
             let inside = cut.at(&self.nearest);
-            self.outside = self.outside.max(-inside / cut.length);
             let next = (*multiplier - inside / cut.square).max(0.0);
             let change = next - *multiplier;
             if change != 0.0 {
@@ -208,13 +201,12 @@ impl Hildreth<'_> {
             }
             match outside {
                 (by, Some(place)) if by > 1e-12 * size => tight.push(place),
-                (by, _) => {
+                _ => {
                     self.multipliers.fill(0.0);
                     for (place, multiplier) in tight.iter().zip(solved) {
                         self.multipliers[*place] = multiplier;
                     }
                     self.nearest = nearest;
-                    self.outside = by;
                     return true;
                 }
             }

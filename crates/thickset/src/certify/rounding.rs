@@ -294,7 +294,8 @@ impl Forward {
             next.low.push(low - outward * magnitude);
             next.high.push(high + outward * magnitude);
             next.magnitude.push(magnitude);
-            let underflow = arithmetic.tiny * f64::from(u32::try_from(inputs + 1).unwrap_or(u32::MAX));
+            let underflow =
+                arithmetic.tiny * f64::from(u32::try_from(inputs + 1).unwrap_or(u32::MAX));
             next.error
                 .push((error + rounding * summed + underflow) * (1.0 + outward));
         }

@@ -177,7 +177,14 @@ impl<'a> Search<'a> {
             let zero = vec![0.0; case.dimensions()];
             let is_empty = start.at_least >= self.radius
                 || (norm == MoveNorm::Linf
-                    && least(norm, &zero, self.radius, &cuts, FIRST_SWEEPS, &mut self.room) > 0.0);
+                    && least(
+                        norm,
+                        &zero,
+                        self.radius,
+                        &cuts,
+                        FIRST_SWEEPS,
+                        &mut self.room,
+                    ) > 0.0);
             if is_empty {
                 return Outcome::Done;
             }
@@ -194,13 +201,8 @@ impl<'a> Search<'a> {
             }
             start.aggregate
         };
-        let paths = match bound_layers(
-            case,
-            node,
-            self.radius,
-            aggregate.as_ref(),
-            &mut self.room,
-        ) {
+        let paths = match bound_layers(case, node, self.radius, aggregate.as_ref(), &mut self.room)
+        {
             Bounded::Empty => return Outcome::Done,
             Bounded::Paths(paths) => paths,
         };
@@ -232,9 +234,15 @@ impl<'a> Search<'a> {
             }
         }
         edges.sort_by(|a, b| a.0.total_cmp(&b.0).then((a.1, a.2).cmp(&(b.1, b.2))));
-        let sharper = |row: usize, column: usize| {
-            let (bound, form) = gradient.weakest(case.salient[row], case.others[column], true);
-            (bound, bound <= gradient.needed(form.salient, form.other), form)
+        let columns = case.others.len();
+        let mut sharpened: Vec<Option<(f64, bool, Form)>> =
+            vec![None; case.salient.len() * columns];
+        let mut sharper = |row: usize, column: usize| {
+            *sharpened[row * columns + column].get_or_insert_with(|| {
+                let (bound, form) = gradient.weakest(case.salient[row], case.others[column], true);
+                let is_open = bound <= gradient.needed(form.salient, form.other);
+                (bound, is_open, form)
+            })
         };
         if self.t == 1 {
             // One open pair is enough: the most open one first.
@@ -280,9 +288,8 @@ impl<'a> Search<'a> {
                 Decided::Kept => return Outcome::Done,
                 Decided::Swapped => {}
                 Decided::Split(form) => {
-                    let sides = [true, false].map(|is_kept| {
-                        (is_kept, Rc::new(side(case, gradient, &form, is_kept)))
-                    });
+                    let sides = [true, false]
+                        .map(|is_kept| (is_kept, Rc::new(side(case, gradient, &form, is_kept))));
                     return Outcome::Order(form, sides);
                 }
             }

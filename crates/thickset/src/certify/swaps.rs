@@ -25,6 +25,9 @@ impl Complete {
 /// Steps after which a search for K(t, t) gives up and says that there may be one.
 const MOST_STEPS: usize = 20_000;
 
+/// Salient features up to which every choice of t is tried at once.
+const FEW_ROWS: usize = 12;
+
 impl OpenPairs {
     pub(super) fn new(rows: usize, columns: usize) -> Self {
         let words = columns.div_ceil(64);
@@ -44,7 +47,12 @@ impl OpenPairs {
 
     /// A K(t, t) of the open pairs; where the search for one takes too long, a larger part that may hold one.
     pub(super) fn complete(&self, t: usize) -> Option<Complete> {
-        let core = self.core(t)?;
+        // Few rows are sooner tried than thinned out.
+        let core = if self.rows.len() > FEW_ROWS {
+            self.core(t)?
+        } else {
+            (0..self.rows.len()).collect()
+        };
         let mut steps = 0;
         let mut chosen = Vec::with_capacity(t);
         let all = vec![u64::MAX; self.words];
@@ -164,6 +172,16 @@ mod tests {
         assert!(found.has(0, 69) && found.has(2, 1) && !found.has(1, 4) && !found.has(0, 4));
         square.close(2, 69);
         assert!(square.complete(2).is_none());
+    }
+
+    #[test]
+    fn rows_without_enough_open_pairs_are_thinned_out() {
+        let mut many = OpenPairs::new(20, 30);
+        for (row, column) in [(3, 1), (3, 2), (7, 1), (7, 2), (9, 2)] {
+            many.open(row, column);
+        }
+        assert_eq!(many.complete(2).unwrap().rows, [3, 7]);
+        assert!(many.complete(3).is_none());
     }
 
     #[test]
