@@ -6,10 +6,11 @@ use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
 use thickset::certify::{CertifiedRadius, CertifiedWorstCase, CertifyConfig, Status};
+use thickset::model::CertifyOptions;
 use thickset::statistics;
 
-use super::asked::Source;
-use super::explain::{DEFAULT_K, How};
+use super::explain::How;
+use super::model_rows::ModelRows;
 use super::output::print;
 use super::threat::ThreatOptions;
 
@@ -21,10 +22,10 @@ use super::threat::ThreatOptions;
   thickset certify --model model.safetensors --data loans.csv --nodes 200000 --json --limit 0 > certified.jsonl")]
 pub struct Arguments {
     #[command(flatten)]
-    source: Source,
+    source: ModelRows,
     #[command(flatten)]
     how: How,
-    /// Salient features [default: the dataset's, else 8]
+    /// Salient features [default: the model's or the dataset's, else 8]
     #[arg(long)]
     k: Option<usize>,
     #[command(flatten)]
@@ -57,34 +58,33 @@ struct Line<'a> {
 
 pub fn run(arguments: &Arguments) -> Result<()> {
     let loaded = arguments.source.load()?;
-    let explain = arguments.how.config(&loaded.schema);
-    let names = explain.check(&loaded.schema)?.names(loaded.schema.len());
-    let default = loaded.attack.map_or(DEFAULT_K, |attack| attack.k);
-    let config = CertifyConfig {
-        k: arguments
-            .k
-            .unwrap_or(default.min(names.len().saturating_sub(1))),
-        threat: arguments.threat.config(loaded.radius())?,
-        hold_prediction: !arguments.any_class,
-        nodes: arguments.nodes,
+    let options = CertifyOptions {
+        k: arguments.k,
+        radius: arguments.threat.radius,
+        threat: arguments.threat.config(),
+        any_class: arguments.any_class,
+        nodes: Some(arguments.nodes),
+        explain: arguments.how.options(loaded.seed),
     };
-    let certify = config.check(&explain, &loaded.schema)?;
-    let radii = certify.radius(&loaded.model.network, loaded.rows())?;
-    let worst = certify.worst_case(&loaded.model.network, loaded.rows())?;
-    let k = certify.k();
+    let certified = loaded.model.certify(&loaded.rows(), &options)?;
+    let (k, largest) = (certified.k, certified.radius);
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "counts of features stay far below 2^53"
+    )]
     let share = |kept: usize| kept as f64 / k as f64;
-    let lines: Vec<Line<'_>> = radii
+    let lines: Vec<Line<'_>> = certified
+        .rows
         .iter()
-        .zip(&worst)
         .enumerate()
-        .map(|(place, (radius, worst))| Line {
+        .map(|(place, row)| Line {
             row: loaded.number(place),
             k,
-            radius: certify.largest_radius(),
-            certified_radius: radius,
-            certified_worst_case: worst,
-            certified_p_at_k: share(worst.kept_at_least),
-            reached_p_at_k: share(worst.kept_at_most),
+            radius: largest,
+            certified_radius: &row.radius,
+            certified_worst_case: &row.worst_case,
+            certified_p_at_k: share(row.worst_case.kept_at_least),
+            reached_p_at_k: share(row.worst_case.kept_at_most),
         })
         .collect();
     let mut text = String::new();
@@ -93,10 +93,10 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             writeln!(text, "{}", serde_json::to_string(line)?)?;
         }
     } else {
-        text = table(&lines, k, certify.largest_radius())?;
+        text = table(&lines, k, largest)?;
     }
     print(&text)?;
-    summary(&lines, k, certify.largest_radius())
+    summary(&lines, k, largest)
 }
 
 fn table(lines: &[Line<'_>], k: usize, largest: f64) -> Result<String> {

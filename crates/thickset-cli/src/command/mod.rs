@@ -1,10 +1,9 @@
 //! One file a subcommand.
 
-mod asked;
 mod attack;
 mod attack_view;
 mod audit;
-mod audited;
+mod audit_options;
 mod bench;
 mod bench_paper;
 mod certify;
@@ -18,6 +17,7 @@ mod hint;
 mod init;
 mod methods;
 mod model;
+mod model_rows;
 mod output;
 mod radii;
 mod report;

@@ -16,9 +16,9 @@ use crate::attack::{Threat, ThreatConfig};
 use crate::check::as_f64;
 use crate::data::Schema;
 use crate::explain::reduce::ReductionConfig;
-use crate::explain::{ExplainConfig, ExplanationConfig, Of, Rows};
+use crate::explain::{ExplainConfig, ExplanationConfig, Of, Points};
 use crate::metric::ranking::TopK;
-use crate::{Error, Result};
+use crate::{Error, Result, defaults};
 
 /// What to certify, as a configuration states it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -37,7 +37,7 @@ pub struct CertifyConfig {
 impl Default for CertifyConfig {
     fn default() -> Self {
         Self {
-            k: 8,
+            k: defaults::K,
             threat: ThreatConfig::default(),
             hold_prediction: true,
             nodes: 20_000,
@@ -144,7 +144,7 @@ impl CheckedCertify {
     ///
     /// # Errors
     /// [`Error::CertifyInput`] where the network is not dense layers with `ReLU`s, and when rows or `k` do not fit it.
-    pub fn radius(&self, network: &Network, rows: Rows<'_>) -> Result<Vec<CertifiedRadius>> {
+    pub fn radius(&self, network: &Network, rows: Points<'_>) -> Result<Vec<CertifiedRadius>> {
         self.each(network, rows, |case| {
             certified_radius::certify(case, self.nodes)
         })
@@ -154,7 +154,11 @@ impl CheckedCertify {
     ///
     /// # Errors
     /// As for [`CheckedCertify::radius`].
-    pub fn worst_case(&self, network: &Network, rows: Rows<'_>) -> Result<Vec<CertifiedWorstCase>> {
+    pub fn worst_case(
+        &self,
+        network: &Network,
+        rows: Points<'_>,
+    ) -> Result<Vec<CertifiedWorstCase>> {
         self.each(network, rows, |case| {
             certified_worst_case::certify(case, self.nodes)
         })
@@ -163,7 +167,7 @@ impl CheckedCertify {
     fn each<T: Send>(
         &self,
         network: &Network,
-        rows: Rows<'_>,
+        rows: Points<'_>,
         certify: impl Fn(&Case<'_>) -> T + Sync,
     ) -> Result<Vec<T>> {
         rows.check(network)?;

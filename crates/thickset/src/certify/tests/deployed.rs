@@ -7,7 +7,7 @@ use crate::attack::ThreatConfig;
 use crate::attack::suite::{Effort, SuiteConfig};
 use crate::attack::threat::{BallConfig, Norm};
 use crate::data::{InputShape, Schema};
-use crate::explain::{ExplainConfig, Rows};
+use crate::explain::{ExplainConfig, Points};
 use crate::metric::ranking::{TopK, largest};
 use crate::model::{Activation, MlpConfig, Model, ModelConfig};
 use crate::{Error, Seed};
@@ -71,7 +71,7 @@ fn neither_random_points_nor_the_suite_break_a_certificate() {
     let (values, ids) = rows(12);
     let mut stream = Seed::new(6).stream("points");
     for norm in [Norm::L2, Norm::Linf] {
-        let all = Rows {
+        let all = Points {
             values: &values,
             ids: &ids,
         };
@@ -110,7 +110,7 @@ fn neither_random_points_nor_the_suite_break_a_certificate() {
                     threat: config(norm, found.certified * 0.999).threat,
                 };
                 let suite = suite.check(&ExplainConfig::default(), &schema()).unwrap();
-                let one = Rows {
+                let one = Points {
                     values: x,
                     ids: &ids[row..=row],
                 };
@@ -129,7 +129,7 @@ fn results_do_not_depend_on_the_rows_beside_or_on_threads() {
     let certify = config(Norm::L2, 0.3)
         .check(&ExplainConfig::default(), &schema())
         .unwrap();
-    let all = Rows {
+    let all = Points {
         values: &values,
         ids: &ids,
     };
@@ -139,7 +139,7 @@ fn results_do_not_depend_on_the_rows_beside_or_on_threads() {
         .build()
         .unwrap();
     for (row, expected) in together.iter().enumerate() {
-        let one = Rows {
+        let one = Points {
             values: &values[row * FEATURES..][..FEATURES],
             ids: &ids[row..=row],
         };
@@ -152,7 +152,7 @@ fn results_do_not_depend_on_the_rows_beside_or_on_threads() {
 fn a_search_cut_short_says_what_it_knows() {
     let model = model(MlpConfig::default());
     let (values, ids) = rows(4);
-    let all = Rows {
+    let all = Points {
         values: &values,
         ids: &ids,
     };
