@@ -71,6 +71,16 @@ impl Node {
         all
     }
 
+    /// Whether no gate of some layer is open at any move of this part.
+    pub(super) fn has_closed_layer(&self, case: &Case<'_>) -> bool {
+        let mut layers = case.starts.windows(2);
+        layers.any(|range| {
+            self.gates[range[0]..range[1]]
+                .iter()
+                .all(|gate| gate.is_closed())
+        })
+    }
+
     /// Whether every gate is decided.
     pub(super) fn is_leaf(&self) -> bool {
         !self.gates.contains(&Gate::Free)

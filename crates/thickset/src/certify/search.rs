@@ -206,6 +206,11 @@ impl<'a> Search<'a> {
             Bounded::Empty => return Outcome::Done,
             Bounded::Paths(paths) => paths,
         };
+        // Behind a layer that is closed altogether every importance is zero, in any arithmetic, and ties decide.
+        let is_zero = node.has_closed_layer(case);
+        if is_zero && case.lost(&vec![0.0; case.salient.len() + case.others.len()]) < self.t {
+            return Outcome::Done;
+        }
         let gradient = Gradient::new(case, node, &paths, self.radius);
         if node.is_leaf() {
             return self.visit_leaf(node, &gradient);
