@@ -12,9 +12,7 @@ mod tile;
 use burn::tensor::DType;
 
 use self::tile::{Maps, Run};
-use crate::kernel::{is_plain, tile_rows};
-use crate::layer::Part;
-use crate::network::Source;
+use crate::kernel::tile_rows;
 use crate::{Network, Output};
 
 /// A network packed for tiles of rows.
@@ -52,17 +50,7 @@ impl Chain {
     /// The network's chain, if it is one: linear maps, each with or without an activation, each reading the one before.
     #[must_use]
     pub fn new(network: &Network) -> Option<Self> {
-        let mut parts = Vec::with_capacity(network.nodes.len());
-        for (place, node) in network.nodes.iter().enumerate() {
-            let before = place.checked_sub(1).map_or(Source::Input, Source::Layer);
-            let part = node.layer.part().filter(|_| node.inputs == [before])?;
-            if let Part::Linear { weight, bias } = part
-                && !(is_plain(weight) && is_plain(bias))
-            {
-                return None;
-            }
-            parts.push(part);
-        }
+        let parts = network.chain_parts()?;
         Some(Self(match network.dtype() {
             DType::F32 => Kind::F32(Maps::new(network.features(), &parts)?),
             DType::F64 => Kind::F64(Maps::new(network.features(), &parts)?),

@@ -201,7 +201,7 @@ impl Threat {
     }
 
     /// The least and the greatest value of a feature of a row.
-    fn bounds(&self, feature: usize, at: f64) -> (f64, f64) {
+    pub(crate) fn bounds(&self, feature: usize, at: f64) -> (f64, f64) {
         let limit = self.limits[feature];
         (
             self.low[feature].max(at - limit).min(at),
