@@ -238,7 +238,7 @@ mod tests {
 
     use super::*;
     use crate::kernel::ShapeError;
-    use crate::kernel::simd::NARROW;
+    use crate::kernel::simd::{Instructions, with_instructions};
     use crate::kernel::testing::{
         alone, bits, check_gradients, flex, inner, on_threads, random, same, values,
     };
@@ -485,7 +485,6 @@ mod tests {
 
     #[test]
     fn bits_do_not_depend_on_the_width_of_registers() {
-        use std::sync::atomic::Ordering::Relaxed;
         for dtype in [DType::F32, DType::F64] {
             for shape in layers() {
                 let [x, w, g] = inputs(5, shape, 7, dtype);
@@ -496,11 +495,14 @@ mod tests {
                         bits(&conv2d_weight(x.clone(), g.clone(), shape)),
                     ]
                 };
-                let wide = all();
-                NARROW.store(true, Relaxed);
-                let narrow = all();
-                NARROW.store(false, Relaxed);
-                assert!(narrow == wide, "{dtype:?} for {shape:?}");
+                let expected = with_instructions(Instructions::PortableFused, all);
+                for instructions in Instructions::FUSED {
+                    let got = with_instructions(*instructions, all);
+                    assert!(
+                        got.is_none() || got == expected,
+                        "{instructions} for {shape:?} in {dtype:?}"
+                    );
+                }
             }
         }
     }
