@@ -297,15 +297,7 @@ fn linear() {
 #[test]
 fn convolution_with_stride_and_padding() {
     for (stride, padding, bias) in [(1, 1, true), (2, 1, false), (1, 0, true), (2, 0, false)] {
-        let shape = ConvShape {
-            in_channels: 2,
-            in_height: 5,
-            in_width: 4,
-            out_channels: 3,
-            kernel: 3,
-            stride,
-            padding,
-        };
+        let shape = ConvShape::square([2, 5, 4], 3, 3, stride, padding);
         check(
             made(&[40], |scope| Conv2d::new(shape, bias, scope)),
             &inputs(&[[2, 40]]),
@@ -323,13 +315,7 @@ fn batch_norm_with_running_statistics() {
 
 #[test]
 fn max_pool() {
-    let shape = PoolShape {
-        channels: 2,
-        height: 4,
-        width: 5,
-        window: 2,
-        stride: 2,
-    };
+    let shape = PoolShape::square([2, 4, 5], 2);
     check(made(&[40], |_| MaxPool::new(shape)), &inputs(&[[2, 40]]));
 }
 

@@ -45,8 +45,14 @@ pub use simd::{Instructions, VectorLoop, instructions, sum_of_pairs, vectorised}
 pub enum ShapeError {
     #[error("`{name}` must be positive, got 0")]
     Zero { name: &'static str },
-    #[error("padding must be smaller than the kernel, {kernel}, got {padding}")]
-    Padding { padding: usize, kernel: usize },
+    #[error("padding must be smaller than the window, {window}, got {padding}")]
+    Padding { padding: usize, window: usize },
+    #[error("`{name}` must be a multiple of the groups, {groups}, got {size}")]
+    Groups {
+        name: &'static str,
+        size: usize,
+        groups: usize,
+    },
     #[error("a window of {window} does not fit into `{name}`, {size} with its padding")]
     Window {
         window: usize,

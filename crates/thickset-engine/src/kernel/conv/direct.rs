@@ -1,4 +1,4 @@
-//! Convolution as a product of weights and image patches, for every kernel, stride and type.
+//! Convolution as a product of weights and image patches, for every shape in one group and every type.
 //!
 //! - The output: weights by patches.
 //! - The gradient in the input: transposed weights by the output's gradient, each number of each patch added back.

@@ -52,8 +52,16 @@ pub(crate) fn pays(shape: &ConvShape) -> bool {
         // Four multiplications become one in a full tile; half of that saving must be left.
         2 * OUT * height.div_ceil(OUT) * width.div_ceil(OUT) <= height * width
     };
-    shape.kernel == 3
-        && shape.stride == 1
+    let [[padding, _], _] = shape.padding;
+    *shape
+        == ConvShape {
+            kernel: [3; 2],
+            stride: [1; 2],
+            padding: [[padding; 2]; 2],
+            dilation: [1; 2],
+            groups: 1,
+            ..*shape
+        }
         && shape.in_channels >= LANES
         && shape.out_channels >= LANES
         && fits(shape.out_height(), shape.out_width())

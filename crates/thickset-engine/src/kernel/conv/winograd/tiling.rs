@@ -48,7 +48,7 @@ impl Tiling {
             channels: shape.in_channels,
             height: shape.in_height,
             width: shape.in_width,
-            before: shape.padding,
+            before: shape.padding[0][0],
             out_height: shape.out_height(),
             out_width: shape.out_width(),
         }
@@ -60,7 +60,7 @@ impl Tiling {
             channels: shape.out_channels,
             height: shape.out_height(),
             width: shape.out_width(),
-            before: shape.kernel - 1 - shape.padding,
+            before: shape.kernel[0] - 1 - shape.padding[0][0],
             out_height: shape.in_height,
             out_width: shape.in_width,
         }
