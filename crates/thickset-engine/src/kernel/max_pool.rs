@@ -553,8 +553,9 @@ mod tests {
             channels: 3,
             height: 9,
             width: 8,
-            window: 3,
-            stride: 2,
+            window: [3; 2],
+            stride: [2; 2],
+            padding: [[0; 2]; 2],
         };
         let x = random([7, shape.in_features()], 1, DType::F32);
         let g = random([7, shape.out_features()], 2, DType::F32);

@@ -23,6 +23,7 @@ mod multiply;
 mod node_mean;
 mod pair_split;
 mod reduce;
+mod sliding_average_pool;
 mod softmax;
 
 pub use add::Add;
@@ -48,6 +49,7 @@ pub use multiply::Multiply;
 pub use node_mean::NodeMean;
 pub use pair_split::PairSplit;
 pub use reduce::Reduce;
+pub use sliding_average_pool::{Divisor, SlidingAveragePool};
 pub use softmax::Softmax;
 
 use burn::tensor::Tensor;
