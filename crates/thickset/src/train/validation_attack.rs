@@ -12,7 +12,8 @@ use crate::attack::threat::BallConfig;
 use crate::attack::{AttackConfig, CheckedAttack, ThreatConfig};
 use crate::check::{as_f64, check_positive};
 use crate::data::Schema;
-use crate::explain::{ExplainConfig, Rows};
+use crate::explain::{ExplainConfig, InlineExplain, Points};
+use crate::objective::ObjectiveConfig;
 use crate::{Result, Seed};
 
 /// What validation rows are attacked by.
@@ -44,6 +45,11 @@ pub struct ValidationAttackConfig {
     /// Radius of the l2 ball in encoded units; the dataset's own, or 0.5, where absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub epsilon: Option<f64>,
+    /// Columns that a person cannot change stay, where not all are such.
+    pub immutable: bool,
+    /// What is attacked; what the objective ranks if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub explain: Option<InlineExplain>,
 }
 
 impl Default for ValidationAttackConfig {
@@ -53,6 +59,8 @@ impl Default for ValidationAttackConfig {
             steps: 20,
             against: Against::default(),
             epsilon: None,
+            immutable: true,
+            explain: None,
         }
     }
 }
@@ -70,12 +78,22 @@ impl ValidationAttackConfig {
         }
     }
 
-    /// The attack on rows of this schema; `epsilon` where the configuration has none.
+    /// What is attacked and compared in rows of this schema: its own explanation, or what the objective ranks.
+    #[must_use]
+    pub fn explain(&self, objective: &ObjectiveConfig, schema: &Schema) -> ExplainConfig {
+        match &self.explain {
+            Some(explain) => explain.resolve(&schema.shape),
+            None => objective.explain(schema),
+        }
+    }
+
+    /// The attack on explanations of rows of this schema; `epsilon` where the configuration has none.
     ///
     /// # Errors
     /// If the settings do not fit the rows.
     pub(super) fn bind(
         &self,
+        explain: &ExplainConfig,
         schema: &Schema,
         k: usize,
         epsilon: f64,
@@ -89,6 +107,7 @@ impl ValidationAttackConfig {
                     radius: self.epsilon.unwrap_or(epsilon),
                     ..BallConfig::default()
                 },
+                immutable: self.immutable && schema.features.iter().any(|one| !one.immutable),
                 ..ThreatConfig::default()
             },
             ..AttackConfig::default()
@@ -104,10 +123,9 @@ impl ValidationAttackConfig {
             Against::ErAttack => vec![plain],
             Against::Both => vec![plain, on_shares],
         };
-        let explain = ExplainConfig::default();
         let attacks = attacks
             .iter()
-            .map(|attack| attack.check(&explain, schema))
+            .map(|attack| attack.check(explain, schema))
             .collect::<Result<_>>()?;
         Ok(ValidationAttack { attacks, seed })
     }
@@ -124,7 +142,7 @@ impl ValidationAttack {
     ///
     /// # Errors
     /// If the model has diverged, or k does not fit the features.
-    pub(super) fn precision_at_k(&self, network: &Network, rows: Rows<'_>) -> Result<f64> {
+    pub(super) fn precision_at_k(&self, network: &Network, rows: Points<'_>) -> Result<f64> {
         let mut least = vec![1.0_f64; rows.ids.len()];
         for attack in &self.attacks {
             let attacked = attack.perturb(network, rows, self.seed)?;
