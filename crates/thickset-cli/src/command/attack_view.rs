@@ -11,6 +11,7 @@ use thickset::statistics;
 
 use super::asked::Loaded;
 use super::explain::{Answer, Named};
+use super::output::one_line;
 
 /// One row after the attack.
 pub struct Found {
@@ -235,11 +236,12 @@ pub fn table(rows: &[Row<'_>], loaded: &Loaded, k: usize, is_suite: bool) -> Str
         };
         let _ = writeln!(
             text,
-            "{:>7}  {:<20}  {:>6.3}  {:<4}  {way:<22}  {what}",
+            "{:>7}  {:<20}  {:>6.3}  {:<4}  {way:<22}  {}",
             loaded.number(row.place),
-            loaded.class(row.before.class),
+            one_line(loaded.class(row.before.class)),
             row.found.precision,
             if row.found.held { "yes" } else { "no" },
+            one_line(&what),
         );
     }
     text
@@ -254,9 +256,10 @@ pub fn summary(rows: &[Row<'_>], k: usize) -> Result<()> {
             interval.low, interval.high
         )
     });
-    eprintln!(
+    say!(
         "mean P@{k} {:.4}{interval} over {} rows",
-        mean.value, mean.count
+        mean.value,
+        mean.count
     );
     let failed = rows.iter().filter(|row| {
         matches!(
@@ -269,7 +272,7 @@ pub fn summary(rows: &[Row<'_>], k: usize) -> Result<()> {
     });
     let failed = failed.count();
     if failed > 0 {
-        eprintln!(
+        say!(
             "`moo` failed on {failed} rows: its linear model saw no way down, which is no proof that there is none; see --method suite"
         );
     }

@@ -17,7 +17,7 @@ mod hint;
 mod init;
 mod methods;
 mod model;
-mod output;
+pub mod output;
 mod radii;
 mod report;
 mod rows;

@@ -151,10 +151,10 @@ impl DataSource {
                 self.refuse_choice()?;
                 let (encoded, labels) = read(Path::new(&self.data), encoding)?;
                 for (column, count) in &encoded.unseen {
-                    eprintln!("{count} rows have a `{column}` that the model has never seen");
+                    say!("{count} rows have a `{column}` that the model has never seen");
                 }
                 for (column, count) in &encoded.missing {
-                    eprintln!("{count} rows have no `{column}`");
+                    say!("{count} rows have no `{column}`");
                 }
                 Opened::File {
                     schema: encoding.schema(),

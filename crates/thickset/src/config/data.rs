@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::data::{
     self, Dataset, InferOptions, MissingColumn, OpenOptions, ReadRule, Recipe, Scale,
 };
-use crate::{Result, Seed, file};
+use crate::{Result, Seed};
 
 /// A dataset's name, or a file or folder and how it is read.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -57,11 +57,7 @@ impl DataConfig {
     pub fn open(&self, seed: Seed) -> Result<Dataset> {
         let recipe = match &self.recipe {
             None => None,
-            Some(path) => {
-                let name = path.display().to_string();
-                let text = file::read_text(path)?;
-                Some(Recipe::parse(&text, &name)?)
-            }
+            Some(path) => Some(Recipe::read(path)?),
         };
         let mut read = ReadRule {
             delimiter: self.delimiter,

@@ -71,6 +71,7 @@ pub fn train(
     let mut config = run.config().clone();
     config.k = Some(fit.k);
     let mut trainer = Trainer::new(&config, dataset, fit)?;
+    let _lock = folder.lock()?;
     folder.prepare(&config.to_text(), resume)?;
     if trainer.restore(folder, observer)?.is_break() {
         return Ok(Outcome::Stopped);

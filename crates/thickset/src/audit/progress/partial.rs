@@ -8,6 +8,7 @@ use std::io::{BufRead as _, BufReader, ErrorKind, Seek as _, SeekFrom, Write as 
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use thickset_engine::open_regular;
 
 use super::super::result::{Row, SCHEMA};
 use super::super::row_list::RowList;
@@ -66,7 +67,7 @@ impl Partial {
             schema: SCHEMA,
             fingerprint: fingerprint.to_owned(),
         };
-        let whole = match File::open(path) {
+        let whole = match open_regular(path) {
             Ok(file) => read(file, &header, &mut found, fits)
                 .map_err(|source| Error::io("read", path, source))?,
             Err(error) if error.kind() == ErrorKind::NotFound => 0,
