@@ -3,11 +3,12 @@
 
 use thickset::Result;
 use thickset::attack::threat::{BallConfig, Norm};
-use thickset::attack::{AttackConfig, MethodConfig, ThreatConfig, top_k};
+use thickset::attack::top_k::TopKConfig;
+use thickset::attack::{AttackConfig, ThreatConfig};
 use thickset::bench::Bench;
 use thickset::data::InputShape;
 use thickset::explain::{ExplainConfig, ExplanationConfig, Of, integrated_gradients};
-use thickset::model::{ModelConfig, cnn, mlp};
+use thickset::model::{CnnConfig, MlpConfig, ModelConfig};
 use thickset::objective::igr::Base;
 use thickset::objective::term::inner_attack::InnerAttack;
 use thickset::objective::{
@@ -229,12 +230,12 @@ const SUM_NORM_WEIGHT: f64 = 0.1;
 fn trained(lab: &Lab<'_>, bed: &Bed, scale: &Scale, radius: f64) -> Result<Grid> {
     let shape = bed.fields[0].dataset.shape();
     let model = match shape {
-        InputShape::Image { .. } => ModelConfig::Cnn(cnn::Config {
+        InputShape::Image { .. } => ModelConfig::Cnn(CnnConfig {
             channels: scale.channels,
             hidden: vec![scale.hidden],
-            ..cnn::Config::default()
+            ..CnnConfig::default()
         }),
-        _ => ModelConfig::Mlp(mlp::Config::default()),
+        _ => ModelConfig::Mlp(MlpConfig::default()),
     };
     let mut entries = Vec::new();
     for method in Method::chosen(&lab.options.methods)? {
@@ -336,7 +337,7 @@ fn top_k_attack(field: &Field, scale: &Scale, radius: f64) -> Measure {
     let features = field.dataset.features();
     Measure::Attack {
         attack: AttackConfig {
-            method: MethodConfig::TopK(top_k::TopKConfig {}),
+            method: TopKConfig {}.into(),
             k: salient(features),
             threat: ThreatConfig {
                 ball: BallConfig {
@@ -344,7 +345,7 @@ fn top_k_attack(field: &Field, scale: &Scale, radius: f64) -> Measure {
                     radius,
                 },
                 r#box: true,
-                ..ThreatConfig::default()
+                ..ThreatConfig::papers()
             },
             steps: scale.attack_steps,
             restarts: scale.restarts,

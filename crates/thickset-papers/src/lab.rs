@@ -4,9 +4,11 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::Serialize;
+use thickset::attack::er_attack::ErAttackConfig;
+use thickset::attack::mse_attack::MseAttackConfig;
 use thickset::attack::suite::SuiteConfig;
 use thickset::attack::threat::{BallConfig, Norm};
-use thickset::attack::{AttackConfig, MethodConfig, ThreatConfig, er_attack, mse_attack};
+use thickset::attack::{AttackConfig, ThreatConfig};
 use thickset::explain::ExplainConfig;
 use thickset::model::ModelConfig;
 use thickset::objective::ObjectiveConfig;
@@ -170,7 +172,10 @@ impl<'o> Lab<'o> {
         objective: &ObjectiveConfig,
         schema: &Schema<'_>,
     ) -> Recipe<'b> {
-        let mut probe = ValidationAttackConfig::default();
+        let mut probe = ValidationAttackConfig {
+            immutable: false,
+            ..ValidationAttackConfig::default()
+        };
         if schema.by_auc {
             probe.rows = 0;
         }
@@ -381,7 +386,7 @@ pub(crate) fn threat(field: &Field) -> ThreatConfig {
             norm: Norm::L2,
             radius: field.radius,
         },
-        ..ThreatConfig::default()
+        ..ThreatConfig::papers()
     }
 }
 
@@ -393,7 +398,7 @@ pub(crate) fn explain(field: &Field) -> ExplainConfig {
 /// `ERAttack` on a field.
 pub(crate) fn er_attack(field: &Field) -> AttackConfig {
     AttackConfig {
-        method: MethodConfig::ErAttack(er_attack::ErAttackConfig {}),
+        method: ErAttackConfig {}.into(),
         k: field.k,
         threat: threat(field),
         ..AttackConfig::default()
@@ -403,7 +408,7 @@ pub(crate) fn er_attack(field: &Field) -> AttackConfig {
 /// The MSE attack on a field.
 pub(crate) fn mse_attack(field: &Field) -> AttackConfig {
     AttackConfig {
-        method: MethodConfig::MseAttack(mse_attack::MseAttackConfig::default()),
+        method: MseAttackConfig::default().into(),
         ..er_attack(field)
     }
 }

@@ -289,6 +289,7 @@ fn thickness_towards(
     let survey = Survey {
         k,
         neighbours,
+        immutable: &[],
         points: POINTS,
         seed: field.seed,
         stream: "bench thickness",

@@ -8,8 +8,8 @@ use thickset::config::RunConfig;
 use thickset::model::{Model, ModelConfig};
 use thickset::objective::ObjectiveConfig;
 use thickset::train::{
-    Event, OptimizerConfig, Outcome, RetrainConfig, RunFolder, SelectionConfig, Standing,
-    TrainConfig, ValidationAttackConfig, train,
+    self, Event, OptimizerConfig, RetrainConfig, RunFolder, SelectionConfig, Standing, TrainConfig,
+    ValidationAttackConfig, train_into,
 };
 use thickset::{Error, Result, file};
 
@@ -100,12 +100,12 @@ impl Recipe<'_> {
         let folder = RunFolder::new(store.training(&key));
         let mut hear = |_: &Event<'_>| ControlFlow::Continue(());
         let run = self.run(from).check()?;
-        let outcome = train(&run, &self.field.dataset, &folder, true, &mut hear);
+        let outcome = train_into(&run, &self.field.dataset, &folder, true, &mut hear);
         let (selected, ending) = match outcome {
-            Ok(Outcome::Done {
+            Ok(Some(train::Trained {
                 selected, reason, ..
-            }) => (Some(selected), reason),
-            Ok(Outcome::Stopped) => (None, "it was stopped".to_owned()),
+            })) => (Some(selected), reason),
+            Ok(None) => (None, "it was stopped".to_owned()),
             Err(error @ (Error::Diverged { .. } | Error::NotFinite { .. })) => {
                 (None, error.to_string())
             }

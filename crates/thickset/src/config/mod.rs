@@ -14,7 +14,7 @@ pub use template::template;
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{ModelConfig, mlp};
+use crate::model::{MlpConfig, ModelConfig};
 use crate::objective::ObjectiveConfig;
 use crate::train::{RetrainConfig, SelectionConfig, TrainConfig, ValidationAttackConfig};
 use crate::{Error, Result, Seed};
@@ -60,7 +60,7 @@ impl Default for RunConfig {
             seed: Seed::new(0),
             k: None,
             data: DataConfig::default(),
-            model: ModelConfig::Mlp(mlp::Config::default()),
+            model: ModelConfig::Mlp(MlpConfig::default()),
             objective: ObjectiveConfig::default(),
             train: TrainConfig::default(),
             probe: ValidationAttackConfig::default(),
@@ -134,12 +134,6 @@ impl RunConfig {
             });
         }
         self.check_paths()?;
-        if self.data.source.is_empty() {
-            return Err(Error::MissingSetting {
-                setting: "data.source",
-                expected: "the name of a dataset or the path of a file",
-            });
-        }
         if self.k == Some(0) {
             return Err(Error::OutOfRange {
                 what: "`k`",
@@ -255,7 +249,6 @@ mod tests {
     #[test]
     fn settings_without_sense_are_refused_by_name() {
         for (text, expected) in [
-            ("", "data.source"),
             ("name = \"../a\"", "name"),
             ("k = 0", "k"),
             (

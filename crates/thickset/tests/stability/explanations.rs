@@ -3,14 +3,14 @@
 use thickset::Seed;
 use thickset::data::{InputShape, Schema};
 use thickset::explain::{
-    Binding, ExplainConfig, ExplanationConfig, Of, Per, Rows, concept, grad, grad_input,
+    Binding, ExplainConfig, ExplanationConfig, Of, Per, Points, concept, grad, grad_input,
     integrated_gradients, reduce::ReductionConfig, smooth_grad,
 };
 use thickset::metric::faithfulness::{Counts, Faithfulness};
 use thickset::metric::measure::thickness::{Neighbours, Survey};
 use thickset::metric::thickness::{Form, Thickness};
 use thickset::metric::{hessian_norm, measure, precision_at_k, ranking};
-use thickset::model::{Activation, Fresh, ModelConfig, cnn, mlp};
+use thickset::model::{Activation, CnnConfig, Fresh, MlpConfig, ModelConfig};
 use thickset_engine::{Network, Output, Tensor, one_hot};
 
 use crate::golden::{Golden, both, close, table, values};
@@ -116,7 +116,7 @@ fn thickness_and_faithfulness_of_explanations_agree_with_pytorch() {
     for golden in both() {
         let n = golden.network.features();
         let checked = ExplainConfig::default().check(&golden.schema()).unwrap();
-        let rows = Rows {
+        let rows = Points {
             values: golden.values("x"),
             ids: &golden.ids(),
         };
@@ -130,6 +130,7 @@ fn thickness_and_faithfulness_of_explanations_agree_with_pytorch() {
         let survey = Survey {
             k: golden.k,
             neighbours: Neighbours::Given(&neighbours),
+            immutable: &[],
             points: 10,
             seed: Seed::new(1),
             stream: "none are drawn",
@@ -256,9 +257,9 @@ fn the_pullback_of_every_explanation_is_the_recorded_gradient() {
 
 #[test]
 fn on_a_binary_relu_network_the_pullback_by_the_margin_is_the_recorded_gradient() {
-    let model = ModelConfig::Mlp(mlp::Config {
+    let model = ModelConfig::Mlp(MlpConfig {
         hidden: vec![9, 7],
-        ..mlp::Config::default()
+        ..MlpConfig::default()
     });
     let network = model
         .network(&InputShape::Table, 6, 2, &mut Fresh::double(Seed::new(1)))
@@ -290,7 +291,7 @@ fn importances_of_columns_and_pixels_are_sums_over_their_features_and_have_their
     };
     let explained = |per| {
         let checked = config(per).check(&schema).unwrap();
-        let rows = Rows {
+        let rows = Points {
             values: golden.values("x"),
             ids: &golden.ids(),
         };
@@ -317,7 +318,7 @@ fn importances_of_columns_and_pixels_are_sums_over_their_features_and_have_their
         height: 8,
         width: 8,
     };
-    let model = ModelConfig::Cnn(cnn::Config {
+    let model = ModelConfig::Cnn(CnnConfig {
         channels: [3, 4],
         hidden: vec![6],
         activation: Activation::Softplus { beta: 2.0 },
@@ -383,7 +384,7 @@ fn smooth_grad_without_noise_is_its_base() {
 
 #[test]
 fn a_row_is_explained_with_the_same_bits_alone_and_in_any_batch() {
-    let model = ModelConfig::Mlp(mlp::Config::default());
+    let model = ModelConfig::Mlp(MlpConfig::default());
     let relu = model
         .network(&InputShape::Table, 28, 2, &mut Fresh::new(Seed::new(1)))
         .unwrap();
@@ -400,7 +401,7 @@ fn a_row_is_explained_with_the_same_bits_alone_and_in_any_batch() {
                 };
                 let checked = config.check(&table(28)).unwrap();
                 let explain = |rows: std::ops::Range<usize>| {
-                    let part = Rows {
+                    let part = Points {
                         values: &x[rows.start * 28..rows.end * 28],
                         ids: &ids[rows],
                     };
@@ -498,7 +499,7 @@ fn one_smooth_grad_around_another_draws_noise_of_its_own() {
             reduce: ReductionConfig::Signed,
             ..ExplainConfig::default()
         };
-        let rows = Rows {
+        let rows = Points {
             values: golden.values("x"),
             ids: &golden.ids(),
         };

@@ -13,7 +13,7 @@ use thickset::attack::suite::{Effort, SuiteConfig};
 use thickset::attack::threat::{BallConfig, Norm};
 use thickset::audit::compare::{Verdict, compare};
 use thickset::audit::result::Split;
-use thickset::audit::{self, Audit, AuditConfig, Case, CheckedAudit, Outcome, RowSource};
+use thickset::audit::{self, Audit, AuditConfig, Case, CheckedAudit, Outcome};
 use thickset::config::DataConfig;
 use thickset::data::{Dataset, Part};
 use thickset::statistics::Estimate;
@@ -209,12 +209,7 @@ fn audited(
     let case = Case {
         subject: trained.subject(),
         data: data.to_owned(),
-        rows: RowSource::Dataset {
-            dataset,
-            rows: dataset.part(Part::Test),
-            part: Some(Part::Test),
-            split: &split,
-        },
+        rows: dataset.test().split_by(&split),
     };
     let mut silent = |_: &audit::Event<'_>| ControlFlow::Continue(());
     match audit::run(plan, &case, &audit::Options::default(), &mut silent)? {

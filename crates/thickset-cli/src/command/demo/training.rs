@@ -10,7 +10,7 @@ use thickset::audit;
 use thickset::config::{DataConfig, RunConfig};
 use thickset::data::{Dataset, hash};
 use thickset::model::Model;
-use thickset::train::{EpochRecord, Event, RunFolder, TrainConfig, train};
+use thickset::train::{EpochRecord, Event, RunFolder, TrainConfig, train_into};
 use thickset::{Error, Result, file};
 
 use super::demonstration::Options;
@@ -78,7 +78,7 @@ pub(super) fn trained(
         heard.hear(event);
         ControlFlow::Continue(())
     };
-    train(&run.check()?, dataset, &folder, false, &mut observer)?;
+    train_into(&run.check()?, dataset, &folder, false, &mut observer)?;
     let model = Model::load(&folder.model())?;
     let file = options.out.join(format!("{name}.safetensors"));
     model.save(&file)?;

@@ -1,4 +1,4 @@
-//! Activations of a [tile](super::lanes) in place, and the numbers that their derivatives need.
+//! Activations of a [tile](super) in place, and the numbers that their derivatives need.
 //!
 //! Softplus rests on `e = exp(-|beta x|)` alone: its value is `max(x, 0) + log(1 + e) / beta`, and its slope `1 / (1 + e)` or
 //! `e / (1 + e)`.
@@ -8,9 +8,9 @@
     reason = "a kernel is compiled for the instruction set of the function it is inlined into"
 )]
 
-use super::buffer::Scratch;
-use super::real::Real;
-use super::simd::{Task, Vector};
+use crate::kernel::buffer::Scratch;
+use crate::kernel::real::Real;
+use crate::kernel::simd::{Task, Vector};
 
 /// What follows a linear map.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,7 +24,7 @@ pub(crate) enum Activation<T> {
 }
 
 /// An activation where it ran.
-pub(crate) struct Bend<T> {
+pub(crate) struct ActivationState<T> {
     activation: Activation<T>,
     /// The linear map's output, then the activation's.
     pub(crate) value: Scratch<T>,
@@ -32,10 +32,10 @@ pub(crate) struct Bend<T> {
     /// the change of its input.
     slope: Scratch<T>,
     curvature: Scratch<T>,
-    turn: Scratch<T>,
+    curvature_change: Scratch<T>,
 }
 
-impl<T: Real> Bend<T> {
+impl<T: Real> ActivationState<T> {
     /// Room for so many numbers.
     pub(crate) fn new(activation: Activation<T>, numbers: usize) -> Self {
         let of_smooth = match activation {
@@ -47,51 +47,51 @@ impl<T: Real> Bend<T> {
             value: Scratch::new(numbers),
             slope: Scratch::new(of_smooth),
             curvature: Scratch::new(of_smooth),
-            turn: Scratch::new(of_smooth),
+            curvature_change: Scratch::new(of_smooth),
         }
     }
 
     /// The output in place of the input.
-    pub(crate) fn apply(&mut self) {
-        self.run(Work::Apply, &mut []);
+    pub(crate) fn forward(&mut self) {
+        self.run(Operation::Forward, &mut []);
     }
 
     /// The adjoint of the input in place of that of the output.
-    pub(crate) fn pull_back(&mut self, adjoint: &mut [T]) {
-        self.run(Work::PullBack, adjoint);
+    pub(crate) fn pullback(&mut self, adjoint: &mut [T]) {
+        self.run(Operation::Pullback, adjoint);
     }
 
     /// The change of the output in place of that of the input.
-    pub(crate) fn push(&mut self, tangent: &mut [T]) {
-        self.run(Work::Push, tangent);
+    pub(crate) fn tangent(&mut self, tangent: &mut [T]) {
+        self.run(Operation::Tangent, tangent);
     }
 
-    /// The change of the input's adjoint in place of that of the output's, along the last tangent pushed.
-    pub(crate) fn pull_back_tangent(&mut self, change: &mut [T]) {
-        self.run(Work::PullBackTangent, change);
+    /// The change of the input's adjoint in place of that of the output's, along the last tangent.
+    pub(crate) fn pullback_tangent(&mut self, change: &mut [T]) {
+        self.run(Operation::PullbackTangent, change);
     }
 
-    fn run(&mut self, work: Work, moving: &mut [T]) {
+    fn run(&mut self, operation: Operation, moving: &mut [T]) {
         if self.activation != Activation::None {
             T::vectorised(Step {
                 at: self,
-                work,
+                operation,
                 moving,
             });
         }
     }
 }
 
-enum Work {
-    Apply,
-    PullBack,
-    Push,
-    PullBackTangent,
+enum Operation {
+    Forward,
+    Pullback,
+    Tangent,
+    PullbackTangent,
 }
 
 struct Step<'a, T> {
-    at: &'a mut Bend<T>,
-    work: Work,
+    at: &'a mut ActivationState<T>,
+    operation: Operation,
     moving: &'a mut [T],
 }
 
@@ -100,11 +100,14 @@ impl<T: Real> Task<T> for Step<'_, T> {
     fn run<V: Vector<Number = T>>(self) {
         let zero = T::default();
         let (value, slope) = (self.at.value.numbers(), self.at.slope.numbers());
-        let (curvature, turn) = (self.at.curvature.numbers(), self.at.turn.numbers());
+        let (curvature, curvature_change) = (
+            self.at.curvature.numbers(),
+            self.at.curvature_change.numbers(),
+        );
         let moving = self.moving.iter_mut();
-        match (self.at.activation, self.work) {
+        match (self.at.activation, self.operation) {
             (Activation::None, _) => {}
-            (Activation::Relu, Work::Apply) => {
+            (Activation::Relu, Operation::Forward) => {
                 for value in value {
                     *value = if *value > zero { *value } else { zero };
                 }
@@ -115,7 +118,7 @@ impl<T: Real> Task<T> for Step<'_, T> {
                     *moving = if *value > zero { *moving } else { zero };
                 }
             }
-            (Activation::Softplus { beta }, Work::Apply) => {
+            (Activation::Softplus { beta }, Operation::Forward) => {
                 let shrink = T::ONE / beta;
                 for (value, slope) in value.iter_mut().zip(slope) {
                     let x = *value;
@@ -126,22 +129,22 @@ impl<T: Real> Task<T> for Step<'_, T> {
                     *value = positive + e.log_of_one_plus() * shrink;
                 }
             }
-            (Activation::Softplus { beta }, Work::PullBack) => {
+            (Activation::Softplus { beta }, Operation::Pullback) => {
                 for ((adjoint, slope), curvature) in moving.zip(slope).zip(curvature) {
                     *curvature = *adjoint * (*slope * (T::ONE - *slope) * beta);
                     *adjoint = *adjoint * *slope;
                 }
             }
-            (Activation::Softplus { .. }, Work::Push) => {
-                let places = moving.zip(slope).zip(curvature).zip(turn);
-                for (((tangent, slope), curvature), turn) in places {
-                    *turn = *tangent * *curvature;
+            (Activation::Softplus { .. }, Operation::Tangent) => {
+                let places = moving.zip(slope).zip(curvature).zip(curvature_change);
+                for (((tangent, slope), curvature), curvature_change) in places {
+                    *curvature_change = *tangent * *curvature;
                     *tangent = *tangent * *slope;
                 }
             }
-            (Activation::Softplus { .. }, Work::PullBackTangent) => {
-                for ((change, slope), turn) in moving.zip(slope).zip(turn) {
-                    *change = *change * *slope + *turn;
+            (Activation::Softplus { .. }, Operation::PullbackTangent) => {
+                for ((change, slope), curvature_change) in moving.zip(slope).zip(curvature_change) {
+                    *change = *change * *slope + *curvature_change;
                 }
             }
         }

@@ -8,11 +8,11 @@
 
 use std::ops::Range;
 
-use super::buffer::Shared;
-use super::conv_shape::ConvShape;
-use super::simd::{Task, Vector};
-use super::winograd_points::{IN, TapsFromPoints, WeightPoints, load, square, store};
-use super::winograd_tiling::{LANES, Spectrum};
+use super::points::{IN, TapsFromPoints, WeightPoints, load, square, store};
+use super::tiling::{LANES, Spectrum};
+use crate::kernel::ConvShape;
+use crate::kernel::buffer::Shared;
+use crate::kernel::simd::{Task, Vector};
 
 /// Weights of one input channel.
 const TAPS: usize = 9;

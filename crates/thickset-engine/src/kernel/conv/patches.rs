@@ -6,9 +6,9 @@
     reason = "a kernel is compiled for the instruction set of the function it is inlined into"
 )]
 
-use super::conv_shape::ConvShape;
-use super::simd::{Number, Vector};
-use super::tile::REGISTERS;
+use super::shape::ConvShape;
+use crate::kernel::register_tile::REGISTERS;
+use crate::kernel::simd::{Number, Vector};
 
 /// The most lanes a register has.
 const MOST_LANES: usize = 16;

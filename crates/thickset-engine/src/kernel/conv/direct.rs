@@ -11,11 +11,11 @@
 
 use rayon::prelude::*;
 
-use super::buffer::{Scratch, Shared, by_row, filled};
-use super::conv_shape::ConvShape;
 use super::patches::Patches;
-use super::simd::{Number, Task, Vector};
-use super::tile::{MOST_COLUMNS, REGISTERS, Target, Walk, columns, product};
+use super::shape::ConvShape;
+use crate::kernel::buffer::{Scratch, Shared, by_row, filled};
+use crate::kernel::register_tile::{MOST_COLUMNS, REGISTERS, Target, Walk, columns, product};
+use crate::kernel::simd::{Number, Task, Vector};
 
 /// About how many output pixels one job multiplies at a time.
 const JOB_PIXELS: usize = 512;

@@ -3,17 +3,23 @@
 //! With L(x, w, g) = <conv2d(x, w), g>, the three operations are dL/dg = [`conv2d`], dL/dx = [`conv2d_input`] and
 //! dL/dw = [`conv2d_weight`]. L is linear in each argument, so the derivative of any of the three is one of the others.
 
+mod direct;
+mod direct_weight;
+mod patches;
+mod shape;
+mod winograd;
+
+pub use shape::ConvShape;
+
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Autodiff, Backend, Dispatch, Flex, backend_extension};
 use burn::tensor::Tensor;
 
-use super::adjoint::Bilinear;
-use super::simd::Number;
-use super::storage::{by_type, size};
-use super::{
-    ConvShape, composed, conv_direct, conv_direct_weight, on_flex, winograd, winograd_weight,
-};
+use crate::kernel::adjoint::Bilinear;
+use crate::kernel::simd::Number;
+use crate::kernel::storage::{by_type, size};
+use crate::kernel::{composed, on_flex};
 
 /// The convolution of each row of `x`, `[rows, in_features]`, with `w`, `[out_channels, fan_in]` (`PyTorch`'s layout,
 /// flattened): `[rows, out_features]`. A row's result does not depend on the other rows.
@@ -110,15 +116,15 @@ pub(crate) trait ConvBackend: Backend {
 /// say, so that a row's bits do not depend on it.
 trait Algorithm: Number {
     fn forward(x: &[Self], w: &[Self], rows: usize, shape: &ConvShape) -> Vec<Self> {
-        conv_direct::forward(x, w, rows, shape)
+        direct::forward(x, w, rows, shape)
     }
 
     fn input(g: &[Self], w: &[Self], rows: usize, shape: &ConvShape) -> Vec<Self> {
-        conv_direct::input(g, w, rows, shape)
+        direct::input(g, w, rows, shape)
     }
 
     fn weight(x: &[Self], g: &[Self], rows: usize, shape: &ConvShape) -> Vec<Self> {
-        conv_direct_weight::weight(x, g, rows, shape)
+        direct_weight::weight(x, g, rows, shape)
     }
 }
 
@@ -130,7 +136,7 @@ impl Algorithm for f32 {
         if winograd::pays(shape) {
             winograd::forward(x, w, rows, shape)
         } else {
-            conv_direct::forward(x, w, rows, shape)
+            direct::forward(x, w, rows, shape)
         }
     }
 
@@ -138,15 +144,15 @@ impl Algorithm for f32 {
         if winograd::pays(shape) {
             winograd::input(g, w, rows, shape)
         } else {
-            conv_direct::input(g, w, rows, shape)
+            direct::input(g, w, rows, shape)
         }
     }
 
     fn weight(x: &[f32], g: &[f32], rows: usize, shape: &ConvShape) -> Vec<f32> {
         if winograd::pays(shape) {
-            winograd_weight::weight(x, g, rows, shape)
+            winograd::weight(x, g, rows, shape)
         } else {
-            conv_direct_weight::weight(x, g, rows, shape)
+            direct_weight::weight(x, g, rows, shape)
         }
     }
 }

@@ -17,17 +17,24 @@
     reason = "a kernel is compiled for the instruction set of the function it is inlined into"
 )]
 
+mod filters;
+mod points;
+mod tiling;
+mod weight;
+
+pub(crate) use weight::weight;
+
 use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::buffer::{Scratch, Shared, filled};
-use super::conv_shape::ConvShape;
-use super::simd::{Number, Task, Vector};
-use super::tile::{REGISTERS, Target, Walk, columns, product};
-use super::winograd_points::{FREQUENCIES, OUT};
-use super::winograd_taps::{TransformWeights, Weights};
-use super::winograd_tiling::{LANES, Spectrum, Tiling, TransformTiles, apart};
+use self::filters::{TransformWeights, Weights};
+use self::points::{FREQUENCIES, OUT};
+use self::tiling::{LANES, Spectrum, Tiling, TransformTiles, apart};
+use crate::kernel::ConvShape;
+use crate::kernel::buffer::{Scratch, Shared, filled};
+use crate::kernel::register_tile::{REGISTERS, Target, Walk, columns, product};
+use crate::kernel::simd::{Number, Task, Vector};
 
 /// About how many bytes of transformed tiles one job keeps in its cache.
 const JOB_BYTES: usize = 1 << 20;

@@ -2,7 +2,7 @@
 //!
 //! In a tile, number `i` of row `r` lies at `i * TILE + r`. So a product with a matrix, or an activation, does the same to
 //! whole registers, and a row never meets its neighbours. Each element of a product is one chain of multiply-adds in
-//! ascending order, as in `gemm`: a row has the same bits in a tile as in any batch.
+//! ascending order, as in `matrix_product`: a row has the same bits in a tile as in any batch.
 
 #![expect(unsafe_code, reason = "vector loads and stores through pointers")]
 #![expect(
@@ -10,9 +10,13 @@
     reason = "a kernel is compiled for the instruction set of the function it is inlined into"
 )]
 
-use super::real::Real;
-use super::simd::{Number, Task, Vector};
-use super::tile::{self, REGISTERS, Target, Walk};
+use crate::kernel::real::Real;
+use crate::kernel::register_tile::{self, REGISTERS, Target, Walk};
+use crate::kernel::simd::{Number, Task, Vector};
+
+mod activation;
+
+pub(crate) use activation::{Activation, ActivationState};
 
 /// Rows of a tile.
 pub(crate) const fn tile_rows<T: Number>() -> usize {
@@ -26,20 +30,20 @@ pub(crate) fn tile_numbers<T: Number>(features: usize) -> usize {
 
 /// A matrix in the order in which [`multiply`] reads it.
 #[derive(Debug)]
-pub(crate) struct Packed<T> {
+pub(crate) struct PackedMatrix<T> {
     /// Panels of as many outputs as a tile of sums has columns; within one, by depth. Zeros stand for outputs beyond the last.
     numbers: Vec<T>,
     outputs: usize,
     depth: usize,
 }
 
-impl<T: Number> Packed<T> {
+impl<T: Number> PackedMatrix<T> {
     /// The matrix whose element for an output and a depth is `at(output, depth)`.
     pub(crate) fn new(outputs: usize, depth: usize, at: impl Fn(usize, usize) -> T) -> Self {
         let mut numbers = Vec::with_capacity(outputs.next_multiple_of(4) * depth);
         let mut first = 0;
         while first < outputs {
-            let columns = tile::columns(outputs - first);
+            let columns = register_tile::columns(outputs - first);
             for depth in 0..depth {
                 numbers.extend((first..first + columns).map(|output| {
                     if output < outputs {
@@ -61,7 +65,7 @@ impl<T: Number> Packed<T> {
 
 /// `out = start + matrix x` for the first `rows` of a tile; without a start, from zero.
 pub(crate) fn multiply<T: Number>(
-    matrix: &Packed<T>,
+    matrix: &PackedMatrix<T>,
     start: Option<&[T]>,
     x: &[T],
     rows: usize,
@@ -90,7 +94,7 @@ pub(crate) fn multiply<T: Number>(
 }
 
 struct Product<'a, T> {
-    matrix: &'a Packed<T>,
+    matrix: &'a PackedMatrix<T>,
     x: &'a [T],
     out: &'a mut [T],
     registers: usize,
@@ -100,7 +104,7 @@ struct Product<'a, T> {
 impl<T: Number> Task<T> for Product<'_, T> {
     #[inline(always)]
     fn run<V: Vector<Number = T>>(self) {
-        let Packed {
+        let PackedMatrix {
             numbers,
             outputs,
             depth,
@@ -108,7 +112,7 @@ impl<T: Number> Task<T> for Product<'_, T> {
         let rows = tile_rows::<T>();
         let (mut first, mut narrow) = (0, numbers.as_ptr());
         while first < *outputs {
-            let columns = tile::columns(outputs - first);
+            let columns = register_tile::columns(outputs - first);
             let walk = Walk {
                 blocks: 1,
                 inner: *depth,
@@ -125,7 +129,7 @@ impl<T: Number> Task<T> for Product<'_, T> {
                     register: T::LANES,
                     column: rows,
                 };
-                tile::product::<V, 1>(
+                register_tile::product::<V, 1>(
                     self.registers,
                     columns,
                     &walk,
@@ -142,8 +146,8 @@ impl<T: Number> Task<T> for Product<'_, T> {
 }
 
 /// Puts rows into a tile, zeros beyond the last. `room` is as large as the tile.
-pub(crate) fn enter<T: Real>(rows: &[f64], features: usize, room: &mut [T], tile: &mut [T]) {
-    T::vectorised(Enter {
+pub(crate) fn pack_rows<T: Real>(rows: &[f64], features: usize, room: &mut [T], tile: &mut [T]) {
+    T::vectorised(PackRows {
         rows,
         features,
         room,
@@ -152,8 +156,8 @@ pub(crate) fn enter<T: Real>(rows: &[f64], features: usize, room: &mut [T], tile
 }
 
 /// Takes rows out of a tile. `room` is as large as the tile.
-pub(crate) fn leave<T: Real>(tile: &[T], features: usize, room: &mut [T], rows: &mut [f64]) {
-    T::vectorised(Leave {
+pub(crate) fn unpack_rows<T: Real>(tile: &[T], features: usize, room: &mut [T], rows: &mut [f64]) {
+    T::vectorised(UnpackRows {
         tile,
         features,
         room,
@@ -162,18 +166,18 @@ pub(crate) fn leave<T: Real>(tile: &[T], features: usize, room: &mut [T], rows: 
 }
 
 /// Numbers of a tile that rows of so many features enter or leave: whole squares of registers.
-pub(crate) fn edge_numbers<T: Real>(features: usize) -> usize {
+pub(crate) fn boundary_numbers<T: Real>(features: usize) -> usize {
     features.next_multiple_of(T::LANES) * tile_rows::<T>()
 }
 
-struct Enter<'a, T> {
+struct PackRows<'a, T> {
     rows: &'a [f64],
     features: usize,
     room: &'a mut [T],
     tile: &'a mut [T],
 }
 
-impl<T: Real> Task<T> for Enter<'_, T> {
+impl<T: Real> Task<T> for PackRows<'_, T> {
     #[inline(always)]
     fn run<V: Vector<Number = T>>(self) {
         let width = self.features.next_multiple_of(T::LANES);
@@ -191,14 +195,14 @@ impl<T: Real> Task<T> for Enter<'_, T> {
     }
 }
 
-struct Leave<'a, T> {
+struct UnpackRows<'a, T> {
     tile: &'a [T],
     features: usize,
     room: &'a mut [T],
     rows: &'a mut [f64],
 }
 
-impl<T: Real> Task<T> for Leave<'_, T> {
+impl<T: Real> Task<T> for UnpackRows<'_, T> {
     #[inline(always)]
     fn run<V: Vector<Number = T>>(self) {
         let width = self.features.next_multiple_of(T::LANES);

@@ -13,8 +13,11 @@
     reason = "a kernel is compiled for the instruction set of the function it is inlined into"
 )]
 
+mod vector_loop;
 #[cfg(target_arch = "x86_64")]
 mod x86;
+
+pub use vector_loop::{VectorLoop, sum_of_pairs, vectorised};
 
 use std::fmt::Debug;
 use std::ops::{Add, AddAssign, Mul};

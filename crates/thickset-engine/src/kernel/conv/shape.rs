@@ -1,6 +1,6 @@
 //! The geometry of a convolution.
 
-use super::{ShapeError, bounded};
+use crate::kernel::{ShapeError, bounded};
 
 /// A square convolution of channel-major images, as `PyTorch` counts it. Make one by filling the fields and calling
 /// [`ConvShape::checked`].

@@ -1,4 +1,4 @@
-//! The weights' gradient of [`super::winograd`]'s convolution: its adjoint in the weights,
+//! The weights' gradient of [`super`]'s convolution: its adjoint in the weights,
 //! `G' [sum of (A g A') * (B' d B)] G`, where the sum over rows and tiles is, for each frequency, a product of matrices.
 //!
 //! The rows go in chunks. Within a chunk each job takes a frequency; its sums run over the rows in order, tile by tile,
@@ -14,13 +14,13 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::buffer::{Scratch, Shared, filled};
-use super::conv_shape::ConvShape;
-use super::simd::{Number, Task, Vector};
-use super::tile::{REGISTERS, Target, Walk, product};
-use super::winograd_points::FREQUENCIES;
-use super::winograd_taps::TransformBack;
-use super::winograd_tiling::{LANES, Spectrum, Tiling, TransformTiles, apart};
+use super::filters::TransformBack;
+use super::points::FREQUENCIES;
+use super::tiling::{LANES, Spectrum, Tiling, TransformTiles, apart};
+use crate::kernel::ConvShape;
+use crate::kernel::buffer::{Scratch, Shared, filled};
+use crate::kernel::register_tile::{REGISTERS, Target, Walk, product};
+use crate::kernel::simd::{Number, Task, Vector};
 
 /// About how many bytes of transformed tiles are held at a time, at least; and how many times the bytes of the sums, since
 /// every chunk reads and writes those again.

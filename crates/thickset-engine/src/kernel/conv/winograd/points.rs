@@ -16,7 +16,7 @@
     reason = "a kernel is compiled for the instruction set of the function it is inlined into"
 )]
 
-use super::simd::Vector;
+use crate::kernel::simd::Vector;
 
 /// Side of an output tile, and of the input tile it needs.
 pub(crate) const OUT: usize = 4;

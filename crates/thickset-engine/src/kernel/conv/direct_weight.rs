@@ -1,4 +1,4 @@
-//! The weights' gradient of [`super::conv_direct`]'s convolution: the output's gradient by transposed patches, summed over
+//! The weights' gradient of [`super::direct`]'s convolution: the output's gradient by transposed patches, summed over
 //! pixels within parts of the rows, and the parts in order.
 
 #![expect(unsafe_code, reason = "vector products over packed operands")]
@@ -11,11 +11,11 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::buffer::Scratch;
-use super::conv_shape::ConvShape;
 use super::patches::Patches;
-use super::simd::{Number, Task, Vector};
-use super::tile::{MOST_COLUMNS, REGISTERS, Target, Walk, columns, product};
+use super::shape::ConvShape;
+use crate::kernel::buffer::Scratch;
+use crate::kernel::register_tile::{MOST_COLUMNS, REGISTERS, Target, Walk, columns, product};
+use crate::kernel::simd::{Number, Task, Vector};
 
 /// Into how many parts the rows are cut when the weights' gradient is summed: enough to keep the cores of a large machine
 /// busy. It does not depend on the machine, so neither do the bits.

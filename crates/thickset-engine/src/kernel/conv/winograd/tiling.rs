@@ -8,12 +8,10 @@
 
 use std::ops::Range;
 
-use super::buffer::{Scratch, Shared};
-use super::conv_shape::ConvShape;
-use super::simd::{Task, Vector};
-use super::winograd_points::{
-    GradientPoints, IN, InputPoints, OUT, OutputFromPoints, load, square, store,
-};
+use super::points::{GradientPoints, IN, InputPoints, OUT, OutputFromPoints, load, square, store};
+use crate::kernel::ConvShape;
+use crate::kernel::buffer::{Scratch, Shared};
+use crate::kernel::simd::{Task, Vector};
 
 /// Channels of a block: the lanes of a register of `f32`.
 pub(crate) const LANES: usize = 16;

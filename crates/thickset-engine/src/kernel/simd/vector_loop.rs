@@ -7,36 +7,36 @@
     reason = "a loop is compiled for the instruction set of the function it is inlined into"
 )]
 
-use super::simd::{Number, Task, Vector};
+use super::{Number, Task, Vector};
 
 /// A loop over numbers. Implementations mark `run`, and what it calls, as `#[inline(always)]`, so that it is compiled for each
 /// instruction set.
-pub trait Loop {
+pub trait VectorLoop {
     /// What comes of it.
-    type Found;
+    type Output;
 
     /// Runs it.
-    fn run(self) -> Self::Found;
+    fn run(self) -> Self::Output;
 }
 
 /// Runs a loop with the widest registers there are.
-pub fn widest<L: Loop>(work: L) -> L::Found {
-    struct Keep<'a, L: Loop> {
+pub fn vectorised<L: VectorLoop>(work: L) -> L::Output {
+    struct Keep<'a, L: VectorLoop> {
         work: L,
-        found: &'a mut Option<L::Found>,
+        output: &'a mut Option<L::Output>,
     }
-    impl<L: Loop> Task<f64> for Keep<'_, L> {
+    impl<L: VectorLoop> Task<f64> for Keep<'_, L> {
         #[inline(always)]
         fn run<V: Vector<Number = f64>>(self) {
-            *self.found = Some(self.work.run());
+            *self.output = Some(self.work.run());
         }
     }
-    let mut found = None;
+    let mut output = None;
     f64::vectorised(Keep {
         work,
-        found: &mut found,
+        output: &mut output,
     });
-    found.unwrap_or_else(|| unreachable!("a task runs once"))
+    output.unwrap_or_else(|| unreachable!("a task runs once"))
 }
 
 /// Numbers that are summed side by side.
@@ -45,7 +45,7 @@ const LANES: usize = 8;
 /// The sum of `term(a, b)` over the numbers of two slices of the same length: eight sums side by side, each in ascending
 /// order, then those, then what fills no eight.
 #[inline(always)]
-pub fn sum_over(a: &[f64], b: &[f64], term: impl Fn(f64, f64) -> f64) -> f64 {
+pub fn sum_of_pairs(a: &[f64], b: &[f64], term: impl Fn(f64, f64) -> f64) -> f64 {
     let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
     let mut sums = [0.0; LANES];
     for (a, b) in a.iter().zip(b) {
