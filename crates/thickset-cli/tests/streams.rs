@@ -155,12 +155,8 @@ fn names_of_files_reach_the_terminal_as_they_are_and_not_as_orders() {
         } else {
             "no"
         };
-        rows.push_str(&format!(
-            "{}.5,{},{},{class}\n",
-            row * 7 % 11,
-            row % 13,
-            row % 5
-        ));
+        let numbers = [row * 7 % 11, row % 13, row % 5].map(|number| number.to_string());
+        rows += &[&numbers.join(".5,"), ",", class, "\n"].concat();
     }
     fs::write(folder.path().join("a.csv"), rows).unwrap();
     for arguments in [
@@ -264,17 +260,13 @@ fn many_threads_are_as_many_as_help() {
 #[test]
 fn init_takes_what_data_show_takes_and_documents_the_rest() {
     let folder = tempfile::tempdir().unwrap();
-    let rows: String = (0..60)
-        .map(|row| {
-            format!(
-                "{},{};{}\n",
-                row,
-                row % 9,
-                if row % 2 == 0 { "y" } else { "n" }
-            )
-        })
-        .collect();
-    let rows = rows.replace(',', ";").replacen("5;", "unknown;", 1);
+    let row = |row: usize| {
+        let (number, class) = (row.to_string(), if row % 2 == 0 { "y" } else { "n" });
+        let number = if row == 5 { "unknown" } else { &number };
+        format!("{number};{};{class}\n", row % 9)
+    };
+    let rows: Vec<String> = (0..60).map(row).collect();
+    let rows = rows.concat();
     fs::write(folder.path().join("a.csv"), format!("n;zip;class\n{rows}")).unwrap();
     let arguments = [
         "init",
