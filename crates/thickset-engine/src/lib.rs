@@ -10,14 +10,17 @@ pub mod kernel;
 pub mod layer;
 pub mod memory;
 pub mod optimizer;
+pub mod signal;
 
 mod chain;
 mod error;
 mod file;
 mod instruction_set;
+mod folder_lock;
 mod network;
 mod parameter;
 mod pass;
+mod regular_file;
 mod whole_file;
 
 pub use burn::tensor::{
@@ -27,7 +30,9 @@ pub use chain::{Chain, Tile};
 pub use error::{Error, Result};
 pub use file::{MAX_FILE_BYTES, StoredModel};
 pub use instruction_set::instruction_set;
+pub use folder_lock::{FolderLock, LockError};
 pub use network::{Network, NetworkBuilder, Source};
 pub use parameter::{Init, Parameter, ParameterSource, Role, Scope};
 pub use pass::{InputGradient, Output, Pass, one_hot};
+pub use regular_file::{open_regular, read_regular, read_regular_text};
 pub use whole_file::write_whole;

@@ -17,6 +17,15 @@ pub enum Error {
         source: std::io::Error,
     },
 
+    /// A folder that another process writes to.
+    #[error("`{path}` is in use by {holder}")]
+    FolderInUse {
+        /// The folder.
+        path: String,
+        /// Which process, on which machine, since when.
+        holder: String,
+    },
+
     // Data: the files that rows come from.
     /// A row of a table has another number of fields than the rows before it.
     #[error("`{path}` line {line}: the row has {found} fields, expected {expected}")]

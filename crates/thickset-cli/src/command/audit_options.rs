@@ -221,7 +221,7 @@ pub fn gate(requirements: &[Requirement]) -> bool {
             || "these rows have none".to_owned(),
             |value| format!("it is {value}"),
         );
-        eprintln!("gate: {} fails, {value}", requirement.text);
+        say!("gate: {} fails, {value}", requirement.text);
     }
     if failed.is_empty() && !requirements.is_empty() {
         let all = if requirements.len() == 1 {
@@ -229,7 +229,7 @@ pub fn gate(requirements: &[Requirement]) -> bool {
         } else {
             format!("{} requirements hold", requirements.len())
         };
-        eprintln!("gate: {all}");
+        say!("gate: {all}");
     }
     failed.is_empty()
 }

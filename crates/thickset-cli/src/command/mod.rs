@@ -18,7 +18,7 @@ mod init;
 mod methods;
 mod model;
 mod model_rows;
-mod output;
+pub mod output;
 mod radii;
 mod report;
 mod rows;
