@@ -401,6 +401,7 @@ fn elementary_functions() {
 
 /// Values of PyTorch 2.15 at -2, -0.5, 0, 0.5 and 2, in double precision.
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of values")]
 fn activations_have_the_values_of_pytorch() {
     let x = tensor(vec![-2.0, -0.5, 0.0, 0.5, 2.0], [1, 5]);
     let table: Vec<(Box<dyn Layer>, [f64; 5])> = vec![

@@ -1,6 +1,7 @@
 //! Thickness against the steps to the first change (R2ET Fig. 2), and the importances by rank (R2ET Fig. 8).
 
 use thickset::audit::Audit;
+use thickset::audit::result::RowRecord;
 use thickset::data::InputShape;
 use thickset::metric::{manipulation_epoch, spearman, thickness};
 
@@ -30,20 +31,21 @@ struct Spot {
     thickness: f64,
 }
 
+fn spots(audit: &Audit) -> Vec<Spot> {
+    let spot = |row: RowRecord| {
+        let thickness = thickness::FIGURE.of_row(&row)?;
+        thickness.is_finite().then_some(Spot {
+            row: row.row,
+            first_change: row.first_change,
+            thickness,
+        })
+    };
+    audit.rows.iter().filter_map(spot).collect()
+}
+
 fn scatter(audit: &Audit, prefix: &str) -> Option<Chart> {
     let nouns = Nouns::of(audit);
-    let rows: Vec<Spot> = audit
-        .rows
-        .iter()
-        .filter_map(|row| {
-            let thickness = thickness::FIGURE.of_row(&row)?;
-            thickness.is_finite().then_some(Spot {
-                row: row.row,
-                first_change: row.first_change,
-                thickness,
-            })
-        })
-        .collect();
+    let rows = spots(audit);
     let thickness: Vec<f64> = rows.iter().map(|row| row.thickness).collect();
     let y = range(thickness.iter().copied())?;
     let last = rows

@@ -94,17 +94,14 @@ impl<'a> Gradient<'a> {
         for (place, &neuron) in free.iter().enumerate() {
             let layer = case.starts.partition_point(|start| *start <= neuron) - 1;
             let ways = &paths.0[layer][(neuron - case.starts[layer]) * features..][..features];
-            match &explained.groups {
-                None => {
-                    for (importance, way) in ways.iter().enumerate() {
-                        weights[importance * free.len() + place] = *way;
-                    }
+            if explained.groups.is_none() {
+                for (importance, way) in ways.iter().enumerate() {
+                    weights[importance * free.len() + place] = *way;
                 }
-                Some(_) => {
-                    let sums = explained.of_features(ways, |_, way| way);
-                    for (importance, sum) in sums.iter().enumerate() {
-                        weights[importance * free.len() + place] = *sum;
-                    }
+            } else {
+                let sums = explained.of_features(ways, |_, way| way);
+                for (importance, sum) in sums.iter().enumerate() {
+                    weights[importance * free.len() + place] = *sum;
                 }
             }
         }

@@ -84,6 +84,18 @@ enum Outcome {
     Order(Form, [(bool, Rc<HalfSpace>); 2]),
 }
 
+/// How far a witness is moved inside its region, in widenings and in lengths: the widened half-spaces, then the kinks themselves, then
+/// ever further inside.
+const ATTEMPTS: [(f64, f64); 7] = [
+    (1.0, 1e-9),
+    (2.0, 1e-9),
+    (2.0, 1e-7),
+    (2.0, 1e-6),
+    (2.0, 1e-5),
+    (2.0, 1e-4),
+    (2.0, 1e-3),
+];
+
 impl<'a> Search<'a> {
     pub(super) fn new(case: &'a Case<'a>, goal: Goal, t: usize, radius: f64) -> Self {
         Self {
@@ -307,16 +319,6 @@ impl<'a> Search<'a> {
             return Outcome::Done;
         }
         self.reached = self.reached.min(nearest.at_least.max(node.distance));
-        // The widened half-spaces, then the kinks themselves, then ever further inside.
-        const ATTEMPTS: [(f64, f64); 7] = [
-            (1.0, 1e-9),
-            (2.0, 1e-9),
-            (2.0, 1e-7),
-            (2.0, 1e-6),
-            (2.0, 1e-5),
-            (2.0, 1e-4),
-            (2.0, 1e-3),
-        ];
         for (widenings, inside) in ATTEMPTS {
             let shifted: Vec<HalfSpace> = cuts
                 .iter()

@@ -44,6 +44,10 @@ pub static INFO: Info = Info {
 };
 
 /// The entry of an audit's table of figures.
+#[expect(
+    clippy::redundant_closure_for_method_calls,
+    reason = "the method's own path has another lifetime"
+)]
 pub static FIGURE: Figure = Figure {
     id: "thickness",
     key: "thickness",
@@ -52,7 +56,7 @@ pub static FIGURE: Figure = Figure {
     meaning: "how often one of the {k} {reasons} stays ahead of the other {features} nearby",
     direction: Direction::Higher,
     unit: Unit::Score,
-    of_row: OfRow::Measured(|part| part.thickness()),
+    of_row: OfRow::Measured(|rows| rows.thickness()),
     sum: SumBy::Mean { range: [0.0, 1.0] },
     baseline: Baseline::No,
     compare: CompareBy::Rows,

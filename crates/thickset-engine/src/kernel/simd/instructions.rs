@@ -100,11 +100,11 @@ impl fmt::Display for Instructions {
 /// If the variable names instructions that the processor does not have.
 #[must_use]
 pub fn instructions() -> Instructions {
+    static CHOSEN: OnceLock<Instructions> = OnceLock::new();
     #[cfg(test)]
     if let Some(forced) = testing::forced() {
         return forced;
     }
-    static CHOSEN: OnceLock<Instructions> = OnceLock::new();
     *CHOSEN.get_or_init(|| {
         let name = std::env::var(VARIABLE).ok();
         Instructions::choose(name.as_deref()).unwrap_or_else(|problem| panic!("{problem}"))

@@ -1,4 +1,4 @@
-//! Clipping to a range, with derivative 0 at its ends: ReLU6 is `clip(x, 0, 6)`.
+//! Clipping to a range, with derivative 0 at its ends: `ReLU6` is `clip(x, 0, 6)`.
 
 use burn::tensor::Tensor;
 
