@@ -16,7 +16,7 @@ use thickset::audit::{
 };
 use thickset::data::{Dataset, OpenOptions, open};
 use thickset::explain::{ExplainConfig, ExplanationConfig};
-use thickset::metric::{accuracy, auc, distinctness};
+use thickset::metric::{accuracy, auc, distinctness, kendall};
 use thickset::model::{CnnConfig, LinearConfig, MlpConfig, Model, ModelConfig, Origin};
 use thickset::registry::Direction;
 use thickset::{Error, Rows, Seed};
@@ -412,7 +412,7 @@ fn assert_summary_is_of_rows(audit: &Audit) {
     for figure in FIGURES {
         let found = audit.summary.value(figure).unwrap();
         let values: Vec<f64> = rows.iter().filter_map(|row| figure.of_row(row)).collect();
-        let expected = if figure == &distinctness::FIGURE {
+        let expected = if figure.id == distinctness::FIGURE.id {
             let shared = |one: &RowRecord, other: &RowRecord| {
                 let both = one.top.iter().filter(|top| other.top.contains(top));
                 share(both.count(), K)
@@ -422,7 +422,7 @@ fn assert_summary_is_of_rows(audit: &Audit) {
                 overlaps.extend(rows[..place].iter().map(|other| shared(one, other)));
             }
             1.0 - mean(&overlaps)
-        } else if figure == &auc::FIGURE {
+        } else if figure.id == auc::FIGURE.id {
             let scores = |label: usize| {
                 let rows = rows.iter().filter(move |row| row.label == Some(label));
                 rows.map(|row| row.probabilities[1])
@@ -434,7 +434,7 @@ fn assert_summary_is_of_rows(audit: &Audit) {
             };
             let pairs = scores(1).flat_map(|one| scores(0).map(move |other| beats(one, other)));
             mean(&pairs.collect::<Vec<f64>>())
-        } else if figure == &accuracy::FIGURE {
+        } else if figure.id == accuracy::FIGURE.id {
             let right = rows.iter().filter(|row| row.label == Some(row.class));
             share(right.count(), rows.len())
         } else {
@@ -505,7 +505,7 @@ fn the_figures_follow_from_the_rows() {
             Some(dataset.labels[usize::try_from(row.row).unwrap() - 1])
         );
         for (figure, value) in row.figures.iter() {
-            let least = if figure == &kendall::FIGURE {
+            let least = if figure.id == kendall::FIGURE.id {
                 -1.0
             } else {
                 0.0
