@@ -72,8 +72,7 @@ pub(super) fn least(
         let proved = ascent.proved();
         let gain = proved - best;
         best = best.max(proved);
-        // Written so that NaN ends it too.
-        if !(gain > WORTH_A_SWEEP * radius) {
+        if gain.is_nan() || gain <= WORTH_A_SWEEP * radius {
             break;
         }
     }
