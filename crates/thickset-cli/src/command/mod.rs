@@ -45,7 +45,7 @@ pub enum Command {
     Bench(bench::Arguments),
     /// Prove how far a row can move before its explanation changes
     ///
-    /// For networks of dense layers with ReLU: finds, row by row, the smallest move that changes the top-k set of the gradient,
+    /// For networks of dense layers with `ReLU`: finds, row by row, the smallest move that changes the top-k set of the gradient,
     /// and the lowest P@k that any move within the radius reaches. What is proved holds for the model as it computes, rounding
     /// included; every counterexample is a point at which the model was run.
     Certify(certify::Arguments),

@@ -6,11 +6,11 @@
 //! what is proved and what was found.
 //!
 //! What is proved holds for the model as deployed: every kink is widened and every gap narrowed by a bound on the rounding of the
-//! model's own arithmetic in any order of sums, and the search takes its own rounding off every bound ([`rounding`]). What was
+//! model's own arithmetic in any order of sums, and the search takes its own rounding off every bound (`rounding`). What was
 //! found is a point that the deployed model was run at.
 //!
-//! How a row is searched: [`case`] holds the row, [`node`] a part of the search, [`projection`] its distance, [`layers`] bounds of
-//! its pre-activations, [`pairs`] and [`swaps`] what these say of the ranking, [`search`] the order of it all. Limits are counted
+//! How a row is searched: `case` holds the row, `node` a part of the search, `projection` its distance, `layers` bounds of
+//! its pre-activations, `pairs` and `swaps` what these say of the ranking, `search` the order of it all. Limits are counted
 //! in parts of the search, never in time, so results repeat.
 
 pub mod certified_radius;

@@ -219,10 +219,10 @@ impl Hildreth<'_> {
 fn solve(cuts: &[&HalfSpace], chosen: &[usize]) -> Option<Vec<f64>> {
     let count = chosen.len();
     let mut factor = vec![0.0; count * count];
-    for row in 0..count {
-        let cut = cuts[chosen[row]];
-        for column in 0..=row {
-            let product = dot(&cut.normal, &cuts[chosen[column]].normal);
+    for (row, &place) in chosen.iter().enumerate() {
+        let cut = cuts[place];
+        for (column, &other) in chosen[..=row].iter().enumerate() {
+            let product = dot(&cut.normal, &cuts[other].normal);
             let known = dot(
                 &factor[row * count..][..column],
                 &factor[column * count..][..column],

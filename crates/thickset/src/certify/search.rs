@@ -62,6 +62,18 @@ const OVER: f64 = 1.0 + 1e-6;
 /// A witness this near to the proved distance, as a share of it, ends the search of its part.
 const TIGHT: f64 = 1e-5;
 
+/// Where a point of a leaf is looked for: at the kinks themselves, clear of what rounding widens them by, then ever further inside.
+/// Widenings and lengths to go in by.
+const ATTEMPTS: [(f64, f64); 7] = [
+    (1.0, 1e-9),
+    (2.0, 1e-9),
+    (2.0, 1e-7),
+    (2.0, 1e-6),
+    (2.0, 1e-5),
+    (2.0, 1e-4),
+    (2.0, 1e-3),
+];
+
 pub(super) struct Search<'a> {
     case: &'a Case<'a>,
     goal: Goal,

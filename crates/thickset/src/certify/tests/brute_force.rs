@@ -203,7 +203,7 @@ fn draw(number: u64, norm: MoveNorm, stream: &mut Stream) -> Drawn {
     };
     let mut explained = Explained::new(&network, ranked, class).unwrap();
     explained.absolute = number % 4 != 3;
-    let mut moves = free_moves(norm, 1.5, features, number % 2 == 0);
+    let mut moves = free_moves(norm, 1.5, features, number.is_multiple_of(2));
     if number / 2 % 2 == 1 {
         moves.low = x.iter().map(|x| -x).collect();
         moves.high = x.iter().map(|x| 1.0 - x).collect();

@@ -79,7 +79,7 @@ fn neither_random_points_nor_the_suite_break_a_certificate() {
             .check(&ExplainConfig::default(), &schema())
             .unwrap();
         let found = certify.radius(&model.network, all).unwrap();
-        let mut exact = 0;
+        let mut settled = 0;
         for (row, found) in found.iter().enumerate() {
             let x = &values[row * FEATURES..][..FEATURES];
             let (class, top) = run(&model.network, x, None);
@@ -89,7 +89,7 @@ fn neither_random_points_nor_the_suite_break_a_certificate() {
                 assert!(top.overlap(&moved).unwrap() < K, "row {row}");
                 assert!(counterexample.size >= found.certified);
             }
-            exact += usize::from(found.status == Status::Exact);
+            settled += usize::from(found.status != Status::Unknown);
             for _ in 0..300 {
                 let mut d: Vec<f64> = (0..FEATURES).map(|_| stream.normal()).collect();
                 let ball = BallConfig { norm, radius: 1.0 };
@@ -118,7 +118,10 @@ fn neither_random_points_nor_the_suite_break_a_certificate() {
                 assert!(attacked.rows[0].precision >= 1.0, "row {row}, {norm:?}");
             }
         }
-        assert!(exact >= 6, "{exact} of 12 rows are exact in {norm:?}");
+        assert!(
+            settled >= 10,
+            "{settled} of 12 rows are settled in {norm:?}"
+        );
     }
 }
 
