@@ -14,6 +14,7 @@ pub mod mass_center;
 pub mod moo;
 pub mod mse_attack;
 pub mod random;
+pub mod region_search;
 pub mod suite;
 pub mod target;
 pub mod threat;
@@ -30,6 +31,8 @@ mod state;
 
 use std::fmt::Debug;
 use std::sync::Arc;
+
+use thickset_engine::Network;
 
 pub use change::{Cell, Change, Value, changes, decoded};
 pub use checked::CheckedAttack;
@@ -85,6 +88,11 @@ pub enum Plan {
 
 /// A search of its own.
 pub trait Search: Debug + Send + Sync {
+    /// Whether the search can run on a network; a [suite] leaves it out where it cannot.
+    fn fits(&self, _network: &Network) -> bool {
+        true
+    }
+
     /// Searches at the rows of a state. It [evaluates](AttackState::evaluate) points, [keeps](AttackState::keep_if_worst) the
     /// worst, and [finishes](AttackState::finish).
     ///
@@ -101,6 +109,7 @@ kinds! {
         Moo(moo::MooConfig),
         MseAttack(mse_attack::MseAttackConfig),
         Random(random::RandomConfig),
+        RegionSearch(region_search::RegionSearchConfig),
         Target(target::TargetConfig),
         TopK(top_k::TopKConfig),
     }

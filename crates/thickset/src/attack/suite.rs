@@ -286,6 +286,9 @@ impl CheckedSuite {
         let mut worst: Option<Vec<Attacked>> = None;
         let mut members = Vec::with_capacity(self.members.len());
         for member in &self.members {
+            if !member.attack.fits(network) {
+                continue;
+            }
             let found = member.attack.perturb(network, rows, seed)?;
             members.push(MemberScore {
                 attack: member.attack.kind,

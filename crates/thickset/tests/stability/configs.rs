@@ -109,9 +109,13 @@ fn settings_that_cannot_be_are_refused_with_a_sentence() {
     assert_eq!(
         refused(AttackConfig {
             method: kind("moo"),
+            threat: ThreatConfig {
+                r#box: true,
+                ..ball(0.5)
+            },
             ..base()
         }),
-        "attack `moo` takes a ball and settings of its own, got steps, a constraint and a threat set"
+        "attack `moo` takes an l2 ball, with or without immutable columns, as threat set, got one with other limits"
     );
     assert_eq!(
         refused(AttackConfig {
