@@ -8,7 +8,9 @@
 //! Directions may come from a smooth twin of the network (`surrogate`), as the second derivatives of a `ReLU` network are zero
 //! almost everywhere. Scores always come from the network itself.
 
+pub mod border;
 pub mod constraint;
+pub mod donors;
 pub mod er_attack;
 pub mod mass_center;
 pub mod moo;
@@ -104,6 +106,7 @@ pub trait Search: Debug + Send + Sync {
 kinds! {
     /// What an attack does: `method = { kind = "er-attack" }`.
     pub enum AttackKind of Attack, read as "the attack" {
+        Border(border::BorderConfig),
         ErAttack(er_attack::ErAttackConfig),
         MassCenter(mass_center::MassCenterConfig),
         Moo(moo::MooConfig),
@@ -121,12 +124,12 @@ impl Default for AttackKind {
     }
 }
 
-/// The registry's entries of this family.
+/// The registry's entries of this family: those of the list, the suite, and what only a suite does.
 pub(crate) fn infos() -> impl Iterator<Item = &'static Info> {
     let kinds = AttackKind::all().into_iter();
     kinds
         .map(|kind| kind.behaviour().info())
-        .chain(std::iter::once(&suite::INFO))
+        .chain([&suite::INFO, &donors::INFO])
 }
 
 #[cfg(test)]
@@ -147,7 +150,9 @@ mod tests {
         T::Err: Debug,
     {
         let mut ids: Vec<&str> = all.iter().map(&id).collect();
-        ids.extend((of == Family::Attack).then_some(suite::INFO.id));
+        if of == Family::Attack {
+            ids.extend([suite::INFO.id, donors::INFO.id]);
+        }
         ids.sort_unstable();
         let listed: Vec<&str> = family(of).map(|info| info.id).collect();
         assert_eq!(ids, listed);

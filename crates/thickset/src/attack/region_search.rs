@@ -8,7 +8,7 @@
 //! 2. A neighbour has one gate more or less. Its gradient differs by a multiple of that gate's own gradient, so all
 //!    neighbours of a [region] are ranked without running the network.
 //! 3. A beam holds the best regions of a depth: those with the least overlap of the top-k sets, then with the smallest
-//!    gap between the weakest salient feature that is left and the strongest other one, the next to swap places.
+//!    gaps between the weakest salient features that are left and the strongest others, the next to swap places.
 //!
 //! What was found is scored by the network itself, as in every attack. With more than two classes the probabilities of the
 //! region's nearest point stand for those of the region.

@@ -106,12 +106,33 @@ pub(super) struct Target {
     pub(super) is_absolute: bool,
 }
 
+/// Swaps that a score looks ahead, each weighing half of the one before it.
+const SWAPS: usize = 3;
+
+/// Puts a value into the first places of an order, of which so many are taken.
+fn insert(
+    order: &mut [f64; SWAPS],
+    taken: usize,
+    value: f64,
+    comes_before: impl Fn(f64, f64) -> bool,
+) {
+    let taken = taken.min(SWAPS);
+    let place = order[..taken]
+        .iter()
+        .position(|old| comes_before(value, *old))
+        .unwrap_or(taken);
+    if place < SWAPS {
+        order[place..].rotate_right(1);
+        order[place] = value;
+    }
+}
+
 /// What a region comes to: the less, the worse for the defender.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Score {
     /// Salient features that are still salient.
     pub(super) kept: usize,
-    /// Between the weakest of them and the strongest feature that could take its place, as a share of all importances.
+    /// Between the weakest of them and the strongest features that could take their places, as a share of all importances.
     pub(super) gap: f64,
 }
 
@@ -369,23 +390,26 @@ impl Place<'_> {
         let sum: f64 = room.iter().map(|one| one.abs()).sum();
         let (_, least, _) = room.select_nth_unstable_by(self.target.k - 1, |a, b| b.total_cmp(a));
         let least = *least;
-        let (mut kept, mut weakest, mut strongest) = (0, f64::INFINITY, f64::NEG_INFINITY);
+        // The weakest salient features that are left and the strongest that could take their places, the next to swap first.
+        let (mut kept, mut weakest, mut strongest) = (0, [0.0; SWAPS], [0.0; SWAPS]);
+        let mut others = 0;
         for (place, feature) in self.order.iter().enumerate() {
             let importance = importance(place);
             if self.target.top[*feature] {
                 if importance >= least {
+                    insert(&mut weakest, kept, importance, |new, old| new < old);
                     kept += 1;
-                    weakest = weakest.min(importance);
                 }
             } else if importance < least {
-                strongest = strongest.max(importance);
+                insert(&mut strongest, others, importance, |new, old| new > old);
+                others += 1;
             }
         }
-        let gap = (weakest - strongest) / sum;
-        Score {
-            kept,
-            gap: if gap.is_finite() { gap } else { f64::MAX },
+        let mut gap = 0.0;
+        for (weakest, strongest) in weakest.iter().zip(&strongest).rev() {
+            gap = 0.5 * gap + (weakest - strongest) / (sum + f64::MIN_POSITIVE);
         }
+        Score { kept, gap }
     }
 
     /// The region on the other side of a gate, if it meets the set.
