@@ -103,7 +103,11 @@ pub static METHODS: &[Method] = &[
     for_tables(method("exact-h", "Exact-H", Kin::Rival, |_| {
         each(PENALTIES, |weight| {
             let adaptive = false;
-            ObjectiveConfig::ExactH(exact_h::ExactHConfig { weight, adaptive })
+            ObjectiveConfig::ExactH(exact_h::ExactHConfig {
+                weight,
+                adaptive,
+                ..exact_h::ExactHConfig::default()
+            })
         })
     })),
     method("ssr", "SSR", Kin::Rival, |_| {

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use thickset::config::RunConfig;
+use thickset::data::InputShape;
+use thickset::explain::{ExplainConfig, InlineExplain};
 use thickset::model::{Model, ModelConfig};
 use thickset::objective::ObjectiveConfig;
 use thickset::train::{
@@ -54,20 +56,27 @@ pub(crate) struct Trained {
 
 impl Recipe<'_> {
     fn run(&self, from: Option<PathBuf>) -> RunConfig {
+        // On all data, models train and are chosen by the absolute gradient; that of tables is the default.
+        let (mut objective, mut probe) = (self.objective.clone(), self.probe.clone());
+        if *self.field.dataset.shape() != InputShape::Table {
+            let plain = InlineExplain::from(ExplainConfig::default());
+            objective = objective.with_explain(&plain);
+            probe.explain = Some(plain);
+        }
         RunConfig {
             name: "bench".to_owned(),
             seed: self.field.seed,
             k: Some(self.field.k),
             data: self.field.source.clone(),
             model: self.model.clone(),
-            objective: self.objective.clone(),
+            objective,
             train: TrainConfig {
                 epochs: self.epochs,
                 batch: self.batch,
                 optimizer: self.optimizer.clone(),
                 ..TrainConfig::default()
             },
-            probe: self.probe.clone(),
+            probe,
             selection: SelectionConfig {
                 auc_within: AUC_WITHIN,
                 auc_at_least: self.auc_at_least,

@@ -9,8 +9,11 @@ use std::time::{Duration, Instant};
 use thickset::audit;
 use thickset::config::{DataConfig, RunConfig};
 use thickset::data::{Dataset, hash};
+use thickset::explain::{ExplainConfig, InlineExplain};
 use thickset::model::Model;
-use thickset::train::{EpochRecord, Event, RunFolder, TrainConfig, train_into};
+use thickset::train::{
+    EpochRecord, Event, RunFolder, TrainConfig, ValidationAttackConfig, train_into,
+};
 use thickset::{Error, Result, file};
 
 use super::demonstration::Options;
@@ -53,6 +56,8 @@ pub(super) fn trained(
     options: &Options,
 ) -> Result<Trained> {
     let name = scene.name(subject);
+    // What the report shows of both datasets is the absolute gradient.
+    let plain = InlineExplain::from(ExplainConfig::default());
     let run = RunConfig {
         name: name.clone(),
         seed: options.seed,
@@ -61,12 +66,16 @@ pub(super) fn trained(
             ..DataConfig::default()
         },
         model: subject.model.clone(),
-        objective: subject.objective.clone(),
+        objective: subject.objective.with_explain(&plain),
         train: TrainConfig {
             epochs: scene.epochs,
             batch: BATCH,
             optimizer: subject.optimizer.clone(),
             ..TrainConfig::default()
+        },
+        probe: ValidationAttackConfig {
+            explain: Some(plain),
+            ..ValidationAttackConfig::default()
         },
         ..RunConfig::default()
     };
