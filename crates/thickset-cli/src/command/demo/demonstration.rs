@@ -21,12 +21,12 @@ use thickset::statistics::paired::Comparison;
 use thickset::train::salient_features;
 use thickset::{Error, Result, Seed, file};
 
-use super::subject::{RADIUS, SCENES, Scene, VANILLA};
+use super::model::{DATASETS, DemoDataset, RADIUS, VANILLA};
 use super::training::{Trained, trained};
 
-/// What a demonstration may be told.
+/// The options of the demonstration.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct DemoOptions {
     /// The folder that models and audits are written to.
     pub out: PathBuf,
     /// Decides the split, the fresh weights and every draw.
@@ -50,7 +50,7 @@ pub struct Line {
     pub precision_at_k: Estimate,
     /// Thickness in its probability form over gaussian neighbours.
     pub thickness: Estimate,
-    /// One less the top-k overlap between two different rows.
+    /// One minus the top-k overlap between two different rows.
     pub distinctness: Option<f64>,
     /// Seconds of training steps, without validation and files.
     pub training_seconds: f64,
@@ -81,7 +81,7 @@ pub struct Section {
     pub k: usize,
     /// The linear baseline first, then the plain network, then R2ET.
     pub lines: Vec<Line>,
-    /// P@k of R2ET less that of the plain network, row by row.
+    /// P@k of R2ET minus that of the plain network, row by row.
     pub gain: Comparison,
     /// Whether R2ET is less stable than the plain network.
     pub verdict: Verdict,
@@ -105,12 +105,12 @@ pub struct Report {
 ///
 /// # Errors
 /// When the folder cannot be written.
-pub fn run(options: &Options, mut on_step: impl FnMut(&str)) -> Result<(Report, Vec<Audit>)> {
+pub fn run(options: &DemoOptions, mut on_step: impl FnMut(&str)) -> Result<(Report, Vec<Audit>)> {
     file::create_folder(&options.out)?;
     let mut audits = Vec::new();
     let mut datasets = Vec::new();
-    for scene in SCENES {
-        let (section, of_section) = section(&scene, options, &mut on_step)?;
+    for demo in DATASETS {
+        let (section, of_section) = section(&demo, options, &mut on_step)?;
         datasets.push(section);
         audits.extend(of_section);
     }
@@ -124,12 +124,12 @@ pub fn run(options: &Options, mut on_step: impl FnMut(&str)) -> Result<(Report, 
 }
 
 fn section(
-    scene: &Scene,
-    options: &Options,
+    demo: &DemoDataset,
+    options: &DemoOptions,
     on_step: &mut dyn FnMut(&str),
 ) -> Result<(Section, Vec<Audit>)> {
     let source = DataConfig {
-        source: scene.data.to_owned(),
+        source: demo.data.to_owned(),
         ..DataConfig::default()
     };
     let dataset = source.open(options.seed)?;
@@ -137,15 +137,15 @@ fn section(
     let plan = plan(&dataset, k, options.seed)?;
     let mut lines = Vec::new();
     let mut audits = Vec::new();
-    for subject in scene.subjects(dataset.shape()) {
-        on_step(&format!("training {} on {}", subject.label, scene.data));
-        let trained = trained(&subject, scene, &dataset, options)?;
-        on_step(&format!("auditing {} on {}", subject.label, scene.data));
-        let audit = audited(&plan, &dataset, scene.data, &trained, options.seed)?;
+    for model in demo.models(dataset.shape()) {
+        on_step(&format!("training {} on {}", model.label, demo.data));
+        let trained = trained(&model, demo, &dataset, options)?;
+        on_step(&format!("auditing {} on {}", model.label, demo.data));
+        let audit = audited(&plan, &dataset, demo.data, &trained, options.seed)?;
         let file = trained.file.with_extension("audit.json");
         file::write(&file, &audit.to_bytes())?;
         lines.push(Line {
-            model: subject.label,
+            model: model.label,
             file: trained.file,
             audit: file,
             selected_epoch: trained.selected_epoch,
@@ -164,7 +164,7 @@ fn section(
     }
     let compared = compare(&audits[VANILLA], &audits[VANILLA + 1], &[])?;
     let section = Section {
-        data: scene.data,
+        data: demo.data,
         training_rows: dataset.part(Part::Train).len(),
         test_rows: dataset.part(Part::Test).len(),
         features: dataset.features(),

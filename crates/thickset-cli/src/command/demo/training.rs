@@ -1,4 +1,4 @@
-//! Training a subject of the demonstration, with the time of its steps.
+//! Training a model of the demonstration, with the time of its steps.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -13,8 +13,8 @@ use thickset::model::Model;
 use thickset::train::{EpochRecord, Event, RunFolder, TrainConfig, train};
 use thickset::{Error, Result, file};
 
-use super::demonstration::Options;
-use super::subject::{Scene, Subject};
+use super::demonstration::DemoOptions;
+use super::model::{DemoDataset, DemoModel};
 
 /// Rows of a step: few, as the datasets are small.
 const BATCH: usize = 32;
@@ -47,25 +47,25 @@ impl Trained {
 
 /// Trains in a folder beside the models, keeps the selected model and removes the rest.
 pub(super) fn trained(
-    subject: &Subject,
-    scene: &Scene,
+    wanted: &DemoModel,
+    demo: &DemoDataset,
     dataset: &Dataset,
-    options: &Options,
+    options: &DemoOptions,
 ) -> Result<Trained> {
-    let name = scene.name(subject);
+    let name = demo.name(wanted);
     let run = RunConfig {
         name: name.clone(),
         seed: options.seed,
         data: DataConfig {
-            source: scene.data.to_owned(),
+            source: demo.data.to_owned(),
             ..DataConfig::default()
         },
-        model: subject.model.clone(),
-        objective: subject.objective.clone(),
+        model: wanted.model.clone(),
+        objective: wanted.objective.clone(),
         train: TrainConfig {
-            epochs: scene.epochs,
+            epochs: demo.epochs,
             batch: BATCH,
-            optimizer: subject.optimizer.clone(),
+            optimizer: wanted.optimizer.clone(),
             ..TrainConfig::default()
         },
         ..RunConfig::default()
@@ -73,9 +73,9 @@ pub(super) fn trained(
     let scratch = options.out.join(format!(".training-{name}"));
     remove(&scratch)?;
     let folder = RunFolder::new(&scratch);
-    let mut heard = Heard::default();
+    let mut recorder = Recorder::default();
     let mut observer = |event: &Event<'_>| {
-        heard.hear(event);
+        recorder.record(event);
         ControlFlow::Continue(())
     };
     train(&run.check()?, dataset, &folder, false, &mut observer)?;
@@ -87,26 +87,26 @@ pub(super) fn trained(
     Ok(Trained {
         model,
         file,
-        selected_epoch: heard.selected,
-        time: heard.time,
+        selected_epoch: recorder.selected,
+        time: recorder.time,
         name,
         sha256: hash(&bytes),
-        objective: subject.objective.objective().info().id,
-        training: heard.records,
+        objective: wanted.objective.objective().info().id,
+        training: recorder.records,
     })
 }
 
-/// What a run told: its epochs, and the time of steps alone, which is what lies between one event and a step's end.
+/// What a run reported: its epochs, and the time of steps alone, which is what lies between one event and a step's end.
 #[derive(Default)]
-struct Heard {
+struct Recorder {
     last: Option<Instant>,
     time: Duration,
     selected: usize,
     records: Vec<EpochRecord>,
 }
 
-impl Heard {
-    fn hear(&mut self, event: &Event<'_>) {
+impl Recorder {
+    fn record(&mut self, event: &Event<'_>) {
         let now = Instant::now();
         match (event, self.last) {
             (Event::Step { .. }, Some(last)) => self.time += now - last,

@@ -1,10 +1,11 @@
 //! Training cells: one model of one method, setting and seed, kept with how it did on validation rows.
 
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use thickset::config::RunConfig;
+use thickset::data::hash;
 use thickset::model::{Model, ModelConfig};
 use thickset::objective::ObjectiveConfig;
 use thickset::train::{
@@ -13,12 +14,12 @@ use thickset::train::{
 };
 use thickset::{Error, Result, file};
 
-use crate::field::Field;
+use crate::seeded_dataset::SeededDataset;
 use crate::store::Store;
 
 /// What a training cell is of.
-pub(crate) struct Recipe<'f> {
-    pub(crate) field: &'f Field,
+pub(crate) struct TrainingJob<'f> {
+    pub(crate) data: &'f SeededDataset,
     pub(crate) model: ModelConfig,
     pub(crate) objective: ObjectiveConfig,
     pub(crate) optimizer: OptimizerConfig,
@@ -39,7 +40,7 @@ pub(crate) const AUC_WITHIN: f64 = 0.01;
 
 /// How a training came out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Trained {
+pub(crate) struct TrainedCell {
     /// Names the model's file.
     pub(crate) key: String,
     /// What was minimised.
@@ -50,15 +51,27 @@ pub(crate) struct Trained {
     pub(crate) best_auc: f64,
     /// Why it ended.
     pub(crate) ending: String,
+    /// The hash of the model's file; absent where training failed.
+    pub(crate) model_sha256: Option<String>,
 }
 
-impl Recipe<'_> {
+impl TrainedCell {
+    /// Whether the model is as training left it, or there is none.
+    fn has_its_model(&self, path: &Path) -> bool {
+        match &self.model_sha256 {
+            None => self.selected.is_none(),
+            Some(expected) => file::read(path).is_ok_and(|bytes| hash(&bytes) == *expected),
+        }
+    }
+}
+
+impl TrainingJob<'_> {
     fn run(&self, from: Option<PathBuf>) -> RunConfig {
         RunConfig {
             name: "bench".to_owned(),
-            seed: self.field.seed,
-            k: Some(self.field.k),
-            data: self.field.source.clone(),
+            seed: self.data.seed,
+            k: Some(self.data.k),
+            data: self.data.source.clone(),
             model: self.model.clone(),
             objective: self.objective.clone(),
             train: TrainConfig {
@@ -84,15 +97,15 @@ impl Recipe<'_> {
         let mut run = self.run(self.from.as_ref().map(PathBuf::from));
         // The same data wherever it lies.
         run.data.folder = None;
-        Store::key("train", &(run, &self.field.content))
+        Store::key("train", &(run, &self.data.content))
     }
 
     /// Trains the model, or finds it trained; goes on with a training that was stopped.
-    pub(crate) fn trained(&self, store: &Store) -> Result<Trained> {
+    pub(crate) fn trained(&self, store: &Store) -> Result<TrainedCell> {
         let key = self.key();
         let model = store.model(&key);
-        if let Some(found) = store.read::<Trained>(&key)?
-            && (found.selected.is_none() || model.is_file())
+        if let Some(found) = store.read::<TrainedCell>(&key)?
+            && found.has_its_model(&model)
         {
             return Ok(found);
         }
@@ -100,7 +113,7 @@ impl Recipe<'_> {
         let folder = RunFolder::new(store.training(&key));
         let mut hear = |_: &Event<'_>| ControlFlow::Continue(());
         let run = self.run(from).check()?;
-        let outcome = train(&run, &self.field.dataset, &folder, true, &mut hear);
+        let outcome = train(&run, &self.data.dataset, &folder, true, &mut hear);
         let (selected, ending) = match outcome {
             Ok(Outcome::Done {
                 selected, reason, ..
@@ -111,17 +124,19 @@ impl Recipe<'_> {
             }
             Err(error) => return Err(error),
         };
-        let mut best_auc = 0.0;
+        let (mut best_auc, mut model_sha256) = (0.0, None);
         if selected.is_some() {
             best_auc = recorded_auc(&folder)?;
             Model::load(&folder.model())?.save(&model)?;
+            model_sha256 = Some(hash(&file::read(&model)?));
         }
-        let trained = Trained {
+        let trained = TrainedCell {
             key: key.clone(),
             objective: self.objective.clone(),
             selected,
             best_auc,
             ending,
+            model_sha256,
         };
         let trained = store.write(&key, trained)?;
         store.clear_training(&key)?;
