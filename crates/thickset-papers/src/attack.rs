@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use thickset::attack::{AttackConfig, CheckedAttack, ThreatConfig};
 use thickset::data::{Feature, FeatureKind, InputShape, Schema};
 use thickset::explain::{ExplainConfig, Rows};
-use thickset::model::{Fresh, ModelConfig, mlp};
+use thickset::model::{Fresh, MlpConfig, ModelConfig};
 use thickset::{Result, Seed};
 
 use crate::speed::Measurement;
@@ -27,7 +27,7 @@ const MODEL: &str = "mlp-28-64-32-2";
 /// # Errors
 /// Never on these fixed inputs, unless memory runs out.
 pub fn run(seconds: f64, mut on_cell: impl FnMut(&Measurement)) -> Result<Vec<Measurement>> {
-    let network = ModelConfig::Mlp(mlp::Config::default()).network(
+    let network = ModelConfig::Mlp(MlpConfig::default()).network(
         &InputShape::Table,
         FEATURES,
         2,

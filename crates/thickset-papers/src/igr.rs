@@ -6,7 +6,7 @@ use thickset::attack::{AttackConfig, MethodConfig, ThreatConfig, top_k};
 use thickset::bench::Bench;
 use thickset::data::InputShape;
 use thickset::explain::{ExplainConfig, ExplanationConfig, Of, integrated_gradients};
-use thickset::model::{ModelConfig, cnn, mlp};
+use thickset::model::{CnnConfig, MlpConfig, ModelConfig};
 use thickset::objective::ObjectiveConfig;
 use thickset::objective::term::inner_attack::InnerAttack;
 use thickset::{Error, Result};
@@ -220,12 +220,12 @@ fn trained(
 ) -> Result<Grid> {
     let shape = datasets.seeds[0].dataset.shape();
     let model = match shape {
-        InputShape::Image { .. } => ModelConfig::Cnn(cnn::Config {
+        InputShape::Image { .. } => ModelConfig::Cnn(CnnConfig {
             channels: scale.channels,
             hidden: vec![scale.hidden],
-            ..cnn::Config::default()
+            ..CnnConfig::default()
         }),
-        _ => ModelConfig::Mlp(mlp::Config::default()),
+        _ => ModelConfig::Mlp(MlpConfig::default()),
     };
     let mut entries = Vec::new();
     for method in BenchMethod::chosen(&runner.options.methods)? {

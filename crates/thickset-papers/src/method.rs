@@ -9,7 +9,9 @@ use serde::Deserialize;
 use thickset::data::InputShape;
 use thickset::explain::reduce::ReductionConfig;
 use thickset::explain::{ExplainConfig, ExplanationConfig, grad_input};
-use thickset::model::{ModelConfig, cnn, gcn, linear, mlp, siamese};
+use thickset::model::{
+    CnnConfig, GcnConfig, LinearConfig, MlpConfig, ModelConfig, SiameseConfig, siamese,
+};
 use thickset::objective::ObjectiveConfig;
 use thickset::registry::{Family, Info, family, nearest};
 use thickset::train::OptimizerConfig;
@@ -160,19 +162,19 @@ impl BenchMethod {
     /// The architecture and optimiser for inputs of this shape.
     pub(crate) fn architecture(&self, shape: &InputShape) -> (ModelConfig, OptimizerConfig) {
         if self.role == MethodRole::Baseline {
-            let model = ModelConfig::Linear(linear::Config::default());
+            let model = ModelConfig::Linear(LinearConfig::default());
             return (model, OptimizerConfig::Adam { rate: LINEAR_RATE });
         }
         let model = match shape {
-            InputShape::Image { .. } => ModelConfig::Cnn(cnn::Config::default()),
-            InputShape::Pair { of } => ModelConfig::Siamese(siamese::Config {
+            InputShape::Image { .. } => ModelConfig::Cnn(CnnConfig::default()),
+            InputShape::Pair { of } => ModelConfig::Siamese(SiameseConfig {
                 embedding: match **of {
-                    InputShape::Graph { .. } => siamese::Embedding::Gcn(gcn::Config::default()),
-                    _ => siamese::Embedding::Cnn(cnn::Config::default()),
+                    InputShape::Graph { .. } => siamese::Embedding::Gcn(GcnConfig::default()),
+                    _ => siamese::Embedding::Cnn(CnnConfig::default()),
                 },
-                ..siamese::Config::default()
+                ..SiameseConfig::default()
             }),
-            _ => ModelConfig::Mlp(mlp::Config::default()),
+            _ => ModelConfig::Mlp(MlpConfig::default()),
         };
         (model, OptimizerConfig::default())
     }

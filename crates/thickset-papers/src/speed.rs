@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use thickset::data::InputShape;
-use thickset::model::{Fresh, ModelConfig, cnn, mlp, resnet9};
+use thickset::model::{CnnConfig, Fresh, MlpConfig, ModelConfig, Resnet9Config};
 use thickset::objective::term::gap::Pairs;
 use thickset::objective::term::reading::{mean_over_rows, predicted_one_hot};
 use thickset::objective::{Batch, Loss, ObjectiveConfig, igr, mart, r2et, trades, vanilla};
@@ -105,9 +105,9 @@ pub fn steps() -> impl Iterator<Item = &'static str> {
 
 fn models() -> [TimedModel; 4] {
     let mlp = |hidden: [usize; 2]| {
-        ModelConfig::Mlp(mlp::Config {
+        ModelConfig::Mlp(MlpConfig {
             hidden: hidden.to_vec(),
-            ..mlp::Config::default()
+            ..MlpConfig::default()
         })
     };
     let image = |channels, side| InputShape::Image {
@@ -136,7 +136,7 @@ fn models() -> [TimedModel; 4] {
         },
         TimedModel {
             name: MODELS[2],
-            model: ModelConfig::Cnn(cnn::Config::default()),
+            model: ModelConfig::Cnn(CnnConfig::default()),
             input: image(1, 28),
             features: 28 * 28,
             classes: 10,
@@ -145,7 +145,7 @@ fn models() -> [TimedModel; 4] {
         },
         TimedModel {
             name: MODELS[3],
-            model: ModelConfig::Resnet9(resnet9::Config::default()),
+            model: ModelConfig::Resnet9(Resnet9Config::default()),
             input: image(3, 32),
             features: 3 * 32 * 32,
             classes: 10,

@@ -14,7 +14,7 @@ use thickset::attack::suite::{Effort, SuiteConfig};
 use thickset::audit::result::Split;
 use thickset::audit::{self, AuditConfig, Case, Event, Outcome, RowSource, Subject, run};
 use thickset::data::{OpenOptions, Part, open};
-use thickset::model::{Model, ModelConfig, mlp};
+use thickset::model::{MlpConfig, Model, ModelConfig};
 
 /// Widths of a phone and of a desk.
 const WIDTHS: [u64; 3] = [360, 390, 1280];
@@ -284,7 +284,7 @@ fn benched(id: &str) -> String {
 
 /// Pages of what really comes out, small.
 fn real_pages() -> Vec<(&'static str, String)> {
-    let network = || ModelConfig::Mlp(mlp::Config::default());
+    let network = || ModelConfig::Mlp(MlpConfig::default());
     vec![
         (
             "a real audit of a table",

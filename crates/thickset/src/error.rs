@@ -122,6 +122,24 @@ pub enum Error {
         /// Counted from 1.
         second: usize,
     },
+    /// A name that two things share.
+    #[error("{what} must have different names, got `{name}` twice")]
+    DuplicateName {
+        /// `the features`, `the classes`.
+        what: &'static str,
+        /// The name.
+        name: String,
+    },
+    /// Labels that leave out a number.
+    #[error(
+        "class {class} has no row, though there is a label {label}; labels must count from 0 without a gap"
+    )]
+    EmptyClass {
+        /// The class without a row.
+        class: usize,
+        /// The next label that there is.
+        label: usize,
+    },
     /// No column is left to learn from.
     #[error("`{path}` has no usable column beside the target `{column}`")]
     NoFeatures {

@@ -13,7 +13,7 @@ use thickset::audit::{
 };
 use thickset::data::{Dataset, OpenOptions, Part, open};
 use thickset::explain::{ExplainConfig, ExplanationConfig};
-use thickset::model::{Model, ModelConfig, cnn, linear, mlp};
+use thickset::model::{CnnConfig, LinearConfig, MlpConfig, Model, ModelConfig};
 use thickset::{Error, Seed};
 
 const K: usize = 8;
@@ -101,7 +101,7 @@ fn in_chunks(plan: &CheckedAudit, case: &Case<'_>, chunk: usize) -> Audit {
 #[test]
 fn chunks_do_not_change_a_byte() {
     let dataset = dataset("breast-cancer");
-    let model = fresh(&dataset, ModelConfig::Mlp(mlp::Config::default()), 1);
+    let model = fresh(&dataset, ModelConfig::Mlp(MlpConfig::default()), 1);
     let (plan, case) = (plan(&dataset), case(&model, &dataset, 20));
     let whole = in_chunks(&plan, &case, 20).to_bytes();
     for chunk in [1, 7] {
@@ -131,7 +131,7 @@ fn killed_after(plan: &CheckedAudit, case: &Case<'_>, options: &Options, chunks:
 #[test]
 fn an_audit_killed_after_any_chunk_continues_to_the_same_bytes() {
     let dataset = dataset("breast-cancer");
-    let model = fresh(&dataset, ModelConfig::Mlp(mlp::Config::default()), 1);
+    let model = fresh(&dataset, ModelConfig::Mlp(MlpConfig::default()), 1);
     let (plan, case) = (plan(&dataset), case(&model, &dataset, 12));
     let whole = in_chunks(&plan, &case, 12).to_bytes();
     for chunks in 1..=4 {
@@ -175,7 +175,7 @@ fn begun(plan: &CheckedAudit, case: &Case<'_>, path: &Path) -> (Audit, Vec<Strin
 #[test]
 fn a_line_cut_short_is_dropped_and_a_file_of_another_audit_starts_anew() {
     let dataset = dataset("breast-cancer");
-    let model = fresh(&dataset, ModelConfig::Mlp(mlp::Config::default()), 1);
+    let model = fresh(&dataset, ModelConfig::Mlp(MlpConfig::default()), 1);
     let (plan, case) = (plan(&dataset), case(&model, &dataset, 12));
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("partial");
@@ -229,7 +229,7 @@ fn damaged(line: &str, change: impl Fn(&mut serde_json::Value)) -> String {
 #[test]
 fn damaged_rows_are_done_again() {
     let dataset = dataset("breast-cancer");
-    let model = fresh(&dataset, ModelConfig::Mlp(mlp::Config::default()), 1);
+    let model = fresh(&dataset, ModelConfig::Mlp(MlpConfig::default()), 1);
     let (plan, case) = (plan(&dataset), case(&model, &dataset, 8));
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("partial");
@@ -267,7 +267,7 @@ fn only_a_folder_that_training_left_is_a_run() {
     let dataset = dataset("breast-cancer");
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("model.safetensors");
-    let linear = ModelConfig::Linear(linear::Config::default());
+    let linear = ModelConfig::Linear(LinearConfig::default());
     fresh(&dataset, linear, 1).save(&file).unwrap();
     // Someone's own configuration, perhaps of another program.
     std::fs::write(folder.path().join("run.toml"), "steps = [").unwrap();
@@ -284,7 +284,7 @@ fn only_a_folder_that_training_left_is_a_run() {
 #[test]
 fn a_result_is_written_as_its_bytes_and_says_whose_it_is() {
     let dataset = dataset("breast-cancer");
-    let model = fresh(&dataset, ModelConfig::Linear(linear::Config::default()), 1);
+    let model = fresh(&dataset, ModelConfig::Linear(LinearConfig::default()), 1);
     let audit = in_chunks(&plan(&dataset), &case(&model, &dataset, 3), 3);
     let folder = tempfile::tempdir().unwrap();
     let folder = AuditFolder::create(folder.path()).unwrap();
@@ -298,8 +298,8 @@ fn a_result_is_written_as_its_bytes_and_says_whose_it_is() {
 #[test]
 fn cases_that_cannot_be_compared_are_refused_before_anything_is_attacked() {
     let dataset = dataset("breast-cancer");
-    let model = fresh(&dataset, ModelConfig::Linear(linear::Config::default()), 1);
-    let mut other = fresh(&dataset, ModelConfig::Linear(linear::Config::default()), 1);
+    let model = fresh(&dataset, ModelConfig::Linear(LinearConfig::default()), 1);
+    let mut other = fresh(&dataset, ModelConfig::Linear(LinearConfig::default()), 1);
     other.description.classes.reverse();
     let refused = |a: &Case<'_>, b: &Case<'_>| compare::check_cases(a, b).unwrap_err().to_string();
     let five = case(&model, &dataset, 5);
@@ -311,7 +311,7 @@ fn cases_that_cannot_be_compared_are_refused_before_anything_is_attacked() {
 #[test]
 fn the_figures_follow_from_the_rows() {
     let dataset = dataset("breast-cancer");
-    let model = fresh(&dataset, ModelConfig::Mlp(mlp::Config::default()), 1);
+    let model = fresh(&dataset, ModelConfig::Mlp(MlpConfig::default()), 1);
     let audit = in_chunks(&plan(&dataset), &case(&model, &dataset, 30), 30);
     assert_eq!(audit.rows.len(), 30);
     for row in &audit.rows {
@@ -361,7 +361,7 @@ fn the_figures_follow_from_the_rows() {
 #[test]
 fn a_file_without_labels_has_no_auc_and_no_linear_baseline() {
     let dataset = dataset("breast-cancer");
-    let model = fresh(&dataset, ModelConfig::Mlp(mlp::Config::default()), 1);
+    let model = fresh(&dataset, ModelConfig::Mlp(MlpConfig::default()), 1);
     let values = dataset.gather(&[0, 1, 2]);
     let with = |labels: &[Option<usize>]| {
         let case = Case {
@@ -387,10 +387,10 @@ fn a_file_without_labels_has_no_auc_and_no_linear_baseline() {
 #[test]
 fn images_are_audited_too() {
     let dataset = dataset("digits");
-    let config = ModelConfig::Cnn(cnn::Config {
+    let config = ModelConfig::Cnn(CnnConfig {
         channels: [4, 8],
         hidden: vec![16],
-        ..cnn::Config::default()
+        ..CnnConfig::default()
     });
     let model = fresh(&dataset, config, 2);
     let audit = in_chunks(&plan(&dataset), &case(&model, &dataset, 6), 4);
@@ -430,7 +430,7 @@ fn keys(value: &serde_json::Value, path: &str, closed: &[&str], found: &mut BTre
 #[test]
 fn the_documented_keys_are_those_of_the_files() {
     let dataset = dataset("breast-cancer");
-    let model = fresh(&dataset, ModelConfig::Mlp(mlp::Config::default()), 1);
+    let model = fresh(&dataset, ModelConfig::Mlp(MlpConfig::default()), 1);
     let plan = AuditConfig {
         require: vec!["p_at_k>=0.5".to_owned()],
         ..config()
@@ -472,7 +472,7 @@ fn the_documented_keys_are_those_of_the_files() {
     );
     assert_eq!(found, documented("audit-json.md"));
 
-    let flat = fresh(&dataset, ModelConfig::Linear(linear::Config::default()), 1);
+    let flat = fresh(&dataset, ModelConfig::Linear(LinearConfig::default()), 1);
     let other = in_chunks(&plan, &case(&flat, &dataset, 12), 12);
     let rules = compare::rules(&["agreement>=0".to_owned()]).unwrap();
     let compared = compare::compare(&audit, &other, &rules).unwrap();
@@ -535,8 +535,8 @@ fn what_does_not_fit_is_refused() {
 #[test]
 fn a_comparison_is_paired_and_a_model_does_not_differ_from_itself() {
     let dataset = dataset("breast-cancer");
-    let wavy = fresh(&dataset, ModelConfig::Mlp(mlp::Config::default()), 1);
-    let flat = fresh(&dataset, ModelConfig::Linear(linear::Config::default()), 1);
+    let wavy = fresh(&dataset, ModelConfig::Mlp(MlpConfig::default()), 1);
+    let flat = fresh(&dataset, ModelConfig::Linear(LinearConfig::default()), 1);
     let plan = plan(&dataset);
     let a = in_chunks(&plan, &case(&flat, &dataset, 20), 20);
     let b = in_chunks(&plan, &case(&wavy, &dataset, 20), 20);

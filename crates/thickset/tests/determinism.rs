@@ -2,7 +2,10 @@
 
 use thickset::Seed;
 use thickset::data::InputShape;
-use thickset::model::{Fresh, ModelConfig, cnn, gcn, linear, mlp, resnet9, resnet18, siamese};
+use thickset::model::{
+    CnnConfig, Fresh, GcnConfig, LinearConfig, MlpConfig, ModelConfig, Resnet9Config,
+    Resnet18Config, SiameseConfig, siamese,
+};
 use thickset_engine::optimizer::{Adam, Optimizer as _};
 use thickset_engine::{Network, Output, Tensor, one_hot};
 
@@ -15,44 +18,44 @@ fn networks() -> Vec<(&'static str, Network)> {
     let graph = InputShape::Pair {
         of: Box::new(InputShape::Graph { nodes: 12 }),
     };
-    let gcn = siamese::Config {
-        embedding: siamese::Embedding::Gcn(gcn::Config {
+    let gcn = SiameseConfig {
+        embedding: siamese::Embedding::Gcn(GcnConfig {
             hidden: 24,
             embedding: 9,
-            ..gcn::Config::default()
+            ..GcnConfig::default()
         }),
         size: 1,
     };
     let pictures = InputShape::Pair {
         of: Box::new(image(1, 8)),
     };
-    let embedded = siamese::Config {
-        embedding: siamese::Embedding::Cnn(cnn::Config {
+    let embedded = SiameseConfig {
+        embedding: siamese::Embedding::Cnn(CnnConfig {
             channels: [4, 8],
             hidden: vec![12],
-            ..cnn::Config::default()
+            ..CnnConfig::default()
         }),
         size: 6,
     };
-    let deep = resnet18::Config {
+    let deep = Resnet18Config {
         width: 4,
-        ..resnet18::Config::default()
+        ..Resnet18Config::default()
     };
-    let resnet = resnet9::Config {
+    let resnet = Resnet9Config {
         width: 8,
-        ..resnet9::Config::default()
+        ..Resnet9Config::default()
     };
     [
         (
             "mlp",
-            ModelConfig::Mlp(mlp::Config::default()),
+            ModelConfig::Mlp(MlpConfig::default()),
             InputShape::Table,
             28,
             2,
         ),
         (
             "cnn",
-            ModelConfig::Cnn(cnn::Config::default()),
+            ModelConfig::Cnn(CnnConfig::default()),
             image(1, 28),
             784,
             10,
@@ -75,7 +78,7 @@ fn networks() -> Vec<(&'static str, Network)> {
         ),
         (
             "linear",
-            ModelConfig::Linear(linear::Config::default()),
+            ModelConfig::Linear(LinearConfig::default()),
             InputShape::Table,
             28,
             3,

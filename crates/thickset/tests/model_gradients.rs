@@ -4,7 +4,8 @@
 use thickset::Seed;
 use thickset::data::InputShape;
 use thickset::model::{
-    Activation, Fresh, ModelConfig, cnn, gcn, linear, mlp, resnet9, resnet18, siamese,
+    Activation, CnnConfig, Fresh, GcnConfig, LinearConfig, MlpConfig, ModelConfig, Resnet9Config,
+    Resnet18Config, SiameseConfig, siamese,
 };
 use thickset_engine::{Network, Output, Role, Tensor, one_hot};
 
@@ -25,22 +26,22 @@ fn image(channels: usize, side: usize) -> InputShape {
 
 fn architectures() -> Vec<(ModelConfig, InputShape, usize)> {
     let activation = Activation::Softplus { beta: 2.0 };
-    let cnn = cnn::Config {
+    let cnn = CnnConfig {
         channels: [2, 3],
         hidden: vec![5, 4],
         activation,
     };
-    let gcn = gcn::Config {
+    let gcn = GcnConfig {
         hidden: 4,
         embedding: 3,
         activation,
     };
     let pair = |of| InputShape::Pair { of: Box::new(of) };
-    let siamese = |embedding| ModelConfig::Siamese(siamese::Config { embedding, size: 3 });
+    let siamese = |embedding| ModelConfig::Siamese(SiameseConfig { embedding, size: 3 });
     vec![
-        (ModelConfig::Linear(linear::Config {}), InputShape::Table, 5),
+        (ModelConfig::Linear(LinearConfig {}), InputShape::Table, 5),
         (
-            ModelConfig::Mlp(mlp::Config {
+            ModelConfig::Mlp(MlpConfig {
                 hidden: vec![6, 5],
                 activation,
             }),
@@ -48,7 +49,7 @@ fn architectures() -> Vec<(ModelConfig, InputShape, usize)> {
             5,
         ),
         (
-            ModelConfig::Mlp(mlp::Config {
+            ModelConfig::Mlp(MlpConfig {
                 hidden: vec![6, 5],
                 activation: Activation::Relu,
             }),
@@ -57,7 +58,7 @@ fn architectures() -> Vec<(ModelConfig, InputShape, usize)> {
         ),
         (ModelConfig::Cnn(cnn.clone()), image(2, 8), 128),
         (
-            ModelConfig::Resnet9(resnet9::Config {
+            ModelConfig::Resnet9(Resnet9Config {
                 width: 1,
                 activation,
             }),
@@ -65,7 +66,7 @@ fn architectures() -> Vec<(ModelConfig, InputShape, usize)> {
             192,
         ),
         (
-            ModelConfig::Resnet18(resnet18::Config {
+            ModelConfig::Resnet18(Resnet18Config {
                 width: 1,
                 activation,
             }),

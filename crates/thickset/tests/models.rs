@@ -6,7 +6,10 @@ mod golden;
 use golden::{Golden, close, values};
 use thickset::Seed;
 use thickset::data::InputShape;
-use thickset::model::{Activation, Model, ModelConfig, cnn, gcn, mlp, resnet9, siamese};
+use thickset::model::{
+    Activation, CnnConfig, GcnConfig, MlpConfig, Model, ModelConfig, Resnet9Config, SiameseConfig,
+    siamese,
+};
 use thickset_engine::{Gradients, Network, Output, Role, Tensor, one_hot};
 
 /// What an architecture is called in the goldens, and how it is built.
@@ -35,7 +38,7 @@ fn cases() -> Vec<Case> {
         cases.push(Case {
             folder: "cnn",
             activation: name,
-            model: ModelConfig::Cnn(cnn::Config {
+            model: ModelConfig::Cnn(CnnConfig {
                 channels: [3, 4],
                 hidden: vec![7, 6],
                 activation,
@@ -47,7 +50,7 @@ fn cases() -> Vec<Case> {
         cases.push(Case {
             folder: "resnet9",
             activation: name,
-            model: ModelConfig::Resnet9(resnet9::Config {
+            model: ModelConfig::Resnet9(Resnet9Config {
                 width: 2,
                 activation,
             }),
@@ -58,8 +61,8 @@ fn cases() -> Vec<Case> {
         cases.push(Case {
             folder: "siamese_gcn",
             activation: name,
-            model: ModelConfig::Siamese(siamese::Config {
-                embedding: siamese::Embedding::Gcn(gcn::Config {
+            model: ModelConfig::Siamese(SiameseConfig {
+                embedding: siamese::Embedding::Gcn(GcnConfig {
                     hidden: 5,
                     embedding: 4,
                     activation,
@@ -335,7 +338,7 @@ fn mlps() -> [Case; 2] {
     [("mlp_relu", Activation::Relu), ("mlp_softplus", softplus)].map(|(folder, activation)| Case {
         folder,
         activation: "",
-        model: ModelConfig::Mlp(mlp::Config {
+        model: ModelConfig::Mlp(MlpConfig {
             hidden: vec![8, 6],
             activation,
         }),
@@ -414,10 +417,10 @@ fn the_mlps_in_f32_agree_with_their_goldens_to_1e_4() {
 
 #[test]
 fn a_plain_safetensors_reader_finds_names_and_shapes_of_pytorch_and_the_description() {
-    let model = ModelConfig::Cnn(cnn::Config {
+    let model = ModelConfig::Cnn(CnnConfig {
         channels: [3, 4],
         hidden: vec![7],
-        ..cnn::Config::default()
+        ..CnnConfig::default()
     });
     let image = InputShape::Image {
         channels: 1,

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use golden::{Golden, Stored, close};
 use thickset::data::InputShape;
-use thickset::model::{Activation, Fresh, ModelConfig, mlp};
+use thickset::model::{Activation, Fresh, MlpConfig, ModelConfig};
 use thickset::objective::max_thickness::thickness;
 use thickset::objective::term::inner_attack::{InnerAttack, Norm};
 use thickset::objective::term::reading::{predicted, value};
@@ -27,7 +27,7 @@ fn model(folder: &str) -> ModelConfig {
             beta: golden::beta(folder),
         },
     };
-    ModelConfig::Mlp(mlp::Config {
+    ModelConfig::Mlp(MlpConfig {
         hidden: vec![8, 6],
         activation,
     })

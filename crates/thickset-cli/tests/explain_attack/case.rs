@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 use serde_json::Value;
 use thickset::Seed;
 use thickset::data::{OpenOptions, open};
-use thickset::model::{Model, ModelConfig, mlp};
+use thickset::model::{MlpConfig, Model, ModelConfig};
 
 pub fn thickset(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_thickset"))
@@ -62,7 +62,7 @@ pub fn save_model(data: &Path, model: &Path) {
     };
     let dataset = open(data.to_str().unwrap(), &options).unwrap();
     Model::fresh(
-        ModelConfig::Mlp(mlp::Config::default()),
+        ModelConfig::Mlp(MlpConfig::default()),
         dataset.shape().clone(),
         dataset.features(),
         dataset.classes.clone(),

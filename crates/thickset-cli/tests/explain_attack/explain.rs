@@ -3,7 +3,7 @@
 use serde_json::Value;
 use thickset::Seed;
 use thickset::data::{OpenOptions, open};
-use thickset::model::{Model, ModelConfig, mlp};
+use thickset::model::{MlpConfig, Model, ModelConfig};
 
 use crate::case::{case, json_lines, refuses, succeeds, text};
 
@@ -83,7 +83,7 @@ fn a_bundled_dataset_works_by_its_name() {
     let dataset = open("breast-cancer", &OpenOptions::default()).unwrap();
     let model = folder.path().join("model.safetensors");
     Model::fresh(
-        ModelConfig::Mlp(mlp::Config::default()),
+        ModelConfig::Mlp(MlpConfig::default()),
         dataset.shape().clone(),
         dataset.features(),
         dataset.classes.clone(),

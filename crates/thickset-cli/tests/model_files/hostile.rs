@@ -63,7 +63,7 @@ fn described(path: &Path, description: &str) {
 }
 
 fn sound_linear() -> thickset_engine::Network {
-    let model = ModelConfig::Linear(thickset::model::linear::Config::default());
+    let model = ModelConfig::Linear(thickset::model::LinearConfig::default());
     let classes = vec!["no".to_owned(), "yes".to_owned()];
     let model = Model::fresh(model, InputShape::Table, 3, classes, None, Seed::new(1));
     model.unwrap().network

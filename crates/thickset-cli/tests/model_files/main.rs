@@ -7,13 +7,13 @@ use std::process::{Command, Output};
 
 use thickset::Seed;
 use thickset::data::InputShape;
-use thickset::model::{Model, ModelConfig, mlp};
+use thickset::model::{MlpConfig, Model, ModelConfig};
 
 fn sound(folder: &Path) -> PathBuf {
     let path = folder.join("model.safetensors");
-    let config = mlp::Config {
+    let config = MlpConfig {
         hidden: vec![5, 4],
-        ..mlp::Config::default()
+        ..MlpConfig::default()
     };
     let classes = vec!["no".to_owned(), "yes".to_owned()];
     let model = ModelConfig::Mlp(config);
@@ -174,7 +174,7 @@ fn rows_of_as_many_features_but_another_shape_are_refused() {
     std::fs::write(&labels, bytes).unwrap();
     let model_of = |height, width| {
         let path = folder.path().join("model.safetensors");
-        let model = ModelConfig::Linear(thickset::model::linear::Config::default());
+        let model = ModelConfig::Linear(thickset::model::LinearConfig::default());
         let shape = InputShape::Image {
             channels: 1,
             height,
@@ -216,7 +216,7 @@ fn unseen_and_missing_values_of_new_rows_are_told() {
     let dataset = thickset::data::open(data.to_str().unwrap(), &options).unwrap();
     let path = folder.path().join("model.safetensors");
     let model = Model::fresh(
-        ModelConfig::Linear(thickset::model::linear::Config::default()),
+        ModelConfig::Linear(thickset::model::LinearConfig::default()),
         dataset.shape().clone(),
         dataset.features(),
         dataset.classes.clone(),

@@ -2,7 +2,7 @@
 
 use thickset::Seed;
 use thickset::data::{OpenOptions, open};
-use thickset::model::{Model, ModelConfig, mlp};
+use thickset::model::{MlpConfig, Model, ModelConfig};
 
 use crate::Case;
 
@@ -37,7 +37,7 @@ fn with_digits() -> Case {
     let case = Case::new();
     let dataset = open("digits", &OpenOptions::default()).unwrap();
     Model::fresh(
-        ModelConfig::Mlp(mlp::Config::default()),
+        ModelConfig::Mlp(MlpConfig::default()),
         dataset.shape().clone(),
         dataset.features(),
         dataset.classes.clone(),

@@ -1,7 +1,7 @@
 //! `thickset audit`.
 
 use serde_json::Value;
-use thickset::model::{ModelConfig, mlp};
+use thickset::model::{MlpConfig, ModelConfig};
 
 use crate::{Case, thickset};
 
@@ -212,7 +212,7 @@ fn images_are_audited_as_tables_are() {
     let folder = tempfile::tempdir().unwrap();
     let dataset = thickset::data::open("digits", &thickset::data::OpenOptions::default()).unwrap();
     thickset::model::Model::fresh(
-        ModelConfig::Mlp(mlp::Config::default()),
+        ModelConfig::Mlp(MlpConfig::default()),
         dataset.shape().clone(),
         dataset.features(),
         dataset.classes.clone(),

@@ -16,7 +16,7 @@ use std::process::{Command, Output};
 
 use thickset::Seed;
 use thickset::data::{OpenOptions, open};
-use thickset::model::{Model, ModelConfig, linear, mlp};
+use thickset::model::{LinearConfig, MlpConfig, Model, ModelConfig};
 
 /// A folder with a table of loans and two models for it with fresh weights.
 pub(crate) struct Case {
@@ -29,13 +29,10 @@ impl Case {
         let case = Self { folder };
         case.write("loans.csv", &loans(60, true));
         case.write("unlabelled.csv", &loans(12, false));
-        case.save(
-            "model.safetensors",
-            ModelConfig::Mlp(mlp::Config::default()),
-        );
+        case.save("model.safetensors", ModelConfig::Mlp(MlpConfig::default()));
         case.save(
             "flat.safetensors",
-            ModelConfig::Linear(linear::Config::default()),
+            ModelConfig::Linear(LinearConfig::default()),
         );
         case
     }
@@ -76,7 +73,7 @@ impl Case {
 
     /// A fresh network for another file.
     pub(crate) fn save_for(&self, data: &str, name: &str) {
-        self.save_of(data, name, ModelConfig::Mlp(mlp::Config::default()));
+        self.save_of(data, name, ModelConfig::Mlp(MlpConfig::default()));
     }
 
     fn save_of(&self, data: &str, name: &str, model: ModelConfig) {

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use thickset::Seed;
 use thickset::data::{OpenOptions, open};
-use thickset::model::{Model, ModelConfig, mlp};
+use thickset::model::{MlpConfig, Model, ModelConfig};
 
 use crate::Case;
 
@@ -92,7 +92,7 @@ fn of_a_dataset_that_was_split_otherwise() {
     };
     let dataset = open("breast-cancer", &options).unwrap();
     Model::fresh(
-        ModelConfig::Mlp(mlp::Config::default()),
+        ModelConfig::Mlp(MlpConfig::default()),
         dataset.shape().clone(),
         dataset.features(),
         dataset.classes.clone(),

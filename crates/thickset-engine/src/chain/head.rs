@@ -34,7 +34,7 @@ pub(super) fn seed_tangent(output: Output, p: &[f64], v: &mut [f64], class: usiz
 /// `f'' / f'^2` of the output as a function of the margin between its class and the only other one, where the probabilities
 /// are `p` and `q`; zero where the output no longer changes in numbers.
 #[inline]
-pub(super) fn bend(output: Output, p: f64, q: f64) -> f64 {
+pub(super) fn curvature_ratio(output: Output, p: f64, q: f64) -> f64 {
     let (slope, curvature) = match output {
         // p' = p q, p'' = p q (q - p)
         Output::Probability => (p * q, (q - p) / (p * q)),

@@ -6,11 +6,12 @@
 )]
 
 use super::Tile;
-use super::head::{bend, seed, seed_tangent};
+use super::head::{curvature_ratio, seed, seed_tangent};
 use crate::Output;
 use crate::kernel::{
-    Activation, Bend, Loop, Packed, Real, Scratch, edge_numbers, enter, leave, multiply,
-    row_softmax, sum_over, tile_numbers, tile_rows, widest,
+    Activation, ActivationState, PackedMatrix, Real, Scratch, VectorLoop, boundary_numbers,
+    multiply, pack_rows, row_softmax, sum_of_pairs, tile_numbers, tile_rows, unpack_rows,
+    vectorised,
 };
 use crate::layer::Part;
 
@@ -21,14 +22,14 @@ pub(super) struct Maps<T> {
     features: usize,
     classes: usize,
     /// Two classes and a piecewise linear network: the output is a function of the margin, whose gradient does not bend.
-    margin_tells: bool,
+    depends_on_margin_only: bool,
 }
 
 /// A linear map with what follows it.
 #[derive(Debug)]
 struct Map<T> {
-    up: Packed<T>,
-    down: Packed<T>,
+    up: PackedMatrix<T>,
+    down: PackedMatrix<T>,
     bias: Vec<T>,
     activation: Activation<T>,
 }
@@ -43,8 +44,12 @@ impl<T: Real> Maps<T> {
                     let [outputs, inputs] = weight.dims();
                     let (w, bias) = (numbers::<T>(weight), numbers::<T>(bias));
                     maps.push(Map {
-                        up: Packed::new(outputs, inputs, |row, column| w[row * inputs + column]),
-                        down: Packed::new(inputs, outputs, |row, column| w[column * inputs + row]),
+                        up: PackedMatrix::new(outputs, inputs, |row, column| {
+                            w[row * inputs + column]
+                        }),
+                        down: PackedMatrix::new(inputs, outputs, |row, column| {
+                            w[column * inputs + row]
+                        }),
                         bias,
                         activation: Activation::None,
                     });
@@ -60,7 +65,7 @@ impl<T: Real> Maps<T> {
         let is_smooth = |map: &Map<T>| matches!(map.activation, Activation::Softplus { .. });
         let ends_linear = maps.last()?.activation == Activation::None;
         Some(Self {
-            margin_tells: classes == 2 && ends_linear && !maps.iter().any(is_smooth),
+            depends_on_margin_only: classes == 2 && ends_linear && !maps.iter().any(is_smooth),
             list: maps,
             features,
             classes,
@@ -81,7 +86,7 @@ fn numbers<T: Real>(tensor: &burn::tensor::Tensor<2>) -> Vec<T> {
 /// Room for the rows between two maps.
 struct Place<T> {
     /// The output of the map before.
-    bend: Bend<T>,
+    activation: ActivationState<T>,
     /// An adjoint on its way down, or its change.
     adjoint: Scratch<T>,
     /// The change of the output on its way up.
@@ -107,16 +112,16 @@ pub(super) struct Run<'m, T> {
 
 impl<'m, T: Real> Run<'m, T> {
     pub(super) fn new(of: &'m Maps<T>) -> Self {
-        let edge = edge_numbers::<T>(of.features).max(edge_numbers::<T>(of.classes));
+        let edge = boundary_numbers::<T>(of.features).max(boundary_numbers::<T>(of.classes));
         let last = of.list.len() - 1;
         let place = |(place, map): (usize, &Map<T>)| {
             let numbers = if place == last {
-                edge_numbers::<T>(of.classes)
+                boundary_numbers::<T>(of.classes)
             } else {
                 tile_numbers::<T>(map.bias.len())
             };
             Place {
-                bend: Bend::new(map.activation, numbers),
+                activation: ActivationState::new(map.activation, numbers),
                 adjoint: Scratch::new(numbers),
                 tangent: Scratch::new(numbers),
             }
@@ -144,12 +149,12 @@ impl<'m, T: Real> Run<'m, T> {
         let rows = self.rows();
         let mut before = self.input.numbers();
         for (map, place) in self.of.list.iter().zip(&mut self.places) {
-            let out = place.bend.value.numbers();
+            let out = place.activation.value.numbers();
             multiply(&map.up, Some(&map.bias), before, rows, out);
-            place.bend.apply();
-            before = place.bend.value.numbers();
+            place.activation.forward();
+            before = place.activation.value.numbers();
         }
-        leave(
+        unpack_rows(
             before,
             self.of.classes,
             self.room.numbers(),
@@ -164,10 +169,10 @@ impl<'m, T: Real> Run<'m, T> {
         for (map, place) in self.of.list.iter().zip(&mut self.places) {
             let out = place.tangent.numbers();
             multiply(&map.up, None, before, rows, out);
-            place.bend.push(out);
+            place.activation.tangent(out);
             before = place.tangent.numbers();
         }
-        leave(
+        unpack_rows(
             before,
             self.of.classes,
             self.room.numbers(),
@@ -176,12 +181,12 @@ impl<'m, T: Real> Run<'m, T> {
     }
 
     /// From the seeds to the input. `step` is what the activations do.
-    fn backward(&mut self, step: impl Fn(&mut Bend<T>, &mut [T])) {
+    fn backward(&mut self, step: impl Fn(&mut ActivationState<T>, &mut [T])) {
         let rows = self.rows();
         let Some(last) = self.places.last_mut() else {
             return;
         };
-        enter(
+        pack_rows(
             &self.seeds,
             self.of.classes,
             self.room.numbers(),
@@ -190,7 +195,7 @@ impl<'m, T: Real> Run<'m, T> {
         for (place, map) in self.of.list.iter().enumerate().rev() {
             let (below, here) = self.places.split_at_mut(place);
             let adjoint = here[0].adjoint.numbers();
-            step(&mut here[0].bend, adjoint);
+            step(&mut here[0].activation, adjoint);
             let out = match below.last_mut() {
                 Some(below) => below.adjoint.numbers(),
                 None => self.input.numbers(),
@@ -212,8 +217,8 @@ struct ByMargin<'a> {
     product: &'a mut [f64],
 }
 
-impl Loop for ByMargin<'_> {
-    type Found = ();
+impl VectorLoop for ByMargin<'_> {
+    type Output = ();
 
     #[inline(always)]
     fn run(self) {
@@ -225,8 +230,8 @@ impl Loop for ByMargin<'_> {
         let rows = rows.zip(self.product.chunks_mut(features));
         let rows = rows.zip(self.probabilities.chunks(2).zip(self.classes));
         for (((g, u), product), (p, &class)) in rows {
-            let along = sum_over(g, u, |g, u| g * u);
-            let factor = along * bend(self.output, p[class], p[1 - class]);
+            let along = sum_of_pairs(g, u, |g, u| g * u);
+            let factor = along * curvature_ratio(self.output, p[class], p[1 - class]);
             for (product, g) in product.iter_mut().zip(g) {
                 *product = factor * g;
             }
@@ -251,7 +256,7 @@ impl<T: Real> Tile for Run<'_, T> {
             of_classes.resize(rows * count, 0.0);
         }
         self.gradient.resize(rows * features, 0.0);
-        enter(x, features, self.room.numbers(), self.input.numbers());
+        pack_rows(x, features, self.room.numbers(), self.input.numbers());
         self.forward();
         let of_rows = self
             .logits
@@ -262,8 +267,8 @@ impl<T: Real> Tile for Run<'_, T> {
             row_softmax(z, p);
             seed(output, p, *class, out);
         }
-        self.backward(Bend::pull_back);
-        leave(
+        self.backward(ActivationState::pullback);
+        unpack_rows(
             self.input.numbers(),
             features,
             self.room.numbers(),
@@ -283,8 +288,8 @@ impl<T: Real> Tile for Run<'_, T> {
         let numbers = self.gradient.len();
         assert_eq!(direction.len(), numbers, "one direction a row");
         assert_eq!(product.len(), numbers, "one product a row");
-        if self.of.margin_tells {
-            return widest(ByMargin {
+        if self.of.depends_on_margin_only {
+            return vectorised(ByMargin {
                 gradient: &self.gradient,
                 direction,
                 features: self.of.features,
@@ -295,7 +300,7 @@ impl<T: Real> Tile for Run<'_, T> {
             });
         }
         let count = self.of.classes;
-        enter(
+        pack_rows(
             direction,
             self.of.features,
             self.room.numbers(),
@@ -309,8 +314,8 @@ impl<T: Real> Tile for Run<'_, T> {
         for ((seed, p), class) in of_rows.zip(&self.classes) {
             seed_tangent(self.output, p, seed, *class);
         }
-        self.backward(Bend::pull_back_tangent);
-        leave(
+        self.backward(ActivationState::pullback_tangent);
+        unpack_rows(
             self.input.numbers(),
             self.of.features,
             self.room.numbers(),

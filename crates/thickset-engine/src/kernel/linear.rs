@@ -14,7 +14,7 @@ use burn::tensor::Tensor;
 
 use super::adjoint::Bilinear;
 use super::channel::ChannelBackend;
-use super::gemm::{Side, multiply, multiply_onto};
+use super::matrix_product::{Side, multiply, multiply_onto};
 use super::{composed, on_flex};
 
 /// `x wᵀ`, `[rows, out]`.

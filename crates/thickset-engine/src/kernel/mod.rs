@@ -6,49 +6,39 @@
 use burn::backend::DispatchDevice;
 use burn::tensor::Tensor;
 
-mod activation;
 mod adjoint;
 mod buffer;
 mod channel;
 mod composed;
 mod conv;
-mod conv_direct;
-mod conv_direct_weight;
-mod conv_shape;
 mod gate;
-mod gemm;
 mod head;
-mod lanes;
 mod linear;
+mod matrix_product;
 mod max_pool;
-mod patches;
 mod real;
+mod register_tile;
+mod row_tile;
 mod simd;
 mod storage;
 #[cfg(test)]
 mod testing;
-mod tile;
-mod wide;
-mod winograd;
-mod winograd_points;
-mod winograd_taps;
-mod winograd_tiling;
-mod winograd_weight;
 
-pub(crate) use activation::{Activation, Bend};
 pub(crate) use buffer::Scratch;
 pub(crate) use head::softmax as row_softmax;
-pub(crate) use lanes::{Packed, edge_numbers, enter, leave, multiply, tile_numbers, tile_rows};
 pub(crate) use real::Real;
+pub(crate) use row_tile::{
+    Activation, ActivationState, PackedMatrix, boundary_numbers, multiply, pack_rows, tile_numbers,
+    tile_rows, unpack_rows,
+};
 
 pub use channel::{channel_broadcast, channel_dot, channel_scale, channel_shift, channel_sum};
-pub use conv::{conv2d, conv2d_input, conv2d_weight};
-pub use conv_shape::ConvShape;
+pub use conv::{ConvShape, conv2d, conv2d_input, conv2d_weight};
 pub use gate::gate;
 pub use head::{cross_entropy, probability_seed, probability_seed_tangent};
 pub use linear::{affine, linear, linear_input, linear_weight};
 pub use max_pool::{PoolShape, max_pool_indices, pool_gather, pool_scatter};
-pub use wide::{Loop, sum_over, widest};
+pub use simd::{VectorLoop, sum_of_pairs, vectorised};
 
 /// A shape that no image can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -8,7 +8,7 @@ use thickset::audit::result::{
 };
 use thickset::data::{InputShape, Part};
 use thickset::explain::ExplainConfig;
-use thickset::model::{ModelConfig, cnn};
+use thickset::model::{CnnConfig, ModelConfig};
 
 use super::{as_f64, attacks, feature_counts, summary, top};
 
@@ -126,7 +126,7 @@ pub fn digits() -> Audit {
             name: "digits-cnn".to_owned(),
             file: "digits-cnn.safetensors".to_owned(),
             sha256: "9f".repeat(32),
-            architecture: ModelConfig::Cnn(cnn::Config::default()),
+            architecture: ModelConfig::Cnn(CnnConfig::default()),
             parameters: 54_410,
             classes: (0..10).map(|digit| digit.to_string()).collect(),
             objective: None,

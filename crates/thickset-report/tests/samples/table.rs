@@ -9,7 +9,7 @@ use thickset::audit::result::{
 };
 use thickset::data::{InputShape, Part};
 use thickset::explain::ExplainConfig;
-use thickset::model::{ModelConfig, mlp};
+use thickset::model::{MlpConfig, ModelConfig};
 
 use super::{as_f64, attacks, estimate, feature_counts, summary, top, training};
 
@@ -192,7 +192,7 @@ pub fn credit(want: &Table) -> Audit {
             name: want.name.to_owned(),
             file: format!("{}.safetensors", want.name),
             sha256: "5f2c8e9b1d7a40c36e8b0f9d2a4c6e8f1b3d5f7a9c0e2b4d6f8a1c3e5b7d9f0a".to_owned(),
-            architecture: ModelConfig::Mlp(mlp::Config::default()),
+            architecture: ModelConfig::Mlp(MlpConfig::default()),
             parameters: 2978,
             classes: vec!["repaid".to_owned(), "default".to_owned()],
             objective: Some(

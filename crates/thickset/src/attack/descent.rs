@@ -290,14 +290,14 @@ mod tests {
     use crate::attack::{AttackConfig, MethodConfig, mse_attack};
     use crate::data::{InputShape, Schema};
     use crate::explain::{ExplainConfig, Rows};
-    use crate::model::{Activation, Fresh, ModelConfig, mlp};
+    use crate::model::{Activation, Fresh, MlpConfig, ModelConfig};
 
     const HALF: usize = 10;
     const WIDTH: usize = 2 * HALF;
 
     /// A smooth network in double precision; that a row is a pair, the schema says.
     fn pair() -> (thickset_engine::Network, Schema) {
-        let model = ModelConfig::Mlp(mlp::Config {
+        let model = ModelConfig::Mlp(MlpConfig {
             hidden: vec![8],
             activation: Activation::Softplus { beta: 3.0 },
         });

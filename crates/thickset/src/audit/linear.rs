@@ -122,7 +122,7 @@ pub fn fit(dataset: &Dataset) -> Result<Model> {
     };
     let weights = minimum(&problem);
     let mut model = Model::fresh(
-        ModelConfig::Linear(crate::model::linear::Config::default()),
+        ModelConfig::Linear(crate::model::LinearConfig::default()),
         dataset.shape().clone(),
         dataset.features(),
         dataset.classes.clone(),

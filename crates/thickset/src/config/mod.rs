@@ -14,7 +14,7 @@ pub use template::template;
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{ModelConfig, mlp};
+use crate::model::{MlpConfig, ModelConfig};
 use crate::objective::ObjectiveConfig;
 use crate::train::{RetrainConfig, SelectionConfig, TrainConfig, ValidationAttackConfig};
 use crate::{Error, Result, Seed};
@@ -60,7 +60,7 @@ impl Default for RunConfig {
             seed: Seed::new(0),
             k: None,
             data: DataConfig::default(),
-            model: ModelConfig::Mlp(mlp::Config::default()),
+            model: ModelConfig::Mlp(MlpConfig::default()),
             objective: ObjectiveConfig::default(),
             train: TrainConfig::default(),
             probe: ValidationAttackConfig::default(),

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::encoding::Encoding;
-use super::recipe::{AttackDefaults, Recipe};
+use super::encode::encoding::Encoding;
 use super::schema::{InputShape, Schema};
-use super::split::{Part, Split};
+use super::sets::recipe::{AttackDefaults, Recipe};
+use super::sets::split::{Part, Split};
 
 /// Rows of numbers with labels. The rows of a pair dataset are made on demand from the inputs they pair.
 #[derive(Clone, Debug)]

@@ -212,6 +212,39 @@ impl Schema {
         columns
     }
 
+    /// The schema of a table of numbers that are used as they are, one feature a name.
+    ///
+    /// Every range is `0..=1` until rows are known; [`super::Dataset::from_rows`] learns it from the training rows.
+    ///
+    /// ```
+    /// use thickset::data::{InputShape, Schema};
+    ///
+    /// let schema = Schema::table(&["age", "income"]);
+    /// assert_eq!(schema.len(), 2);
+    /// assert_eq!(schema.shape, InputShape::Table);
+    /// assert_eq!(schema.features[1].name, "income");
+    /// ```
+    #[must_use]
+    pub fn table(names: &[impl AsRef<str>]) -> Self {
+        let number = |name: &str| Feature {
+            name: name.to_owned(),
+            column: name.to_owned(),
+            unit: None,
+            kind: FeatureKind::Number,
+            offset: 0.0,
+            factor: 1.0,
+            low: 0.0,
+            high: 1.0,
+            integer: false,
+            group: None,
+            immutable: false,
+        };
+        Self {
+            shape: InputShape::Table,
+            features: names.iter().map(|name| number(name.as_ref())).collect(),
+        }
+    }
+
     /// The schema of images whose values are in `[0, 1]`, with originals `0..=white`.
     #[must_use]
     pub fn image(channels: usize, height: usize, width: usize, white: f64) -> Self {

@@ -10,7 +10,7 @@
 
 use std::cmp::Ordering;
 
-use thickset_engine::kernel::{Loop, widest};
+use thickset_engine::kernel::{VectorLoop, vectorised};
 
 use crate::check::{as_f64, check_finite, check_length, check_not_empty};
 use crate::{Error, Result};
@@ -147,7 +147,7 @@ impl TopK {
             check_finite("the explanation", importance)?;
             return Ok(self.kept_by_selecting(importance));
         }
-        let counted = widest(Counted {
+        let counted = vectorised(Counted {
             importance,
             members: &self.members,
         });
@@ -178,8 +178,8 @@ struct Counted<'a> {
     members: &'a [usize],
 }
 
-impl Loop for Counted<'_> {
-    type Found = Option<usize>;
+impl VectorLoop for Counted<'_> {
+    type Output = Option<usize>;
 
     #[inline(always)]
     fn run(self) -> Option<usize> {

@@ -29,7 +29,7 @@ pub static INFO: Info = Info {
 /// Sizes and the activation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Config {
+pub struct CnnConfig {
     /// Of the two convolutions.
     pub channels: [usize; 2],
     /// Of the linear layers before the last.
@@ -38,7 +38,7 @@ pub struct Config {
     pub activation: Activation,
 }
 
-impl Default for Config {
+impl Default for CnnConfig {
     fn default() -> Self {
         Self {
             channels: [32, 64],
@@ -48,7 +48,7 @@ impl Default for Config {
     }
 }
 
-impl Config {
+impl CnnConfig {
     pub(super) fn build(
         &self,
         input: &InputShape,

@@ -36,7 +36,7 @@ pub static INFO: Info = Info {
 /// Sizes and the activation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Config {
+pub struct GcnConfig {
     /// Features of a node after the first convolution.
     pub hidden: usize,
     /// Features of a node after the second, and of the graph.
@@ -45,7 +45,7 @@ pub struct Config {
     pub activation: Activation,
 }
 
-impl Default for Config {
+impl Default for GcnConfig {
     fn default() -> Self {
         Self {
             hidden: 256,
@@ -55,7 +55,7 @@ impl Default for Config {
     }
 }
 
-impl Config {
+impl GcnConfig {
     pub(super) fn build(&self, input: &InputShape, network: &mut NetworkBuilder<'_>) -> Result<()> {
         let InputShape::Graph { nodes } = *input else {
             return Err(Error::ModelInput {

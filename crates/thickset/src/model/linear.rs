@@ -26,9 +26,9 @@ pub static INFO: Info = Info {
 /// It has no settings.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Config {}
+pub struct LinearConfig {}
 
-impl Config {
+impl LinearConfig {
     #[expect(
         clippy::unused_self,
         reason = "every architecture is built from its config"

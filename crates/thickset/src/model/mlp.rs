@@ -28,14 +28,14 @@ pub static INFO: Info = Info {
 /// Sizes of the hidden layers and the activation between them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Config {
+pub struct MlpConfig {
     /// Sizes of the hidden layers.
     pub hidden: Vec<usize>,
     /// Between layers.
     pub activation: Activation,
 }
 
-impl Default for Config {
+impl Default for MlpConfig {
     fn default() -> Self {
         Self {
             hidden: vec![64, 32],
@@ -44,7 +44,7 @@ impl Default for Config {
     }
 }
 
-impl Config {
+impl MlpConfig {
     pub(super) fn build(&self, classes: usize, builder: &mut NetworkBuilder<'_>) -> Result<()> {
         dense(&self.hidden, classes, self.activation, builder)
     }

@@ -12,7 +12,14 @@ mod fresh;
 mod image;
 mod stored;
 
+pub use cnn::CnnConfig;
 pub use fresh::Fresh;
+pub use gcn::GcnConfig;
+pub use linear::LinearConfig;
+pub use mlp::MlpConfig;
+pub use resnet9::Resnet9Config;
+pub use resnet18::Resnet18Config;
+pub use siamese::SiameseConfig;
 pub use stored::{Description, Model};
 
 use serde::{Deserialize, Serialize};
@@ -35,17 +42,17 @@ const MAX_NUMBERS: usize = 1 << 28;
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum ModelConfig {
     /// Logistic regression.
-    Linear(linear::Config),
+    Linear(LinearConfig),
     /// Fully connected layers.
-    Mlp(mlp::Config),
+    Mlp(MlpConfig),
     /// Two convolutions with max pooling, then fully connected layers.
-    Cnn(cnn::Config),
+    Cnn(CnnConfig),
     /// Nine layers with two residual blocks.
-    Resnet9(resnet9::Config),
+    Resnet9(Resnet9Config),
     /// Eighteen layers of residual blocks.
-    Resnet18(resnet18::Config),
+    Resnet18(Resnet18Config),
     /// Two inputs through one embedding, compared.
-    Siamese(siamese::Config),
+    Siamese(SiameseConfig),
 }
 
 impl ModelConfig {
@@ -231,15 +238,12 @@ mod tests {
     #[test]
     fn every_kind_is_reachable_from_a_configuration_with_its_defaults() {
         for (kind, expected) in [
-            ("linear", ModelConfig::Linear(linear::Config::default())),
-            ("mlp", ModelConfig::Mlp(mlp::Config::default())),
-            ("cnn", ModelConfig::Cnn(cnn::Config::default())),
-            ("resnet9", ModelConfig::Resnet9(resnet9::Config::default())),
-            (
-                "resnet18",
-                ModelConfig::Resnet18(resnet18::Config::default()),
-            ),
-            ("siamese", ModelConfig::Siamese(siamese::Config::default())),
+            ("linear", ModelConfig::Linear(LinearConfig::default())),
+            ("mlp", ModelConfig::Mlp(MlpConfig::default())),
+            ("cnn", ModelConfig::Cnn(CnnConfig::default())),
+            ("resnet9", ModelConfig::Resnet9(Resnet9Config::default())),
+            ("resnet18", ModelConfig::Resnet18(Resnet18Config::default())),
+            ("siamese", ModelConfig::Siamese(SiameseConfig::default())),
         ] {
             let model = parsed(&format!("model = {{ kind = \"{kind}\" }}")).unwrap();
             assert_eq!(model, expected);
@@ -252,7 +256,7 @@ mod tests {
         let model = parsed(
             "model = { kind = \"mlp\", hidden = [9], activation = { softplus = { beta = 2.0 } } }",
         );
-        let expected = mlp::Config {
+        let expected = MlpConfig {
             hidden: vec![9],
             activation: Activation::Softplus { beta: 2.0 },
         };
@@ -278,9 +282,9 @@ mod tests {
 
     #[test]
     fn a_network_of_terabytes_is_refused_before_a_weight_is_drawn() {
-        let model = ModelConfig::Mlp(mlp::Config {
+        let model = ModelConfig::Mlp(MlpConfig {
             hidden: vec![1 << 20, 1 << 20],
-            ..mlp::Config::default()
+            ..MlpConfig::default()
         });
         let mut source = Fresh::new(Seed::new(0));
         let refused = model.network(&InputShape::Table, 28, 2, &mut source);
@@ -302,26 +306,22 @@ mod tests {
             let refused = model.network(input, features, 2, &mut source);
             refused.unwrap_err().to_string()
         };
-        let cnn = || ModelConfig::Cnn(cnn::Config::default());
+        let cnn = || ModelConfig::Cnn(CnnConfig::default());
         assert_eq!(
             refusal(cnn(), &InputShape::Table, 28),
             "model `cnn` takes images, got a table"
         );
         assert_eq!(
-            refusal(
-                ModelConfig::Siamese(siamese::Config::default()),
-                &image,
-                784
-            ),
+            refusal(ModelConfig::Siamese(SiameseConfig::default()), &image, 784),
             "model `siamese` takes pairs of images or graphs, got images of 1 x 28 x 28"
         );
         assert_eq!(
             refusal(cnn(), &image, 100),
             "layer 0 (`conv2d`) cannot read inputs of [100] features"
         );
-        let softplus = mlp::Config {
+        let softplus = MlpConfig {
             activation: Activation::Softplus { beta: -1.0 },
-            ..mlp::Config::default()
+            ..MlpConfig::default()
         };
         assert_eq!(
             refusal(ModelConfig::Mlp(softplus), &InputShape::Table, 3),

@@ -29,14 +29,14 @@ pub static INFO: Info = Info {
 /// Width and activation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Config {
+pub struct Resnet9Config {
     /// Channels of the first convolution.
     pub width: usize,
     /// After each normalisation.
     pub activation: Activation,
 }
 
-impl Default for Config {
+impl Default for Resnet9Config {
     fn default() -> Self {
         Self {
             width: 64,
@@ -45,7 +45,7 @@ impl Default for Config {
     }
 }
 
-impl Config {
+impl Resnet9Config {
     pub(super) fn build(
         &self,
         input: &InputShape,

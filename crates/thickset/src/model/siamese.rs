@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use thickset_engine::layer::{Cosine, Linear, PairSplit};
 use thickset_engine::{Init, NetworkBuilder};
 
-use super::{check_size, cnn, gcn};
+use super::{CnnConfig, GcnConfig, check_size};
 use crate::data::InputShape;
 use crate::registry::{Family, Info, Setting};
 use crate::{Error, Result};
@@ -37,31 +37,31 @@ pub static INFO: Info = Info {
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Embedding {
     /// For images.
-    Cnn(cnn::Config),
+    Cnn(CnnConfig),
     /// For graphs.
-    Gcn(gcn::Config),
+    Gcn(GcnConfig),
 }
 
 /// The embedding.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Config {
+pub struct SiameseConfig {
     /// What embeds one input of a pair.
     pub embedding: Embedding,
     /// Outputs of a `cnn` embedding.
     pub size: usize,
 }
 
-impl Default for Config {
+impl Default for SiameseConfig {
     fn default() -> Self {
         Self {
-            embedding: Embedding::Cnn(cnn::Config::default()),
+            embedding: Embedding::Cnn(CnnConfig::default()),
             size: 64,
         }
     }
 }
 
-impl Config {
+impl SiameseConfig {
     pub(super) fn build(
         &self,
         input: &InputShape,
@@ -117,10 +117,10 @@ mod tests {
             width: 8,
         };
         let graph = InputShape::Graph { nodes: 5 };
-        let of = |embedding| Config { embedding, size: 4 };
+        let of = |embedding| SiameseConfig { embedding, size: 4 };
         let cases = [
-            (of(Embedding::Cnn(cnn::Config::default())), image, 64),
-            (of(Embedding::Gcn(gcn::Config::default())), graph, 10),
+            (of(Embedding::Cnn(CnnConfig::default())), image, 64),
+            (of(Embedding::Gcn(GcnConfig::default())), graph, 10),
         ];
         for (config, input, features) in cases {
             let pair = InputShape::Pair {

@@ -125,10 +125,10 @@ pub(super) mod sample {
     use super::Batch;
     use crate::Seed;
     use crate::data::InputShape;
-    use crate::model::{Activation, Fresh, ModelConfig, mlp};
+    use crate::model::{Activation, Fresh, MlpConfig, ModelConfig};
 
     pub(in super::super) fn network() -> Network {
-        let model = ModelConfig::Mlp(mlp::Config {
+        let model = ModelConfig::Mlp(MlpConfig {
             hidden: vec![8, 6],
             activation: Activation::Softplus { beta: 2.0 },
         });

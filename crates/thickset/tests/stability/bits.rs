@@ -9,7 +9,7 @@ use thickset::explain::{
     ExplainConfig, ExplanationConfig, Per, Rows, integrated_gradients, reduce::ReductionConfig,
     smooth_grad,
 };
-use thickset::model::{Activation, Fresh, ModelConfig, cnn};
+use thickset::model::{Activation, CnnConfig, Fresh, ModelConfig};
 
 use crate::configs::{ball, every_method, graphs, kind};
 use crate::golden::table;
@@ -107,7 +107,7 @@ fn batch_size_and_threads_change_no_bit_of_an_image_or_a_pair() {
         height: 8,
         width: 8,
     };
-    let cnn = ModelConfig::Cnn(cnn::Config {
+    let cnn = ModelConfig::Cnn(CnnConfig {
         channels: [4, 4],
         hidden: vec![8],
         activation: Activation::Relu,

@@ -5,7 +5,7 @@ use thickset::attack::threat::{BallConfig, Norm};
 use thickset::attack::{AttackConfig, ConstraintConfig, MethodConfig, ThreatConfig, random};
 use thickset::data::{InputShape, Schema};
 use thickset::explain::{ExplainConfig, Rows};
-use thickset::model::{Activation, Fresh, ModelConfig, gcn, siamese};
+use thickset::model::{Activation, Fresh, GcnConfig, ModelConfig, SiameseConfig, siamese};
 use thickset_engine::Network;
 
 use crate::golden::table;
@@ -60,11 +60,11 @@ pub fn every_method() -> Vec<AttackConfig> {
 /// Pairs of graphs of eight nodes.
 pub fn graphs() -> (Network, Schema) {
     let graph = InputShape::Graph { nodes: 8 };
-    let model = ModelConfig::Siamese(siamese::Config {
-        embedding: siamese::Embedding::Gcn(gcn::Config {
+    let model = ModelConfig::Siamese(SiameseConfig {
+        embedding: siamese::Embedding::Gcn(GcnConfig {
             hidden: 8,
             embedding: 6,
-            ..gcn::Config::default()
+            ..GcnConfig::default()
         }),
         size: 1,
     });

@@ -10,7 +10,7 @@ use thickset::metric::faithfulness::{Counts, Faithfulness};
 use thickset::metric::measure::thickness::{Neighbours, Survey};
 use thickset::metric::thickness::{Form, Thickness};
 use thickset::metric::{hessian_norm, measure, precision_at_k, ranking};
-use thickset::model::{Activation, Fresh, ModelConfig, cnn, mlp};
+use thickset::model::{Activation, CnnConfig, Fresh, MlpConfig, ModelConfig};
 use thickset_engine::{Network, Output, Tensor, one_hot};
 
 use crate::golden::{Golden, both, close, table, values};
@@ -256,9 +256,9 @@ fn the_pullback_of_every_explanation_is_the_recorded_gradient() {
 
 #[test]
 fn on_a_binary_relu_network_the_pullback_by_the_margin_is_the_recorded_gradient() {
-    let model = ModelConfig::Mlp(mlp::Config {
+    let model = ModelConfig::Mlp(MlpConfig {
         hidden: vec![9, 7],
-        ..mlp::Config::default()
+        ..MlpConfig::default()
     });
     let network = model
         .network(&InputShape::Table, 6, 2, &mut Fresh::double(Seed::new(1)))
@@ -317,7 +317,7 @@ fn importances_of_columns_and_pixels_are_sums_over_their_features_and_have_their
         height: 8,
         width: 8,
     };
-    let model = ModelConfig::Cnn(cnn::Config {
+    let model = ModelConfig::Cnn(CnnConfig {
         channels: [3, 4],
         hidden: vec![6],
         activation: Activation::Softplus { beta: 2.0 },
@@ -383,7 +383,7 @@ fn smooth_grad_without_noise_is_its_base() {
 
 #[test]
 fn a_row_is_explained_with_the_same_bits_alone_and_in_any_batch() {
-    let model = ModelConfig::Mlp(mlp::Config::default());
+    let model = ModelConfig::Mlp(MlpConfig::default());
     let relu = model
         .network(&InputShape::Table, 28, 2, &mut Fresh::new(Seed::new(1)))
         .unwrap();

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use safetensors::SafeTensors;
 use safetensors::tensor::Dtype;
 use thickset::data::{Feature, FeatureKind, InputShape, Schema};
-use thickset::model::{Activation, ModelConfig, mlp};
+use thickset::model::{Activation, MlpConfig, ModelConfig};
 use thickset_engine::{
     DType, Device, Init, Network, Parameter, ParameterSource, Role, Tensor, TensorData,
 };
@@ -47,7 +47,7 @@ impl Golden {
             }
         }
         let sizes = spec["hidden"].as_array().unwrap().iter();
-        let model = ModelConfig::Mlp(mlp::Config {
+        let model = ModelConfig::Mlp(MlpConfig {
             hidden: sizes.map(|size| size.as_u64().unwrap() as usize).collect(),
             activation: if spec["act"] == "relu" {
                 Activation::Relu

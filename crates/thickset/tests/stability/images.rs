@@ -3,7 +3,7 @@
 use thickset::attack::AttackConfig;
 use thickset::data::{InputShape, Schema};
 use thickset::explain::{ExplainConfig, Rows, reduce::ReductionConfig};
-use thickset::model::{Activation, Fresh, ModelConfig, cnn};
+use thickset::model::{Activation, CnnConfig, Fresh, ModelConfig};
 use thickset::{Error, Seed};
 
 use crate::configs::{ball, kind};
@@ -16,7 +16,7 @@ fn of_an_image_a_few_exchanged_pixels_are_no_manipulation() {
         height: 8,
         width: 8,
     };
-    let model = ModelConfig::Cnn(cnn::Config {
+    let model = ModelConfig::Cnn(CnnConfig {
         channels: [4, 4],
         hidden: vec![8],
         activation: Activation::Softplus { beta: 3.0 },
@@ -61,7 +61,7 @@ fn the_centre_of_an_images_importances_is_moved() {
         height: 8,
         width: 8,
     };
-    let model = ModelConfig::Cnn(cnn::Config {
+    let model = ModelConfig::Cnn(CnnConfig {
         channels: [4, 4],
         hidden: vec![8],
         activation: Activation::Softplus { beta: 3.0 },

@@ -5,7 +5,9 @@ use thickset::attack::moo::{self, Ending, MooConfig};
 use thickset::data::{InputShape, Schema};
 use thickset::explain::{ExplainConfig, ExplanationConfig, Of, Rows, grad};
 use thickset::metric::ranking::TopK;
-use thickset::model::{Activation, Fresh, ModelConfig, gcn, linear, mlp, siamese};
+use thickset::model::{
+    Activation, Fresh, GcnConfig, LinearConfig, MlpConfig, ModelConfig, SiameseConfig, siamese,
+};
 use thickset_engine::{DType, Device, Init, Parameter, ParameterSource, Role, Tensor, TensorData};
 
 use crate::golden::{both, table, values};
@@ -108,7 +110,7 @@ impl ParameterSource for ByHand {
 
 #[test]
 fn on_a_network_made_by_hand_the_first_flip_is_where_it_must_be() {
-    let model = ModelConfig::Mlp(mlp::Config {
+    let model = ModelConfig::Mlp(MlpConfig {
         hidden: vec![2],
         activation: Activation::Softplus { beta: 1.0 },
     });
@@ -176,7 +178,7 @@ fn on_a_relu_network_a_twin_finds_what_the_networks_own_derivatives_hide() {
 
 #[test]
 fn rows_of_too_many_features_are_refused_before_they_fill_the_memory() {
-    let model = ModelConfig::Linear(linear::Config::default());
+    let model = ModelConfig::Linear(LinearConfig::default());
     let network = model
         .network(&InputShape::Table, 3000, 2, &mut Fresh::new(Seed::new(1)))
         .unwrap();
@@ -195,11 +197,11 @@ fn rows_of_too_many_features_are_refused_before_they_fill_the_memory() {
 
 #[test]
 fn all_three_predictions_of_a_pair_are_kept() {
-    let model = ModelConfig::Siamese(siamese::Config {
-        embedding: siamese::Embedding::Gcn(gcn::Config {
+    let model = ModelConfig::Siamese(SiameseConfig {
+        embedding: siamese::Embedding::Gcn(GcnConfig {
             hidden: 6,
             embedding: 4,
-            ..gcn::Config::default()
+            ..GcnConfig::default()
         }),
         size: 1,
     });

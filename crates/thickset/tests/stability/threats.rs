@@ -9,7 +9,7 @@ use thickset::attack::threat::{BallConfig, Norm, OneHot};
 use thickset::attack::{AttackConfig, ConstraintConfig, ThreatConfig};
 use thickset::data::{Feature, FeatureKind, InputShape, Schema};
 use thickset::explain::{ExplainConfig, Rows};
-use thickset::model::{Fresh, ModelConfig, mlp};
+use thickset::model::{Fresh, MlpConfig, ModelConfig};
 
 use crate::golden::table;
 
@@ -151,7 +151,7 @@ proptest! {
         seed in any::<u64>(),
     ) {
         let schema = schema();
-        let network = ModelConfig::Mlp(mlp::Config { hidden: vec![8], ..mlp::Config::default() })
+        let network = ModelConfig::Mlp(MlpConfig { hidden: vec![8], ..MlpConfig::default() })
             .network(&InputShape::Table, 10, 2, &mut Fresh::new(Seed::new(seed)))
             .unwrap();
         let rows: Vec<Vec<f64>> = rows.iter().map(|(numbers, age, flag, job)| row(numbers, *age, *flag, *job)).collect();
@@ -194,9 +194,9 @@ proptest! {
 #[test]
 fn neither_the_suite_nor_an_attack_on_an_image_leaves_its_threat_set() {
     let schema = schema();
-    let network = ModelConfig::Mlp(mlp::Config {
+    let network = ModelConfig::Mlp(MlpConfig {
         hidden: vec![8],
-        ..mlp::Config::default()
+        ..MlpConfig::default()
     })
     .network(&InputShape::Table, 10, 2, &mut Fresh::new(Seed::new(5)))
     .unwrap();
@@ -250,7 +250,7 @@ fn neither_the_suite_nor_an_attack_on_an_image_leaves_its_threat_set() {
         height: 8,
         width: 8,
     };
-    let network = ModelConfig::Mlp(mlp::Config::default())
+    let network = ModelConfig::Mlp(MlpConfig::default())
         .network(&image, 64, 3, &mut Fresh::new(Seed::new(5)))
         .unwrap();
     let mut stream = Seed::new(6).stream("pixels");
@@ -289,9 +289,9 @@ fn neither_the_suite_nor_an_attack_on_an_image_leaves_its_threat_set() {
 #[test]
 fn a_search_reaches_whole_numbers_and_other_categories_where_the_ball_allows_them() {
     let schema = schema();
-    let network = ModelConfig::Mlp(mlp::Config {
+    let network = ModelConfig::Mlp(MlpConfig {
         hidden: vec![8],
-        ..mlp::Config::default()
+        ..MlpConfig::default()
     })
     .network(&InputShape::Table, 10, 2, &mut Fresh::new(Seed::new(5)))
     .unwrap();

@@ -2,7 +2,7 @@
 
 use thickset::Seed;
 use thickset::data::InputShape;
-use thickset::model::{Activation, Fresh, ModelConfig, mlp};
+use thickset::model::{Activation, Fresh, MlpConfig, ModelConfig};
 use thickset_engine::optimizer::{Adam, Optimizer as _};
 use thickset_engine::{Network, activation::log_softmax};
 
@@ -26,7 +26,7 @@ pub fn rows(count: usize, seed: u64) -> (Vec<f64>, Vec<usize>) {
 
 /// A binary MLP after a few hundred steps of Adam.
 pub fn binary(activation: Activation) -> Network {
-    let model = ModelConfig::Mlp(mlp::Config {
+    let model = ModelConfig::Mlp(MlpConfig {
         hidden: vec![32, 16],
         activation,
     });

@@ -1,7 +1,7 @@
 //! Which models the demonstration trains, on which data.
 
 use thickset::data::InputShape;
-use thickset::model::{ModelConfig, cnn, linear, mlp};
+use thickset::model::{CnnConfig, LinearConfig, MlpConfig, ModelConfig};
 use thickset::objective::{ObjectiveConfig, r2et, vanilla};
 use thickset::train::OptimizerConfig;
 
@@ -27,17 +27,17 @@ pub(super) const DATASETS: [DemoDataset; 2] = [
     DemoDataset {
         data: "breast-cancer",
         epochs: 30,
-        network: || ModelConfig::Mlp(mlp::Config::default()),
+        network: || ModelConfig::Mlp(MlpConfig::default()),
         labels: ["mlp vanilla", "mlp r2et"],
     },
     DemoDataset {
         data: "digits",
         epochs: 10,
         network: || {
-            ModelConfig::Cnn(cnn::Config {
+            ModelConfig::Cnn(CnnConfig {
                 channels: [8, 16],
                 hidden: vec![32],
-                ..cnn::Config::default()
+                ..CnnConfig::default()
             })
         },
         labels: ["cnn vanilla", "cnn r2et"],
@@ -63,7 +63,7 @@ impl DemoDataset {
         [
             DemoModel {
                 label: "linear",
-                model: ModelConfig::Linear(linear::Config::default()),
+                model: ModelConfig::Linear(LinearConfig::default()),
                 objective: plain(),
                 optimizer: OptimizerConfig::Adam { rate: LINEAR_RATE },
             },

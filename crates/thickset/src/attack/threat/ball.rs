@@ -6,7 +6,7 @@
 )]
 
 use serde::{Deserialize, Serialize};
-use thickset_engine::kernel::{Loop, sum_over, widest};
+use thickset_engine::kernel::{VectorLoop, sum_of_pairs, vectorised};
 
 use crate::check::as_f64;
 use crate::registry::{Family, Info, Setting};
@@ -103,7 +103,7 @@ impl BallConfig {
     /// box, which bounds hold already.
     pub(super) fn shrink(self, features: usize, x: &[f64], z: &mut [f64]) {
         if self.norm == Norm::L2 {
-            widest(Shrink {
+            vectorised(Shrink {
                 features,
                 radius: self.radius,
                 x,
@@ -115,7 +115,7 @@ impl BallConfig {
     /// A step of this length down the gradient of each row; none where that is zero.
     pub(crate) fn step(self, features: usize, z: &mut [f64], gradient: &[f64], length: f64) {
         match self.norm {
-            Norm::L2 => widest(Step {
+            Norm::L2 => vectorised(Step {
                 features,
                 length,
                 z,
@@ -167,7 +167,7 @@ impl BallConfig {
 
 #[inline(always)]
 fn distance(x: &[f64], z: &[f64]) -> f64 {
-    sum_over(x, z, |x, z| (z - x) * (z - x)).sqrt()
+    sum_of_pairs(x, z, |x, z| (z - x) * (z - x)).sqrt()
 }
 
 struct Shrink<'a> {
@@ -177,8 +177,8 @@ struct Shrink<'a> {
     z: &'a mut [f64],
 }
 
-impl Loop for Shrink<'_> {
-    type Found = ();
+impl VectorLoop for Shrink<'_> {
+    type Output = ();
 
     #[inline(always)]
     fn run(self) {
@@ -205,8 +205,8 @@ struct Step<'a> {
     gradient: &'a [f64],
 }
 
-impl Loop for Step<'_> {
-    type Found = ();
+impl VectorLoop for Step<'_> {
+    type Output = ();
 
     #[inline(always)]
     fn run(self) {
@@ -215,7 +215,7 @@ impl Loop for Step<'_> {
             .chunks_mut(self.features)
             .zip(self.gradient.chunks(self.features));
         for (z, gradient) in rows {
-            let size = sum_over(gradient, gradient, |g, _| g * g).sqrt();
+            let size = sum_of_pairs(gradient, gradient, |g, _| g * g).sqrt();
             if size > 0.0 {
                 let factor = self.length / size;
                 for (z, g) in z.iter_mut().zip(gradient) {

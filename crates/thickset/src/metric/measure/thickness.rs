@@ -186,7 +186,7 @@ mod tests {
     use crate::attack::threat::Norm;
     use crate::data::{InputShape, Schema};
     use crate::explain::ExplainConfig;
-    use crate::model::{Fresh, ModelConfig, linear, mlp};
+    use crate::model::{Fresh, LinearConfig, MlpConfig, ModelConfig};
 
     const FORMS: [Form; 4] = [
         Form::Gap,
@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn no_neighbour_changes_the_ranking_of_a_linear_model() {
-        let model = ModelConfig::Linear(linear::Config::default());
+        let model = ModelConfig::Linear(LinearConfig::default());
         let given = [vec![0.5; 20 * 64]];
         for of in [
             GAUSSIAN,
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn the_batch_changes_no_bit() {
-        let model = ModelConfig::Mlp(mlp::Config::default());
+        let model = ModelConfig::Mlp(MlpConfig::default());
         for of in [GAUSSIAN, uniform(Norm::L2)] {
             let together = measured(&model, 0..300, of);
             for range in [0..1, 254..259] {

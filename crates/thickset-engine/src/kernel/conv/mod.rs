@@ -1,0 +1,558 @@
+//! Two-dimensional convolution and its two gradients, closed under differentiation.
+//!
+//! With L(x, w, g) = <conv2d(x, w), g>, the three operations are dL/dg = [`conv2d`], dL/dx = [`conv2d_input`] and
+//! dL/dw = [`conv2d_weight`]. L is linear in each argument, so the derivative of any of the three is one of the others.
+
+mod direct;
+mod direct_weight;
+mod patches;
+mod shape;
+mod winograd;
+
+pub use shape::ConvShape;
+
+use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
+use burn::backend::tensor::FloatTensor;
+use burn::backend::{Autodiff, Backend, Dispatch, Flex, backend_extension};
+use burn::tensor::Tensor;
+
+use crate::kernel::adjoint::Bilinear;
+use crate::kernel::simd::Number;
+use crate::kernel::storage::{by_type, size};
+use crate::kernel::{composed, on_flex};
+
+/// The convolution of each row of `x`, `[rows, in_features]`, with `w`, `[out_channels, fan_in]` (`PyTorch`'s layout,
+/// flattened): `[rows, out_features]`. A row's result does not depend on the other rows.
+///
+/// # Panics
+/// If the shape is not [`ConvShape::checked`] or a tensor does not have it.
+#[must_use]
+pub fn conv2d(x: Tensor<2>, w: Tensor<2>, shape: ConvShape) -> Tensor<2> {
+    check(&x, shape.in_features(), &shape);
+    check_weight(&w, &shape);
+    if on_flex(&x) {
+        Tensor::from_dispatch(Dispatch::conv(x.into_dispatch(), w.into_dispatch(), shape))
+    } else {
+        composed::conv2d(x, w, shape)
+    }
+}
+
+/// The gradient of <conv2d(x, w), g> with respect to x, for `g` of `[rows, out_features]`: `[rows, in_features]`. A row's
+/// result does not depend on the other rows.
+///
+/// # Panics
+/// As [`conv2d`].
+#[must_use]
+pub fn conv2d_input(g: Tensor<2>, w: Tensor<2>, shape: ConvShape) -> Tensor<2> {
+    check(&g, shape.out_features(), &shape);
+    check_weight(&w, &shape);
+    if on_flex(&g) {
+        Tensor::from_dispatch(Dispatch::conv_input(
+            g.into_dispatch(),
+            w.into_dispatch(),
+            shape,
+        ))
+    } else {
+        composed::conv2d_input(g, w, shape)
+    }
+}
+
+/// The gradient of <conv2d(x, w), g> with respect to w, summed over the rows in a fixed order: `[out_channels, fan_in]`.
+///
+/// # Panics
+/// As [`conv2d`].
+#[must_use]
+pub fn conv2d_weight(x: Tensor<2>, g: Tensor<2>, shape: ConvShape) -> Tensor<2> {
+    check(&x, shape.in_features(), &shape);
+    check(&g, shape.out_features(), &shape);
+    assert_eq!(x.dims()[0], g.dims()[0], "rows of `x` and of `g`");
+    if on_flex(&x) {
+        Tensor::from_dispatch(Dispatch::conv_weight(
+            x.into_dispatch(),
+            g.into_dispatch(),
+            shape,
+        ))
+    } else {
+        composed::conv2d_weight(x, g, shape)
+    }
+}
+
+fn check(tensor: &Tensor<2>, features: usize, shape: &ConvShape) {
+    if let Err(error) = shape.checked() {
+        panic!("{error}: {shape:?}");
+    }
+    assert_eq!(
+        tensor.dims()[1],
+        features,
+        "features of a row for {shape:?}"
+    );
+}
+
+fn check_weight(w: &Tensor<2>, shape: &ConvShape) {
+    assert_eq!(
+        w.dims(),
+        [shape.out_channels, shape.fan_in()],
+        "weights for {shape:?}"
+    );
+}
+
+/// The three operations on a backend's own tensors.
+#[backend_extension(Flex, Autodiff)]
+pub(crate) trait ConvBackend: Backend {
+    fn conv(x: FloatTensor<Self>, w: FloatTensor<Self>, shape: ConvShape) -> FloatTensor<Self>;
+    fn conv_input(
+        g: FloatTensor<Self>,
+        w: FloatTensor<Self>,
+        shape: ConvShape,
+    ) -> FloatTensor<Self>;
+    fn conv_weight(
+        x: FloatTensor<Self>,
+        g: FloatTensor<Self>,
+        shape: ConvShape,
+    ) -> FloatTensor<Self>;
+}
+
+/// The three operations on rows of numbers, by the algorithm that suits the type and the shape; the number of rows has no
+/// say, so that a row's bits do not depend on it.
+trait Algorithm: Number {
+    fn forward(x: &[Self], w: &[Self], rows: usize, shape: &ConvShape) -> Vec<Self> {
+        direct::forward(x, w, rows, shape)
+    }
+
+    fn input(g: &[Self], w: &[Self], rows: usize, shape: &ConvShape) -> Vec<Self> {
+        direct::input(g, w, rows, shape)
+    }
+
+    fn weight(x: &[Self], g: &[Self], rows: usize, shape: &ConvShape) -> Vec<Self> {
+        direct_weight::weight(x, g, rows, shape)
+    }
+}
+
+/// Double precision is for checking, so it stays with the algorithm that loses no digits.
+impl Algorithm for f64 {}
+
+impl Algorithm for f32 {
+    fn forward(x: &[f32], w: &[f32], rows: usize, shape: &ConvShape) -> Vec<f32> {
+        if winograd::pays(shape) {
+            winograd::forward(x, w, rows, shape)
+        } else {
+            direct::forward(x, w, rows, shape)
+        }
+    }
+
+    fn input(g: &[f32], w: &[f32], rows: usize, shape: &ConvShape) -> Vec<f32> {
+        if winograd::pays(shape) {
+            winograd::input(g, w, rows, shape)
+        } else {
+            direct::input(g, w, rows, shape)
+        }
+    }
+
+    fn weight(x: &[f32], g: &[f32], rows: usize, shape: &ConvShape) -> Vec<f32> {
+        if winograd::pays(shape) {
+            winograd::weight(x, g, rows, shape)
+        } else {
+            direct_weight::weight(x, g, rows, shape)
+        }
+    }
+}
+
+impl ConvBackend for Flex {
+    fn conv(x: FloatTensor<Self>, w: FloatTensor<Self>, shape: ConvShape) -> FloatTensor<Self> {
+        let [rows, _] = size(&x);
+        by_type!(
+            |x, w| Algorithm::forward(x, w, rows, &shape),
+            [rows, shape.out_features()]
+        )
+    }
+
+    fn conv_input(
+        g: FloatTensor<Self>,
+        w: FloatTensor<Self>,
+        shape: ConvShape,
+    ) -> FloatTensor<Self> {
+        let [rows, _] = size(&g);
+        by_type!(
+            |g, w| Algorithm::input(g, w, rows, &shape),
+            [rows, shape.in_features()]
+        )
+    }
+
+    fn conv_weight(
+        x: FloatTensor<Self>,
+        g: FloatTensor<Self>,
+        shape: ConvShape,
+    ) -> FloatTensor<Self> {
+        let [rows, _] = size(&x);
+        by_type!(
+            |x, g| Algorithm::weight(x, g, rows, &shape),
+            [shape.out_channels, shape.fan_in()]
+        )
+    }
+}
+
+impl<B: ConvBackend, C: CheckpointStrategy> ConvBackend for Autodiff<B, C> {
+    fn conv(x: FloatTensor<Self>, w: FloatTensor<Self>, shape: ConvShape) -> FloatTensor<Self> {
+        Bilinear {
+            forward: B::conv,
+            left: B::conv_input,
+            right: B::conv_weight,
+            shape,
+        }
+        .apply::<C>(x, w)
+    }
+
+    fn conv_input(
+        g: FloatTensor<Self>,
+        w: FloatTensor<Self>,
+        shape: ConvShape,
+    ) -> FloatTensor<Self> {
+        Bilinear {
+            forward: B::conv_input,
+            left: B::conv,
+            right: |g, gradient, shape| B::conv_weight(gradient, g, shape),
+            shape,
+        }
+        .apply::<C>(g, w)
+    }
+
+    fn conv_weight(
+        x: FloatTensor<Self>,
+        g: FloatTensor<Self>,
+        shape: ConvShape,
+    ) -> FloatTensor<Self> {
+        Bilinear {
+            forward: B::conv_weight,
+            left: |gradient, g, shape| B::conv_input(g, gradient, shape),
+            right: B::conv,
+            shape,
+        }
+        .apply::<C>(x, g)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::tensor::{DType, TensorData};
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::kernel::ShapeError;
+    use crate::kernel::simd::NARROW;
+    use crate::kernel::testing::{
+        alone, bits, check_gradients, flex, inner, on_threads, random, same, values,
+    };
+
+    /// Single precision carries about seven digits; sums and transforms lose at most three of them.
+    const TOLERANCE_F32: f64 = 1e-4;
+    const TOLERANCE_F64: f64 = 1e-12;
+
+    /// Every kernel, stride and padding on small images, and the three by three kernels of networks on larger ones.
+    fn shapes() -> impl Strategy<Value = ConvShape> {
+        let any = (
+            1..6usize,
+            1..12usize,
+            1..12usize,
+            1..20usize,
+            1..5usize,
+            1..4usize,
+            0..4usize,
+        );
+        let deep = (
+            1..50usize,
+            1..20usize,
+            1..20usize,
+            1..50usize,
+            Just(3),
+            Just(1),
+            0..3usize,
+        );
+        prop_oneof![any, deep]
+            .prop_map(
+                |(in_channels, in_height, in_width, out_channels, kernel, stride, padding)| {
+                    ConvShape {
+                        in_channels,
+                        in_height,
+                        in_width,
+                        out_channels,
+                        kernel,
+                        stride,
+                        padding,
+                    }
+                },
+            )
+            .prop_filter_map("a kernel that does not fit", |shape| shape.checked().ok())
+    }
+
+    fn small_shapes() -> impl Strategy<Value = ConvShape> {
+        (
+            1..3usize,
+            2..6usize,
+            2..6usize,
+            1..4usize,
+            1..4usize,
+            1..3usize,
+            0..2usize,
+        )
+            .prop_map(
+                |(in_channels, in_height, in_width, out_channels, kernel, stride, padding)| {
+                    ConvShape {
+                        in_channels,
+                        in_height,
+                        in_width,
+                        out_channels,
+                        kernel,
+                        stride,
+                        padding,
+                    }
+                },
+            )
+            .prop_filter_map("a kernel that does not fit", |shape| shape.checked().ok())
+    }
+
+    fn inputs(rows: usize, shape: ConvShape, seed: u64, dtype: DType) -> [Tensor<2>; 3] {
+        [
+            random([rows, shape.in_features()], seed, dtype),
+            random([shape.out_channels, shape.fan_in()], seed ^ 1, dtype),
+            random([rows, shape.out_features()], seed ^ 2, dtype),
+        ]
+    }
+
+    /// The layers whose determinism is checked: both algorithms, several sizes, maps smaller than a register.
+    fn layers() -> Vec<ConvShape> {
+        let square = |in_channels, side, out_channels, kernel, stride, padding| ConvShape {
+            in_channels,
+            in_height: side,
+            in_width: side,
+            out_channels,
+            kernel,
+            stride,
+            padding,
+        };
+        vec![
+            square(1, 28, 8, 3, 1, 1),
+            square(3, 9, 5, 5, 2, 2),
+            square(4, 4, 24, 1, 1, 0),
+            square(32, 14, 48, 3, 1, 1),
+            square(64, 4, 80, 3, 1, 1),
+            square(16, 10, 16, 3, 1, 0),
+        ]
+    }
+
+    #[test]
+    fn a_two_by_two_kernel_by_hand() {
+        let shape = ConvShape {
+            in_channels: 1,
+            in_height: 2,
+            in_width: 3,
+            out_channels: 1,
+            kernel: 2,
+            stride: 1,
+            padding: 0,
+        };
+        let tensor = |values: Vec<f32>, size: [usize; 2]| {
+            Tensor::<2>::from_data(TensorData::new(values, size), &flex())
+        };
+        let x = tensor(vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [1, 6]);
+        let w = tensor(vec![1.0, 10.0, 100.0, 1000.0], [1, 4]);
+        let g = tensor(vec![1.0, -1.0], [1, 2]);
+        assert_eq!(
+            values(&conv2d(x.clone(), w.clone(), shape)),
+            [5421.0, 6532.0]
+        );
+        assert_eq!(
+            values(&conv2d_input(g.clone(), w, shape)),
+            [1.0, 9.0, -10.0, 100.0, 900.0, -1000.0]
+        );
+        assert_eq!(values(&conv2d_weight(x, g, shape)), [-1.0; 4]);
+    }
+
+    #[test]
+    fn shapes_that_cannot_be_convolved_are_refused() {
+        let good = ConvShape {
+            in_channels: 1,
+            in_height: 4,
+            in_width: 4,
+            out_channels: 1,
+            kernel: 3,
+            stride: 1,
+            padding: 1,
+        };
+        assert_eq!(good.checked(), Ok(good));
+        assert_eq!(
+            ConvShape { kernel: 0, ..good }.checked(),
+            Err(ShapeError::Zero { name: "kernel" })
+        );
+        assert_eq!(
+            ConvShape { padding: 3, ..good }.checked(),
+            Err(ShapeError::Padding {
+                padding: 3,
+                kernel: 3
+            })
+        );
+        assert_eq!(
+            ConvShape {
+                in_width: 2,
+                padding: 0,
+                ..good
+            }
+            .checked(),
+            Err(ShapeError::Window {
+                window: 3,
+                name: "in_width",
+                size: 2
+            })
+        );
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(60))]
+
+        #[test]
+        fn kernels_equal_the_composed_operations(shape in shapes(), rows in 1..6usize, wide: bool, seed: u64) {
+            let (dtype, tolerance) = if wide { (DType::F64, TOLERANCE_F64) } else { (DType::F32, TOLERANCE_F32) };
+            let [x, w, g] = inputs(rows, shape, seed, dtype);
+            let forward = conv2d(x.clone(), w.clone(), shape);
+            same(&forward, &composed::conv2d(x.clone(), w.clone(), shape), tolerance);
+            let input = conv2d_input(g.clone(), w.clone(), shape);
+            same(&input, &composed::conv2d_input(g.clone(), w, shape), tolerance);
+            let weight = conv2d_weight(x.clone(), g.clone(), shape);
+            same(&weight, &composed::conv2d_weight(x, g, shape), tolerance);
+        }
+
+        #[test]
+        fn the_three_operations_are_gradients_of_one_form(shape in shapes(), rows in 1..6usize, seed: u64) {
+            let [x, w, g] = inputs(rows, shape, seed, DType::F64);
+            let by_output = inner(&conv2d(x.clone(), w.clone(), shape), &g);
+            let by_input = inner(&x, &conv2d_input(g.clone(), w.clone(), shape));
+            let by_weight = inner(&w, &conv2d_weight(x.clone(), g.clone(), shape));
+            let scale = 1.0 + by_output.abs();
+            prop_assert!((by_output - by_input).abs() <= 1e-10 * scale, "{by_output} and {by_input}");
+            prop_assert!((by_output - by_weight).abs() <= 1e-10 * scale, "{by_output} and {by_weight}");
+        }
+
+        #[test]
+        fn gradients_equal_central_differences(shape in small_shapes(), seed: u64) {
+            let [x, w, g] = inputs(2, shape, seed, DType::F64);
+            check_gradients(&[x.clone(), w.clone()], |of| conv2d(of[0].clone(), of[1].clone(), shape));
+            check_gradients(&[g.clone(), w], |of| conv2d_input(of[0].clone(), of[1].clone(), shape));
+            check_gradients(&[x, g], |of| conv2d_weight(of[0].clone(), of[1].clone(), shape));
+        }
+    }
+
+    #[test]
+    fn bits_do_not_depend_on_the_number_of_threads() {
+        for shape in layers() {
+            let [x, w, g] = inputs(21, shape, 5, DType::F32);
+            let all = |threads| {
+                on_threads(threads, || {
+                    [
+                        bits(&conv2d(x.clone(), w.clone(), shape)),
+                        bits(&conv2d_input(g.clone(), w.clone(), shape)),
+                        bits(&conv2d_weight(x.clone(), g.clone(), shape)),
+                    ]
+                })
+            };
+            let one = all(1);
+            for threads in [2, 4] {
+                assert!(all(threads) == one, "{threads} threads for {shape:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_row_has_the_same_bits_in_any_batch() {
+        for shape in layers() {
+            for rows in [7, 100] {
+                let [x, w, g] = inputs(rows, shape, 6, DType::F32);
+                let forward = conv2d(x.clone(), w.clone(), shape);
+                let input = conv2d_input(g.clone(), w.clone(), shape);
+                for row in [0, 3, rows - 1] {
+                    let alone_forward = conv2d(alone(&x, row), w.clone(), shape);
+                    assert!(
+                        bits(&alone_forward) == bits(&alone(&forward, row)),
+                        "row {row} of {rows} for {shape:?}"
+                    );
+                    let alone_input = conv2d_input(alone(&g, row), w.clone(), shape);
+                    assert!(
+                        bits(&alone_input) == bits(&alone(&input, row)),
+                        "row {row} of {rows} for {shape:?}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn bits_do_not_depend_on_the_width_of_registers() {
+        use std::sync::atomic::Ordering::Relaxed;
+        for dtype in [DType::F32, DType::F64] {
+            for shape in layers() {
+                let [x, w, g] = inputs(5, shape, 7, dtype);
+                let all = || {
+                    [
+                        bits(&conv2d(x.clone(), w.clone(), shape)),
+                        bits(&conv2d_input(g.clone(), w.clone(), shape)),
+                        bits(&conv2d_weight(x.clone(), g.clone(), shape)),
+                    ]
+                };
+                let wide = all();
+                NARROW.store(true, Relaxed);
+                let narrow = all();
+                NARROW.store(false, Relaxed);
+                assert!(narrow == wide, "{dtype:?} for {shape:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_argument_that_is_not_tracked_is_a_constant() {
+        let shape = layers()[1];
+        let [x, w, g] = inputs(3, shape, 8, DType::F64);
+        let tracked = |tensor: &Tensor<2>| {
+            Tensor::<2>::from_data(tensor.to_data(), (&flex().autodiff(), DType::F64))
+                .require_grad()
+        };
+        let product = |left: Tensor<2>, right: &Tensor<2>| {
+            left * Tensor::from_data(right.to_data(), (&flex().autodiff(), DType::F64))
+        };
+        let by_weight = tracked(&w);
+        let gradients = product(conv2d(x.clone(), by_weight.clone(), shape), &g)
+            .sum()
+            .backward();
+        let expected = conv2d_weight(x.clone(), g.clone(), shape);
+        same(
+            &by_weight.grad(&gradients).unwrap(),
+            &expected,
+            TOLERANCE_F64,
+        );
+        let by_input = tracked(&x);
+        let gradients = product(conv2d(by_input.clone(), w.clone(), shape), &g)
+            .sum()
+            .backward();
+        same(
+            &by_input.grad(&gradients).unwrap(),
+            &conv2d_input(g, w, shape),
+            TOLERANCE_F64,
+        );
+    }
+
+    #[test]
+    fn a_batch_of_no_rows_gives_no_rows() {
+        let shape = layers()[0];
+        let [x, w, g] = inputs(0, shape, 1, DType::F32);
+        assert_eq!(
+            conv2d(x.clone(), w.clone(), shape).dims(),
+            [0, shape.out_features()]
+        );
+        assert_eq!(
+            conv2d_input(g.clone(), w, shape).dims(),
+            [0, shape.in_features()]
+        );
+        assert!(
+            values(&conv2d_weight(x, g, shape))
+                .iter()
+                .all(|&value| value == 0.0)
+        );
+    }
+}

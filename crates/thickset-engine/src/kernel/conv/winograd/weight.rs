@@ -1,0 +1,315 @@
+//! The weights' gradient of [`super`]'s convolution: its adjoint in the weights,
+//! `G' [sum of (A g A') * (B' d B)] G`, where the sum over rows and tiles is, for each frequency, a product of matrices.
+//!
+//! The rows go in chunks. Within a chunk each job takes a frequency; its sums run over the rows in order, tile by tile,
+//! whatever the number of threads and the size of the chunks.
+
+#![expect(unsafe_code, reason = "vector products over packed operands")]
+#![expect(
+    clippy::inline_always,
+    reason = "a kernel is compiled for the instruction set of the function it is inlined into"
+)]
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::filters::TransformBack;
+use super::points::FREQUENCIES;
+use super::tiling::{LANES, Spectrum, Tiling, TransformTiles, apart};
+use crate::kernel::ConvShape;
+use crate::kernel::buffer::{Scratch, Shared, filled};
+use crate::kernel::register_tile::{REGISTERS, Target, Walk, product};
+use crate::kernel::simd::{Number, Task, Vector};
+
+/// About how many bytes of transformed tiles are held at a time, at least; and how many times the bytes of the sums, since
+/// every chunk reads and writes those again.
+const CHUNK_BYTES: usize = 2 << 20;
+const CHUNK_SUMS: usize = 4;
+
+/// How many tiles a product walks before it moves on: two registers and one narrow block of them stay in the first cache.
+const DEPTH: usize = 128;
+
+/// How many columns a product takes: half a block.
+const COLUMNS: usize = 8;
+
+/// How many blocks of outputs one job takes.
+const JOB_BLOCKS: usize = 4;
+
+/// The gradient of `<forward(x, w), g>` with respect to `w`, `[out_channels, fan_in]`.
+pub(crate) fn weight(x: &[f32], g: &[f32], rows: usize, shape: &ConvShape) -> Vec<f32> {
+    let tiling = Tiling::of_input(shape);
+    let (blocks, out_blocks) = (tiling.blocks(), shape.out_channels.div_ceil(LANES));
+    let line = FREQUENCIES * LANES * size_of::<f32>();
+    let bytes = CHUNK_BYTES.max(CHUNK_SUMS * line * out_blocks * blocks * LANES);
+    let chunk_rows = bytes / (line * (blocks + out_blocks) * tiling.tiles());
+    let mut tiles = Tiles::new(shape, chunk_rows.clamp(1, rows.max(1)));
+    let mut sums = Sums::new(shape);
+    for (chunk, (x, g)) in tiles.chunks(x, g).enumerate() {
+        tiles.transform(x, g);
+        sums.add(&mut tiles, chunk > 0);
+    }
+    if rows == 0 {
+        sums.numbers.numbers().fill(0.0);
+    }
+    sums.weights()
+}
+
+/// Transformed tiles of the inputs and of the outputs' gradients, `[frequency][block][tile][lane]`.
+struct Tiles<'a> {
+    shape: &'a ConvShape,
+    tiling: Tiling,
+    places: Vec<usize>,
+    out_places: Vec<usize>,
+    /// From one block to the next.
+    room: usize,
+    /// How many tiles there are.
+    count: usize,
+    inputs: Scratch<f32>,
+    gradients: Scratch<f32>,
+}
+
+impl<'a> Tiles<'a> {
+    fn new(shape: &'a ConvShape, rows: usize) -> Self {
+        let tiling = Tiling::of_input(shape);
+        let room = rows * tiling.tiles();
+        let size = |blocks| FREQUENCIES * apart(blocks * room);
+        Self {
+            shape,
+            tiling,
+            places: tiling.places(),
+            out_places: tiling.out_places(),
+            room,
+            count: 0,
+            inputs: Scratch::new(size(tiling.blocks())),
+            gradients: Scratch::new(size(shape.out_channels.div_ceil(LANES))),
+        }
+    }
+
+    fn blocks(&self) -> usize {
+        self.tiling.blocks()
+    }
+
+    fn out_blocks(&self) -> usize {
+        self.shape.out_channels.div_ceil(LANES)
+    }
+
+    fn frequency(&self) -> usize {
+        apart(self.blocks() * self.room)
+    }
+
+    fn out_frequency(&self) -> usize {
+        apart(self.out_blocks() * self.room)
+    }
+
+    /// Cuts `x` and `g` into as many rows as there is room for.
+    fn chunks<'b>(
+        &self,
+        x: &'b [f32],
+        g: &'b [f32],
+    ) -> impl Iterator<Item = (&'b [f32], &'b [f32])> + use<'b> {
+        let rows = self.room / self.tiling.tiles();
+        x.chunks(rows * self.shape.in_features())
+            .zip(g.chunks(rows * self.shape.out_features()))
+    }
+
+    /// Transforms the rows of `x` and `g`, in parallel.
+    fn transform(&mut self, x: &[f32], g: &[f32]) {
+        let (blocks, out_blocks, room) = (self.blocks(), self.out_blocks(), self.room);
+        let (frequency, out_frequency) = (self.frequency(), self.out_frequency());
+        let inputs = Shared(self.inputs.numbers().as_mut_ptr());
+        let gradients = Shared(self.gradients.numbers().as_mut_ptr());
+        let (shape, tiling) = (self.shape, self.tiling);
+        let (places, out_places) = (&self.places, &self.out_places);
+        let rows = x.len() / shape.in_features();
+        self.count = rows * tiling.tiles();
+        (0..rows * (blocks + out_blocks))
+            .into_par_iter()
+            .for_each(|job| {
+                let (row, block) = (job / (blocks + out_blocks), job % (blocks + out_blocks));
+                let at = |block: usize| (block * room + row * tiling.tiles()) * LANES;
+                if block < blocks {
+                    let start = Shared(inputs.at(at(block)));
+                    f32::vectorised(TransformTiles {
+                        images: &x[row * shape.in_features()..(row + 1) * shape.in_features()],
+                        tiling,
+                        places,
+                        blocks: block..block + 1,
+                        tiles: room,
+                        to: Spectrum { start, frequency },
+                    });
+                } else {
+                    let block = block - blocks;
+                    let image = &g[row * shape.out_features()..(row + 1) * shape.out_features()];
+                    let start = Shared(gradients.at(at(block)));
+                    let to = Spectrum {
+                        start,
+                        frequency: out_frequency,
+                    };
+                    let gradient = (image, shape.out_channels);
+                    f32::vectorised(TransformGradient {
+                        tiling,
+                        gradient,
+                        block,
+                        out_places,
+                        to,
+                    });
+                }
+            });
+    }
+}
+
+/// Sums over tiles, `[frequency][out block][step][lane]`.
+struct Sums<'a> {
+    shape: &'a ConvShape,
+    blocks: usize,
+    out_blocks: usize,
+    frequency: usize,
+    numbers: Scratch<f32>,
+}
+
+impl<'a> Sums<'a> {
+    fn new(shape: &'a ConvShape) -> Self {
+        let blocks = shape.in_channels.div_ceil(LANES);
+        let out_blocks = shape.out_channels.div_ceil(LANES);
+        let frequency = apart(out_blocks * blocks * LANES);
+        let numbers = Scratch::new(FREQUENCIES * frequency);
+        Self {
+            shape,
+            blocks,
+            out_blocks,
+            frequency,
+            numbers,
+        }
+    }
+
+    /// Adds the products of `tiles`, or sets them if nothing is to be kept.
+    fn add(&mut self, tiles: &mut Tiles, keep: bool) {
+        let (blocks, out_blocks) = (self.blocks, self.out_blocks);
+        let (room, count) = (tiles.room, tiles.count);
+        let (frequency, out_frequency) = (tiles.frequency(), tiles.out_frequency());
+        let inputs = &*tiles.inputs.numbers();
+        let gradients = &*tiles.gradients.numbers();
+        let groups = out_blocks.div_ceil(JOB_BLOCKS);
+        let (sums, sum_frequency) = (Shared(self.numbers.numbers().as_mut_ptr()), self.frequency);
+        (0..FREQUENCIES * groups).into_par_iter().for_each(|job| {
+            let (f, first) = (job / groups, job % groups * JOB_BLOCKS);
+            f32::vectorised(Multiply {
+                inputs: &inputs[f * frequency..][..frequency],
+                gradients: &gradients[f * out_frequency..][..out_frequency],
+                room,
+                count,
+                blocks,
+                out_blocks: first..(first + JOB_BLOCKS).min(out_blocks),
+                sums: Shared(sums.at(f * sum_frequency)),
+                keep,
+            });
+        });
+    }
+
+    /// Transforms the sums into weights.
+    fn weights(&mut self) -> Vec<f32> {
+        let Self {
+            shape,
+            blocks,
+            out_blocks,
+            frequency,
+            ..
+        } = *self;
+        let sums = &*self.numbers.numbers();
+        // SAFETY: each job writes all weights of its outputs, and together they have all outputs.
+        unsafe {
+            filled(shape.out_channels * shape.fan_in(), |out| {
+                (0..out_blocks).into_par_iter().for_each(|out_block| {
+                    let sums = &sums[out_block * blocks * LANES * LANES..];
+                    f32::vectorised(TransformBack {
+                        sums,
+                        frequency,
+                        out_block,
+                        shape,
+                        out,
+                    });
+                });
+            })
+        }
+    }
+}
+
+struct TransformGradient<'a> {
+    tiling: Tiling,
+    gradient: (&'a [f32], usize),
+    block: usize,
+    out_places: &'a [usize],
+    to: Spectrum<Shared<f32>>,
+}
+
+impl Task<f32> for TransformGradient<'_> {
+    #[inline(always)]
+    fn run<V: Vector<Number = f32>>(self) {
+        let Self {
+            tiling,
+            gradient,
+            block,
+            out_places,
+            ..
+        } = self;
+        let mut laid = Scratch::new(tiling.padded());
+        let laid = laid.numbers();
+        laid.fill(0.0);
+        let to = Spectrum {
+            start: self.to.start.at(0),
+            frequency: self.to.frequency,
+        };
+        // SAFETY: the target has room for the row's tiles at each frequency.
+        unsafe { tiling.transform_gradient::<V>(gradient, block, out_places, laid, to) };
+    }
+}
+
+/// For one frequency, the sums over tiles of gradients by inputs.
+struct Multiply<'a> {
+    inputs: &'a [f32],
+    gradients: &'a [f32],
+    room: usize,
+    count: usize,
+    blocks: usize,
+    out_blocks: Range<usize>,
+    sums: Shared<f32>,
+    keep: bool,
+}
+
+impl Task<f32> for Multiply<'_> {
+    #[inline(always)]
+    fn run<V: Vector<Number = f32>>(self) {
+        let steps = self.blocks * LANES;
+        for start in (0..self.count).step_by(DEPTH) {
+            let walk = Walk {
+                blocks: 1,
+                inner: DEPTH.min(self.count - start),
+                wide_register: self.room * LANES,
+                wide_step: LANES,
+                narrow_step: LANES,
+                narrow_block: 0,
+            };
+            let keep = self.keep || start > 0;
+            for out_block in self.out_blocks.clone().step_by(REGISTERS) {
+                let registers = REGISTERS.min(self.out_blocks.end - out_block);
+                let wide = self.gradients[(out_block * self.room + start) * LANES..].as_ptr();
+                for step in (0..steps).step_by(COLUMNS) {
+                    let tile = step / LANES * self.room + start;
+                    let narrow = self.inputs[tile * LANES + step % LANES..].as_ptr();
+                    let to = self.sums.at((out_block * steps + step) * LANES);
+                    let target = Target {
+                        to,
+                        register: steps * LANES,
+                        column: LANES,
+                    };
+                    // SAFETY: the walk stays within the tiles of the blocks, the columns within one block, and the sums
+                    // have room for all steps of all blocks.
+                    unsafe {
+                        product::<V, 1>(registers, COLUMNS, &walk, wide, narrow, target, keep);
+                    }
+                }
+            }
+        }
+    }
+}

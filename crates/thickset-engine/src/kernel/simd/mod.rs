@@ -1,0 +1,190 @@
+//! Vector registers: one kernel source, compiled for each instruction set and chosen at run time.
+//!
+//! A kernel is a [`Task`]: a value with a `run` generic over the register type. [`Number::vectorised`] runs it with the widest
+//! registers the processor has. Every lane does the same operations in the same order, so results do not depend on where
+//! in a register an element happens to lie.
+
+#![expect(
+    unsafe_code,
+    reason = "vector instructions and pointers into packed operands"
+)]
+#![expect(
+    clippy::inline_always,
+    reason = "a kernel is compiled for the instruction set of the function it is inlined into"
+)]
+
+mod vector_loop;
+#[cfg(target_arch = "x86_64")]
+mod x86;
+
+pub use vector_loop::{VectorLoop, sum_of_pairs, vectorised};
+
+use std::fmt::Debug;
+use std::ops::{Add, AddAssign, Mul};
+
+/// A register of [`Vector::LANES`] numbers, 64 bytes of them.
+pub(crate) trait Vector: Copy {
+    type Number: Number;
+    const LANES: usize = Self::Number::LANES;
+    /// Whether there are too few registers for more than four sums at a time.
+    const FEW: bool;
+
+    fn splat(value: Self::Number) -> Self;
+
+    /// # Safety
+    /// `from` must be valid for reading `LANES` numbers.
+    unsafe fn load(from: *const Self::Number) -> Self;
+
+    /// # Safety
+    /// `to` must be valid for writing `LANES` numbers.
+    unsafe fn store(self, to: *mut Self::Number);
+
+    /// Transposes a square of `LANES` by `LANES` numbers: number `i` of the row at `from + from_rows[j]` becomes number `j` of
+    /// the row at `to + to_rows[i]`.
+    ///
+    /// # Safety
+    /// Both tables must have `LANES` entries, and each row must be valid for `LANES` numbers.
+    #[inline(always)]
+    unsafe fn transpose(
+        from: *const Self::Number,
+        from_rows: &[usize],
+        to: *mut Self::Number,
+        to_rows: &[usize],
+    ) {
+        for (column, &from_row) in from_rows[..Self::LANES].iter().enumerate() {
+            for (row, &to_row) in to_rows[..Self::LANES].iter().enumerate() {
+                // SAFETY: the caller vouches for the rows, and both counters are below `LANES`.
+                unsafe { *to.add(to_row + column) = *from.add(from_row + row) };
+            }
+        }
+    }
+
+    fn add(self, other: Self) -> Self;
+    fn sub(self, other: Self) -> Self;
+    fn mul(self, other: Self) -> Self;
+    /// `self * by + plus`.
+    fn mul_add(self, by: Self, plus: Self) -> Self;
+}
+
+/// A kernel, written once for every register type. Implementations mark `run` as `#[inline(always)]`, so that it is
+/// compiled with the features of its caller.
+pub(crate) trait Task<T> {
+    fn run<V: Vector<Number = T>>(self);
+}
+
+/// `f32` or `f64`.
+pub(crate) trait Number:
+    Copy
+    + Default
+    + Debug
+    + Send
+    + Sync
+    + PartialOrd
+    + AddAssign
+    + Add<Output = Self>
+    + Mul<Output = Self>
+    + 'static
+{
+    /// How many fill 64 bytes.
+    const LANES: usize;
+
+    /// Runs `task` with the widest registers this processor has.
+    fn vectorised(task: impl Task<Self>);
+}
+
+/// Registers as arrays, for processors without AVX2; the compiler maps them to what there is.
+#[derive(Clone, Copy)]
+struct Portable<T, const LANES: usize, const FUSED: bool>([T; LANES]);
+
+macro_rules! portable {
+    ($number:ty, $lanes:literal) => {
+        impl<const FUSED: bool> Vector for Portable<$number, $lanes, FUSED> {
+            type Number = $number;
+            const FEW: bool = true;
+
+            #[inline(always)]
+            fn splat(value: $number) -> Self {
+                Self([value; $lanes])
+            }
+
+            #[inline(always)]
+            unsafe fn load(from: *const $number) -> Self {
+                // SAFETY: the caller vouches for `LANES` readable numbers.
+                Self(unsafe { from.cast::<[$number; $lanes]>().read_unaligned() })
+            }
+
+            #[inline(always)]
+            unsafe fn store(self, to: *mut $number) {
+                // SAFETY: the caller vouches for `LANES` writable numbers.
+                unsafe { to.cast::<[$number; $lanes]>().write_unaligned(self.0) }
+            }
+
+            #[inline(always)]
+            fn add(self, other: Self) -> Self {
+                Self(std::array::from_fn(|lane| self.0[lane] + other.0[lane]))
+            }
+
+            #[inline(always)]
+            fn sub(self, other: Self) -> Self {
+                Self(std::array::from_fn(|lane| self.0[lane] - other.0[lane]))
+            }
+
+            #[inline(always)]
+            fn mul(self, other: Self) -> Self {
+                Self(std::array::from_fn(|lane| self.0[lane] * other.0[lane]))
+            }
+
+            #[inline(always)]
+            fn mul_add(self, by: Self, plus: Self) -> Self {
+                Self(std::array::from_fn(|lane| {
+                    if FUSED {
+                        self.0[lane].mul_add(by.0[lane], plus.0[lane])
+                    } else {
+                        self.0[lane] * by.0[lane] + plus.0[lane]
+                    }
+                }))
+            }
+        }
+    };
+}
+
+portable!(f32, 16);
+portable!(f64, 8);
+
+/// Whether a test has asked for the registers of processors without AVX-512.
+#[cfg(target_arch = "x86_64")]
+fn narrow() -> bool {
+    #[cfg(test)]
+    return NARROW.load(std::sync::atomic::Ordering::Relaxed);
+    #[cfg(not(test))]
+    return false;
+}
+
+/// Set to run kernels with narrower registers. They do the same operations in the same order, so a test that sets it does
+/// not disturb those that run beside it.
+#[cfg(test)]
+pub(crate) static NARROW: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
+
+macro_rules! number {
+    ($number:ty, $lanes:literal, $avx512:ident, $avx2:ident) => {
+        impl Number for $number {
+            const LANES: usize = $lanes;
+
+            fn vectorised(task: impl Task<Self>) {
+                #[cfg(target_arch = "x86_64")]
+                if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+                    if is_x86_feature_detected!("avx512f") && !narrow() {
+                        // SAFETY: the processor has the features the function is compiled for.
+                        return unsafe { x86::$avx512(task) };
+                    }
+                    // SAFETY: as above.
+                    return unsafe { x86::$avx2(task) };
+                }
+                task.run::<Portable<$number, $lanes, { cfg!(target_arch = "aarch64") }>>();
+            }
+        }
+    };
+}
+
+number!(f32, 16, avx512_f32, avx2_f32);
+number!(f64, 8, avx512_f64, avx2_f64);

@@ -1,0 +1,351 @@
+//! A recipe for a table that nobody described: from the training rows, what each column is and how to encode it.
+
+use super::feature_rule::{CategoryRule, FeatureRule, FlagRule, Group, NumberRule, Scale, Unseen};
+use crate::data::read::table::{Column, Table, Texts, Values, parse_number};
+use crate::data::sets::recipe::{ClassRule, MissingColumn, TargetRule};
+use crate::{Error, Result};
+
+/// More different labels than this are a quantity, not classes.
+const MOST_CLASSES: usize = 100;
+
+/// A category has at most this many features; the most frequent values win.
+const MOST_GROUPS: usize = 30;
+
+/// A value of less than this share of the training rows is rare, and joins the group of the others.
+const RARE_SHARE: f64 = 0.01;
+
+/// A text column with more different values than this share of the training rows names rows.
+const IDENTIFIER_SHARE: f64 = 0.5;
+
+/// With fewer rows than this, nothing is called an identifier.
+const IDENTIFIER_ROWS: usize = 20;
+
+/// The quantiles that numbers are clipped to.
+const CLIP: [f64; 2] = [0.01, 0.99];
+
+/// The name of the group of rare and unseen values, and of missing ones.
+const OTHER: &str = "(other)";
+const MISSING: &str = "(missing)";
+
+/// What a user may decide about inference.
+#[derive(Clone, Debug, Default)]
+pub struct InferOptions {
+    /// How numbers are scaled.
+    pub scale: Scale,
+    /// Columns to leave out.
+    pub drop: Vec<String>,
+    /// Columns a person cannot change.
+    pub immutable: Vec<String>,
+    /// What happens when rows to be predicted lack a column.
+    pub missing_column: MissingColumn,
+}
+
+/// The classes of a target column: its different values, numbers by size, then texts by letter.
+///
+/// # Errors
+/// If there are fewer than two, or so many that it is a quantity.
+pub fn target(table: &Table, column: &str) -> Result<TargetRule> {
+    let values = &table.column(column)?.values;
+    let mut different: Vec<String> = match values {
+        Values::Text(texts) if texts.overflowed() => Vec::new(),
+        Values::Text(texts) => texts.levels().to_vec(),
+        Values::Number(_) => {
+            let mut all: Vec<String> = (0..values.len())
+                .filter_map(|row| values.text(row))
+                .collect();
+            all.sort_unstable();
+            all.dedup();
+            all
+        }
+    };
+    let overflow = matches!(values, Values::Text(texts) if texts.overflowed());
+    let path = table.path.clone();
+    if overflow || different.len() > MOST_CLASSES {
+        return Err(Error::TooManyClasses {
+            path,
+            column: column.to_owned(),
+            limit: MOST_CLASSES,
+        });
+    }
+    sort_labels(&mut different);
+    match different.as_slice() {
+        [] => Err(Error::NoRows { path }),
+        [class] => Err(Error::OneClass {
+            path,
+            column: column.to_owned(),
+            class: class.clone(),
+        }),
+        _ => {
+            let class = |name| ClassRule {
+                name,
+                values: Vec::new(),
+                at_least: None,
+                below: None,
+            };
+            Ok(TargetRule {
+                column: column.to_owned(),
+                classes: different.into_iter().map(class).collect(),
+            })
+        }
+    }
+}
+
+/// Numbers by size, then texts by letter.
+fn sort_labels(labels: &mut [String]) {
+    let number = |label: &String| parse_number(label);
+    labels.sort_by(|a, b| {
+        let (first, second) = (number(a), number(b));
+        let by_size = first.unwrap_or(0.0).total_cmp(&second.unwrap_or(0.0));
+        let by_kind = first.is_none().cmp(&second.is_none());
+        by_kind.then(by_size).then_with(|| a.cmp(b))
+    });
+}
+
+/// A rule for every column that is worth one, from the training rows; the reasons for leaving others out go to `notes`.
+///
+/// # Errors
+/// If an option names a column that is not there, or nothing is left.
+pub fn features(
+    table: &Table,
+    target: &str,
+    train: &[usize],
+    options: &InferOptions,
+    notes: &mut Vec<String>,
+) -> Result<Vec<FeatureRule>> {
+    for name in options.drop.iter().chain(&options.immutable) {
+        table.column(name)?;
+    }
+    let mut rules = Vec::new();
+    for column in table.columns.iter().filter(|column| column.name != target) {
+        if options.drop.contains(&column.name) {
+            notes.push(format!("left out column `{}`: as asked", column.name));
+            continue;
+        }
+        let immutable = options.immutable.contains(&column.name);
+        let rule = match &column.values {
+            Values::Number(values) => number(column, values, train, options.scale, immutable),
+            Values::Text(texts) => category(column, texts, train, immutable),
+        };
+        match rule {
+            Ok(rule) => rules.push(rule),
+            Err(reason) => notes.push(format!("left out column `{}`: {reason}", column.name)),
+        }
+    }
+    if rules.is_empty() {
+        return Err(Error::NoFeatures {
+            path: table.path.clone(),
+            column: target.to_owned(),
+        });
+    }
+    Ok(rules)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "far fewer than 2^52 rows")]
+fn number(
+    column: &Column,
+    values: &[f64],
+    train: &[usize],
+    scale: Scale,
+    immutable: bool,
+) -> std::result::Result<FeatureRule, String> {
+    let present: Vec<f64> = train
+        .iter()
+        .map(|&row| values[row])
+        .filter(|value| !value.is_nan())
+        .collect();
+    let mut sorted = present.clone();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let (Some(&least), Some(&greatest)) = (sorted.first(), sorted.last()) else {
+        return Err("no training row has a value".to_owned());
+    };
+    let missing = present.len() < train.len();
+    if least.total_cmp(&greatest).is_eq() && !missing {
+        return Err(format!("it is constant, {least}"));
+    }
+    let all_different = sorted.windows(2).all(|pair| pair[0] < pair[1]);
+    let whole = sorted.iter().all(|value| value.fract() == 0.0);
+    // A numbering of the rows: whole, never twice, and at most two of three numbers unused: the training rows are 70%
+    // of the rows, so a gapless numbering uses seven of ten.
+    let dense = greatest - least < 3.0 * present.len() as f64;
+    if present.len() >= IDENTIFIER_ROWS && all_different && whole && !missing && dense {
+        return Err("it numbers the rows".to_owned());
+    }
+    Ok(FeatureRule::Number(NumberRule {
+        column: column.name.clone(),
+        name: None,
+        unit: None,
+        scale,
+        clip: Some(CLIP),
+        range: None,
+        indicator: Some(missing),
+        immutable,
+    }))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "far fewer than 2^52 rows")]
+fn category(
+    column: &Column,
+    texts: &Texts,
+    train: &[usize],
+    immutable: bool,
+) -> std::result::Result<FeatureRule, String> {
+    if texts.overflowed() {
+        return Err("it has too many different texts to be a category".to_owned());
+    }
+    let mut counts = vec![0_usize; texts.levels().len()];
+    let mut missing = 0;
+    for &row in train {
+        match texts.code(row) {
+            Some(code) => counts[code] += 1,
+            None => missing += 1,
+        }
+    }
+    // Most frequent first, ties by name, so that the order of rows does not matter.
+    let mut present: Vec<(usize, &String)> = counts
+        .iter()
+        .copied()
+        .zip(texts.levels())
+        .filter(|&(count, _)| count > 0)
+        .collect();
+    present.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(b.1)));
+    let rows = train.len() as f64;
+    match present.as_slice() {
+        [] => return Err("no training row has a value".to_owned()),
+        [(_, only)] if missing == 0 => return Err(format!("it is constant, `{only}`")),
+        _ => {}
+    }
+    if train.len() >= IDENTIFIER_ROWS && present.len() as f64 > IDENTIFIER_SHARE * rows {
+        return Err(format!(
+            "{} different texts in {} training rows name rows",
+            present.len(),
+            train.len()
+        ));
+    }
+    if present.len() == 2 && missing == 0 {
+        let mut both: Vec<String> = present.iter().map(|(_, name)| (*name).clone()).collect();
+        both.sort();
+        let on = both.split_off(1);
+        return Ok(FeatureRule::Flag(FlagRule {
+            column: column.name.clone(),
+            name: None,
+            on,
+            off: both,
+            immutable,
+        }));
+    }
+    let frequent = present
+        .iter()
+        .take(MOST_GROUPS)
+        .filter(|&&(count, _)| count as f64 >= RARE_SHARE * rows)
+        .count();
+    let has_other = frequent < present.len();
+    let mut groups: Vec<Group> = present[..frequent]
+        .iter()
+        .map(|(_, name)| Group {
+            name: (*name).clone(),
+            values: Vec::new(),
+        })
+        .collect();
+    groups.sort_by(|a, b| a.name.cmp(&b.name));
+    let unused = |name: &str| {
+        // A file may have a category of that very name.
+        let mut name = name.to_owned();
+        while texts.levels().contains(&name) {
+            name = format!("({name})");
+        }
+        name
+    };
+    if missing > 0 {
+        groups.push(Group {
+            name: unused(MISSING),
+            values: vec![String::new()],
+        });
+    }
+    let other = has_other.then(|| unused(OTHER));
+    if let Some(name) = &other {
+        // Its only listed value is its own name: it exists to take what no other group lists.
+        groups.push(Group {
+            name: name.clone(),
+            values: Vec::new(),
+        });
+    }
+    Ok(FeatureRule::Category(CategoryRule {
+        column: column.name.clone(),
+        unseen: if has_other {
+            Unseen::Other
+        } else {
+            Unseen::Zero
+        },
+        other,
+        immutable,
+        groups,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn column(texts: &[Option<&str>]) -> Column {
+        let mut values = Texts::default();
+        for text in texts {
+            values.push(*text);
+        }
+        Column {
+            name: "a".to_owned(),
+            values: Values::Text(values),
+        }
+    }
+
+    #[test]
+    fn labels_that_mix_numbers_and_texts_have_one_order() {
+        // By letter alone "10" < "1a" < "9", by size 9 < 10: no order at all, which sorting may panic on.
+        let texts: Vec<String> = (0..99)
+            .map(|number| match number % 3 {
+                0 => number.to_string(),
+                1 => format!("{number}a"),
+                _ => format!("{}", 1000 - number),
+            })
+            .collect();
+        let texts: Vec<Option<&str>> = texts.iter().map(|text| Some(text.as_str())).collect();
+        let table = Table {
+            path: "a.csv".to_owned(),
+            columns: vec![column(&texts)],
+            notes: Vec::new(),
+        };
+        let classes = target(&table, "a").unwrap().classes;
+        assert_eq!(classes.len(), 99);
+        assert_eq!(classes[0].name, "0");
+        assert_eq!(classes[1].name, "3");
+        assert_eq!(classes[98].name, "97a");
+        let mut labels = ["1a", "10", "9", "b", "9.0"].map(str::to_owned);
+        sort_labels(&mut labels);
+        assert_eq!(labels, ["9", "9.0", "10", "1a", "b"]);
+    }
+
+    #[test]
+    fn categories_of_the_user_do_not_collide_with_ours() {
+        let mut rows = vec![Some("(missing)"); 200];
+        rows.extend([Some("(other)"); 200]);
+        rows.extend([Some("x"); 200]);
+        rows.extend([None, Some("rare")]);
+        let column = column(&rows);
+        let Values::Text(texts) = &column.values else {
+            panic!("texts")
+        };
+        let train: Vec<usize> = (0..rows.len()).collect();
+        let Ok(FeatureRule::Category(rule)) = category(&column, texts, &train, false) else {
+            panic!("a category")
+        };
+        let names: Vec<&str> = rule
+            .groups
+            .iter()
+            .map(|group| group.name.as_str())
+            .collect();
+        assert_eq!(
+            names,
+            ["(missing)", "(other)", "x", "((missing))", "((other))"]
+        );
+        assert_eq!(rule.other.as_deref(), Some("((other))"));
+    }
+}

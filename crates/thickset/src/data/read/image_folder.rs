@@ -1,0 +1,148 @@
+//! A folder of PNG and JPEG images, one subfolder a class, named like the class.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use image::{ImageReader, Limits, imageops::FilterType};
+
+use super::inputs::Inputs;
+use crate::data::schema::{Schema, check_features};
+use crate::{Error, Result};
+
+const WHITE: f32 = 255.0;
+const ENDINGS: [&str; 3] = ["png", "jpg", "jpeg"];
+
+/// The most pixels on a side of an image that is decoded.
+const MOST_SIDE: u32 = 8192;
+
+/// The most memory that decoding one image may take.
+const MOST_DECODED: u64 = 512 << 20;
+
+/// The most bytes of decoded images that are kept.
+const MOST_KEPT: usize = 2 << 30;
+
+/// Reads the folder, scaling images to `size` (height, width) if it is given; returns the inputs and the classes.
+///
+/// # Errors
+/// If there is no image, an image is broken or of another size than the first, or all are too much.
+pub fn read(folder: &Path, size: Option<(usize, usize)>) -> Result<(Inputs, Vec<String>)> {
+    let name = folder.display().to_string();
+    let classes: Vec<PathBuf> = sorted(folder)?
+        .into_iter()
+        .filter(|path| path.is_dir())
+        .collect();
+    let mut shape = size;
+    let mut pixels: Vec<u8> = Vec::new();
+    let mut labels = Vec::new();
+    for (label, class) in classes.iter().enumerate() {
+        for path in sorted(class)?.into_iter().filter(|path| is_image(path)) {
+            let image = decode(&path, size)?;
+            let found = (image.height() as usize, image.width() as usize);
+            if labels.is_empty() {
+                check_features(&path.display().to_string(), &[3, found.0, found.1])?;
+            }
+            let expected = *shape.get_or_insert(found);
+            if found != expected {
+                return Err(Error::Malformed {
+                    path: path.display().to_string(),
+                    line: None,
+                    problem: format!(
+                        "expected {} x {} pixels like the images before it, got {} x {}",
+                        expected.0, expected.1, found.0, found.1
+                    ),
+                });
+            }
+            pixels.extend(image.as_raw());
+            labels.push(label);
+            if pixels.len() > MOST_KEPT {
+                return Err(Error::TooLarge {
+                    path: name,
+                    what: format!("the content of the first {} images", labels.len()),
+                    limit: format!("{} MiB", MOST_KEPT >> 20),
+                });
+            }
+        }
+    }
+    let Some((height, width)) = shape.filter(|_| !labels.is_empty()) else {
+        return Err(Error::NoRows { path: name });
+    };
+    let grey = pixels
+        .chunks_exact(3)
+        .all(|pixel| pixel[0] == pixel[1] && pixel[1] == pixel[2]);
+    let channels = if grey { 1 } else { 3 };
+    let mut values = Vec::with_capacity(labels.len() * channels * height * width);
+    for image in pixels.chunks_exact(3 * height * width) {
+        for channel in 0..channels {
+            values.extend(
+                image
+                    .iter()
+                    .skip(channel)
+                    .step_by(3)
+                    .map(|&pixel| f32::from(pixel) / WHITE),
+            );
+        }
+    }
+    let schema = Schema::image(channels, height, width, f64::from(WHITE));
+    let names = classes.iter().map(|class| {
+        class
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned()
+    });
+    Ok((
+        Inputs {
+            values,
+            labels,
+            schema,
+        },
+        names.collect(),
+    ))
+}
+
+fn decode(path: &Path, size: Option<(usize, usize)>) -> Result<image::RgbImage> {
+    let name = || path.display().to_string();
+    let io = |source| Error::io("read", name(), source);
+    let mut reader = ImageReader::open(path)
+        .map_err(io)?
+        .with_guessed_format()
+        .map_err(io)?;
+    let mut limits = Limits::default();
+    limits.max_image_width = Some(MOST_SIDE);
+    limits.max_image_height = Some(MOST_SIDE);
+    limits.max_alloc = Some(MOST_DECODED);
+    reader.limits(limits);
+    let decoded = reader.decode().map_err(|source| Error::Image {
+        path: name(),
+        source,
+    })?;
+    let bounded = |pixels: usize| u32::try_from(pixels).unwrap_or(u32::MAX).min(MOST_SIDE);
+    let scaled = match size {
+        Some((height, width)) => {
+            decoded.resize_exact(bounded(width), bounded(height), FilterType::Triangle)
+        }
+        None => decoded,
+    };
+    Ok(scaled.into_rgb8())
+}
+
+/// The visible entries of a folder by name, so that no file system's order matters.
+fn sorted(folder: &Path) -> Result<Vec<PathBuf>> {
+    let fail = |source| Error::io("read", folder, source);
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(folder).map_err(fail)? {
+        let entry = entry.map_err(fail)?;
+        if !entry.file_name().to_string_lossy().starts_with('.') {
+            paths.push(entry.path());
+        }
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+fn is_image(path: &Path) -> bool {
+    let ending = path
+        .extension()
+        .map(|ending| ending.to_string_lossy().to_lowercase());
+    ending.is_some_and(|ending| ENDINGS.contains(&ending.as_str()))
+}

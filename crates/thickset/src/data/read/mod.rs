@@ -1,0 +1,17 @@
+//! Readers: from the bytes of a file to a table of typed columns, or to images and graphs with labels.
+//!
+//! What a file claims about itself is checked before anything of that size is allocated.
+
+pub(super) mod cifar;
+pub(super) mod correlation_pack;
+pub(super) mod csv;
+pub(super) mod graph_folder;
+pub(super) mod idx;
+pub(super) mod image_folder;
+pub(super) mod inputs;
+pub(super) mod nel;
+pub(super) mod parquet;
+pub(super) mod read_rule;
+pub(super) mod sniff;
+pub(super) mod source;
+pub(super) mod table;

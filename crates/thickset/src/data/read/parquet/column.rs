@@ -1,0 +1,222 @@
+//! One column of a Parquet file: its values, row group by row group, as numbers or texts.
+
+use parquet::basic::{ConvertedType, LogicalType};
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::data_type::{ByteArray, DataType};
+use parquet::errors::ParquetError;
+use parquet::schema::types::ColumnDescriptor;
+
+use super::MOST_RATIO;
+use crate::Error;
+use crate::data::read::read_rule::Wanted;
+use crate::data::read::table::{ColumnType, Values, parse_number};
+
+/// Values that are read at a time.
+const BATCH: usize = 8192;
+
+/// One value of a column.
+enum Value<'a> {
+    Missing,
+    Number(f64),
+    Text(&'a str),
+}
+
+/// A column while it is read.
+pub(super) struct Sink<'a> {
+    pub(super) path: &'a str,
+    pub(super) column: &'a str,
+    pub(super) missing: &'a [String],
+    pub(super) wanted: &'a Wanted,
+    /// The type asked for; that of the file if absent.
+    pub(super) kind: Option<ColumnType>,
+    pub(super) values: Option<Values>,
+    /// The most rows that it may have.
+    pub(super) most: u64,
+    pub(super) error: Option<Error>,
+}
+
+impl Sink<'_> {
+    fn push(&mut self, kind: ColumnType, cell: &Value) {
+        let kind = self.kind.unwrap_or(kind);
+        let values = self
+            .values
+            .get_or_insert_with(|| self.wanted.empty(self.column, kind));
+        if values.len() as u64 >= self.most {
+            self.error.get_or_insert_with(|| Error::TooLarge {
+                path: self.path.to_owned(),
+                what: "the number of its rows times columns".to_owned(),
+                limit: format!("{MOST_RATIO} a byte"),
+            });
+            return;
+        }
+        match (values, cell) {
+            (Values::Number(values), Value::Missing) => values.push(f64::NAN),
+            (Values::Text(texts), Value::Missing) => texts.push(None),
+            (Values::Number(values), Value::Number(number)) => values.push(*number),
+            (Values::Text(texts), Value::Number(number)) => texts.push(Some(&number.to_string())),
+            (Values::Text(texts), Value::Text(text)) => {
+                let missing = text.is_empty() || self.missing.iter().any(|marker| marker == text);
+                texts.push((!missing).then_some(*text));
+            }
+            (Values::Number(values), Value::Text(text)) => {
+                if let Some(number) = parse_number(text) {
+                    values.push(number);
+                } else if text.is_empty() || self.missing.iter().any(|marker| marker == text) {
+                    values.push(f64::NAN);
+                } else {
+                    self.error.get_or_insert(Error::NotANumber {
+                        path: self.path.to_owned(),
+                        line: values.len() as u64 + 1,
+                        column: self.column.to_owned(),
+                        value: text.chars().take(60).collect(),
+                    });
+                }
+            }
+        }
+    }
+}
+
+/// Reads one row group of a column; false if its type has no meaning here.
+pub(super) fn drain(
+    pages: ColumnReader,
+    descriptor: &ColumnDescriptor,
+    sink: &mut Sink,
+) -> std::result::Result<bool, ParquetError> {
+    let scale = decimal_scale(descriptor);
+    let number = move |value: f64| {
+        if value.is_finite() {
+            Value::Number(value * scale)
+        } else {
+            Value::Missing
+        }
+    };
+    let optional = descriptor.max_def_level() > 0;
+    let unsigned = is_unsigned(descriptor);
+    match pages {
+        ColumnReader::BoolColumnReader(pages) => {
+            each(pages, optional, sink, |sink, value| {
+                let word = |value: &bool| Value::Text(if *value { "true" } else { "false" });
+                sink.push(ColumnType::Text, &value.map_or(Value::Missing, word));
+            })?;
+        }
+        ColumnReader::Int32ColumnReader(pages) => {
+            each(pages, optional, sink, |sink, value| {
+                let whole = |value: &i32| {
+                    if unsigned {
+                        f64::from(value.cast_unsigned())
+                    } else {
+                        f64::from(*value)
+                    }
+                };
+                push_number(sink, value.map(|value| number(whole(value))));
+            })?;
+        }
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "a double is what a number column holds"
+        )]
+        ColumnReader::Int64ColumnReader(pages) => {
+            each(pages, optional, sink, |sink, value| {
+                let whole = |value: &i64| {
+                    if unsigned {
+                        value.cast_unsigned() as f64
+                    } else {
+                        *value as f64
+                    }
+                };
+                push_number(sink, value.map(|value| number(whole(value))));
+            })?;
+        }
+        ColumnReader::FloatColumnReader(pages) => {
+            each(pages, optional, sink, |sink, value| {
+                push_number(sink, value.map(|value| number(f64::from(*value))));
+            })?;
+        }
+        ColumnReader::DoubleColumnReader(pages) => {
+            each(pages, optional, sink, |sink, value| {
+                push_number(sink, value.map(|value| number(*value)));
+            })?;
+        }
+        ColumnReader::ByteArrayColumnReader(pages) => {
+            each(
+                pages,
+                optional,
+                sink,
+                |sink, value: Option<&ByteArray>| match value.map(ByteArray::as_utf8) {
+                    None => sink.push(ColumnType::Text, &Value::Missing),
+                    Some(Ok(text)) => sink.push(ColumnType::Text, &Value::Text(text.trim())),
+                    Some(Err(_)) => {
+                        let line = sink.values.as_ref().map_or(0, Values::len) as u64 + 1;
+                        sink.error.get_or_insert(Error::NotUtf8 {
+                            path: sink.path.to_owned(),
+                            line,
+                        });
+                    }
+                },
+            )?;
+        }
+        ColumnReader::Int96ColumnReader(_) | ColumnReader::FixedLenByteArrayColumnReader(_) => {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn push_number(sink: &mut Sink, cell: Option<Value>) {
+    sink.push(ColumnType::Number, &cell.unwrap_or(Value::Missing));
+}
+
+/// Decimals are stored as whole numbers times a power of ten.
+fn decimal_scale(descriptor: &ColumnDescriptor) -> f64 {
+    let is_decimal = matches!(
+        descriptor.logical_type_ref(),
+        Some(LogicalType::Decimal { .. })
+    ) || descriptor.converted_type() == ConvertedType::DECIMAL;
+    if is_decimal {
+        10_f64.powi(-descriptor.type_scale())
+    } else {
+        1.0
+    }
+}
+
+/// Whether whole numbers are stored as if their highest bit were no sign.
+fn is_unsigned(descriptor: &ColumnDescriptor) -> bool {
+    matches!(
+        descriptor.logical_type_ref(),
+        Some(LogicalType::Integer(whole)) if !whole.is_signed
+    ) || matches!(
+        descriptor.converted_type(),
+        ConvertedType::UINT_8
+            | ConvertedType::UINT_16
+            | ConvertedType::UINT_32
+            | ConvertedType::UINT_64
+    )
+}
+
+/// Calls `visit` once a row, with `None` for a null, and stops when the sink has an error.
+fn each<T: DataType>(
+    mut pages: ColumnReaderImpl<T>,
+    optional: bool,
+    sink: &mut Sink,
+    visit: impl Fn(&mut Sink, Option<&T::T>),
+) -> std::result::Result<(), ParquetError> {
+    let (mut values, mut levels) = (Vec::with_capacity(BATCH), Vec::with_capacity(BATCH));
+    loop {
+        values.clear();
+        levels.clear();
+        let (records, ..) = pages.read_records(BATCH, Some(&mut levels), None, &mut values)?;
+        if records == 0 || sink.error.is_some() {
+            return Ok(());
+        }
+        if optional {
+            let mut present = values.iter();
+            for &level in &levels {
+                visit(sink, if level > 0 { present.next() } else { None });
+            }
+        } else {
+            for value in &values {
+                visit(sink, Some(value));
+            }
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! Datasets: the known ones with their recipes, where their files are, how rows are split, paired, described and exported.
+
+pub(super) mod assemble;
+pub(super) mod describe;
+pub(super) mod export;
+mod from_rows;
+pub(super) mod known;
+pub(super) mod load;
+pub(super) mod load_known;
+pub(super) mod locate;
+pub(super) mod pairs;
+pub(super) mod recipe;
+pub(super) mod split;
