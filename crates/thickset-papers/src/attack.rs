@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use thickset::attack::{AttackConfig, CheckedAttack, ThreatConfig};
 use thickset::data::{Feature, FeatureKind, InputShape, Schema};
-use thickset::explain::{ExplainConfig, Rows};
+use thickset::explain::{ExplainConfig, Points};
 use thickset::model::{Fresh, MlpConfig, ModelConfig};
 use thickset::{Result, Seed};
 
@@ -35,7 +35,7 @@ pub fn run(seconds: f64, mut on_cell: impl FnMut(&Measurement)) -> Result<Vec<Me
     )?;
     let config = AttackConfig {
         k: 8,
-        threat: ThreatConfig::default(),
+        threat: ThreatConfig::papers(),
         steps: 100,
         ..AttackConfig::default()
     };
@@ -70,7 +70,7 @@ fn measure(
     let mut stream = Seed::new(0).stream("rows");
     let values: Vec<f64> = (0..rows * FEATURES).map(|_| stream.uniform()).collect();
     let ids: Vec<u64> = (0..rows as u64).collect();
-    let all = Rows {
+    let all = Points {
         values: &values,
         ids: &ids,
     };

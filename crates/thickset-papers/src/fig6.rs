@@ -1,6 +1,12 @@
 //! Figure 6: how constrained attacks trade P@k against sensitivity, on vanilla: constraints and step sizes.
 
 use thickset::Result;
+use thickset::attack::constraint::early_stop::EarlyStopConfig;
+use thickset::attack::constraint::gda::GdaConfig;
+use thickset::attack::constraint::hedge::HedgeConfig;
+use thickset::attack::constraint::no_update::NoUpdateConfig;
+use thickset::attack::constraint::none::NoneConfig;
+use thickset::attack::constraint::qp::QpConfig;
 use thickset::attack::{AttackConfig, ConstraintConfig};
 use thickset::bench::{Bench, Figure, Series, Style};
 
@@ -20,12 +26,15 @@ const RATE: f64 = 1.0;
 
 fn constraints() -> [(&'static str, ConstraintConfig); 6] {
     [
-        ("unconstrained", ConstraintConfig::None),
-        ("no update", ConstraintConfig::NoUpdate),
-        ("early stop", ConstraintConfig::EarlyStop),
-        ("GDA", ConstraintConfig::Gda { rate: RATE }),
-        ("Hedge", ConstraintConfig::Hedge { rate: RATE }),
-        ("QP", ConstraintConfig::Qp),
+        ("unconstrained", ConstraintConfig::None(NoneConfig {})),
+        ("no update", ConstraintConfig::NoUpdate(NoUpdateConfig {})),
+        (
+            "early stop",
+            ConstraintConfig::EarlyStop(EarlyStopConfig {}),
+        ),
+        ("GDA", ConstraintConfig::Gda(GdaConfig { rate: RATE })),
+        ("Hedge", ConstraintConfig::Hedge(HedgeConfig { rate: RATE })),
+        ("QP", ConstraintConfig::Qp(QpConfig {})),
     ]
 }
 

@@ -2,7 +2,8 @@
 //! Integrated gradients under the iterative top-k attack, and predictions under a class attack.
 
 use thickset::attack::threat::{BallConfig, Norm};
-use thickset::attack::{AttackConfig, MethodConfig, ThreatConfig, top_k};
+use thickset::attack::top_k::TopKConfig;
+use thickset::attack::{AttackConfig, ThreatConfig};
 use thickset::bench::Bench;
 use thickset::data::InputShape;
 use thickset::explain::{ExplainConfig, ExplanationConfig, Of, integrated_gradients};
@@ -328,7 +329,7 @@ fn top_k_attack(data: &SeededDataset, scale: &Scale, radius: f64) -> Measure {
     let features = data.dataset.features();
     Measure::Attack {
         attack: AttackConfig {
-            method: MethodConfig::TopK(top_k::TopKConfig {}),
+            method: TopKConfig {}.into(),
             k: salient(features),
             threat: ThreatConfig {
                 ball: BallConfig {
@@ -336,7 +337,7 @@ fn top_k_attack(data: &SeededDataset, scale: &Scale, radius: f64) -> Measure {
                     radius,
                 },
                 r#box: true,
-                ..ThreatConfig::default()
+                ..ThreatConfig::papers()
             },
             steps: scale.attack_steps,
             restarts: scale.restarts,

@@ -23,6 +23,7 @@ mod gain_target;
 mod igr;
 mod measure;
 mod options;
+mod pairs;
 mod paper_numbers;
 mod proposition1;
 mod render;
@@ -126,6 +127,11 @@ pub static BENCHES: &[BenchInfo] = &[
         id: "fig9",
         summary: "P@k against the number of pairs whose gap R2ET widens",
         run: fig9::run,
+    },
+    BenchInfo {
+        id: "pairs",
+        summary: "AUC of vanilla on pairs of threes and eights, seed by seed",
+        run: pairs::run,
     },
     BenchInfo {
         id: "igr",

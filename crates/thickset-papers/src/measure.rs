@@ -286,6 +286,7 @@ fn thickness_towards(
     let survey = Survey {
         k,
         neighbours,
+        immutable: &[],
         points: POINTS,
         seed: data.seed,
         stream: "bench thickness",

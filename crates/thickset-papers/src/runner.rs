@@ -4,9 +4,11 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::Serialize;
+use thickset::attack::er_attack::ErAttackConfig;
+use thickset::attack::mse_attack::MseAttackConfig;
 use thickset::attack::suite::SuiteConfig;
 use thickset::attack::threat::{BallConfig, Norm};
-use thickset::attack::{AttackConfig, MethodConfig, ThreatConfig, er_attack, mse_attack};
+use thickset::attack::{AttackConfig, ThreatConfig};
 use thickset::explain::ExplainConfig;
 use thickset::model::ModelConfig;
 use thickset::objective::ObjectiveConfig;
@@ -167,7 +169,10 @@ impl<'o> BenchRunner<'o> {
         objective: &ObjectiveConfig,
         plan: &TrainingPlan<'_>,
     ) -> TrainingJob<'b> {
-        let mut probe = ValidationAttackConfig::default();
+        let mut probe = ValidationAttackConfig {
+            immutable: false,
+            ..ValidationAttackConfig::default()
+        };
         if plan.by_auc {
             probe.rows = 0;
         }
@@ -381,7 +386,7 @@ pub(crate) fn threat(data: &SeededDataset) -> ThreatConfig {
             norm: Norm::L2,
             radius: data.radius,
         },
-        ..ThreatConfig::default()
+        ..ThreatConfig::papers()
     }
 }
 
@@ -393,7 +398,7 @@ pub(crate) fn explain(data: &SeededDataset) -> ExplainConfig {
 /// `ERAttack` on a dataset.
 pub(crate) fn er_attack(data: &SeededDataset) -> AttackConfig {
     AttackConfig {
-        method: MethodConfig::ErAttack(er_attack::ErAttackConfig {}),
+        method: ErAttackConfig {}.into(),
         k: data.k,
         threat: threat(data),
         ..AttackConfig::default()
@@ -403,7 +408,7 @@ pub(crate) fn er_attack(data: &SeededDataset) -> AttackConfig {
 /// The MSE attack on a dataset.
 pub(crate) fn mse_attack(data: &SeededDataset) -> AttackConfig {
     AttackConfig {
-        method: MethodConfig::MseAttack(mse_attack::MseAttackConfig::default()),
+        method: MseAttackConfig::default().into(),
         ..er_attack(data)
     }
 }

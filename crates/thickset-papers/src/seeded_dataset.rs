@@ -3,7 +3,7 @@
 use sha2::{Digest as _, Sha256};
 use thickset::config::DataConfig;
 use thickset::data::{Dataset, InputShape, Part};
-use thickset::explain::Rows;
+use thickset::explain::Points;
 use thickset::train::salient_features;
 use thickset::{Error, Result, Seed};
 
@@ -81,8 +81,8 @@ impl SeededDataset {
     }
 
     /// The attacked rows.
-    pub(crate) fn rows(&self) -> Rows<'_> {
-        Rows {
+    pub(crate) fn rows(&self) -> Points<'_> {
+        Points {
             values: &self.values,
             ids: &self.ids,
         }

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use thickset::config::RunConfig;
 use thickset::data::hash;
-use thickset::model::{Model, ModelConfig};
+use thickset::model::ModelConfig;
 use thickset::objective::ObjectiveConfig;
 use thickset::train::{
-    Event, OptimizerConfig, Outcome, RetrainConfig, RunFolder, SelectionConfig, Standing,
-    TrainConfig, ValidationAttackConfig, train,
+    Event, OptimizerConfig, RetrainConfig, RunFolder, SelectionConfig, Standing, TrainConfig,
+    ValidationAttackConfig, train_into,
 };
 use thickset::{Error, Result, file};
 
@@ -110,47 +110,38 @@ impl TrainingJob<'_> {
             return Ok(found);
         }
         let from = self.from.as_ref().map(|from| store.model(from));
+        // A run folder, so that a long training that was killed goes on where it stood.
         let folder = RunFolder::new(store.training(&key));
-        let mut hear = |_: &Event<'_>| ControlFlow::Continue(());
+        let mut ignore = |_: &Event<'_>| ControlFlow::Continue(());
         let run = self.run(from).check()?;
-        let outcome = train(&run, &self.data.dataset, &folder, true, &mut hear);
-        let (selected, ending) = match outcome {
-            Ok(Outcome::Done {
-                selected, reason, ..
-            }) => (Some(selected), reason),
-            Ok(Outcome::Stopped) => (None, "it was stopped".to_owned()),
-            Err(error @ (Error::Diverged { .. } | Error::NotFinite { .. })) => {
-                (None, error.to_string())
-            }
-            Err(error) => return Err(error),
-        };
-        let (mut best_auc, mut model_sha256) = (0.0, None);
-        if selected.is_some() {
-            best_auc = recorded_auc(&folder)?;
-            Model::load(&folder.model())?.save(&model)?;
-            model_sha256 = Some(hash(&file::read(&model)?));
-        }
-        let trained = TrainedCell {
+        let outcome = train_into(&run, &self.data.dataset, &folder, true, &mut ignore);
+        let mut cell = TrainedCell {
             key: key.clone(),
             objective: self.objective.clone(),
-            selected,
-            best_auc,
-            ending,
-            model_sha256,
+            selected: None,
+            best_auc: 0.0,
+            ending: String::new(),
+            model_sha256: None,
         };
-        let trained = store.write(&key, trained)?;
+        match outcome {
+            Ok(Some(trained)) => {
+                let judged = trained.epochs.iter();
+                cell.best_auc = judged
+                    .map(|epoch| epoch.auc.unwrap_or(epoch.accuracy))
+                    .fold(0.0, f64::max);
+                cell.selected = Some(trained.selected);
+                cell.ending = trained.reason;
+                trained.model.save(&model)?;
+                cell.model_sha256 = Some(hash(&file::read(&model)?));
+            }
+            Ok(None) => "it was stopped".clone_into(&mut cell.ending),
+            Err(error @ (Error::Diverged { .. } | Error::NotFinite { .. })) => {
+                cell.ending = error.to_string();
+            }
+            Err(error) => return Err(error),
+        }
+        let cell = store.write(&key, cell)?;
         store.clear_training(&key)?;
-        Ok(trained)
+        Ok(cell)
     }
-}
-
-/// The best AUC of all epochs, those of earlier sessions included.
-fn recorded_auc(folder: &RunFolder) -> Result<f64> {
-    let path = folder.metrics();
-    let text = file::read_text(&path)?;
-    let records = text.lines().filter_map(|line| {
-        let record: thickset::train::EpochRecord = serde_json::from_str(line).ok()?;
-        Some(record.auc.unwrap_or(record.accuracy))
-    });
-    Ok(records.fold(0.0, f64::max))
 }

@@ -247,6 +247,27 @@ fn igr_compares_bases_with_and_without_it_on_images() {
 }
 
 #[test]
+fn pairs_lists_every_seed() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = BenchOptions {
+        seeds: Some(3),
+        ..small(folder.path(), "breast-cancer", "")
+    };
+    let (bench, _) = made("pairs", &options);
+    let labels: Vec<&str> = bench.tables[0]
+        .rows
+        .iter()
+        .map(|row| row.label.as_str())
+        .collect();
+    assert_eq!(labels, ["0", "1", "2"]);
+    assert!(
+        bench.findings[0].contains("does every seed learn"),
+        "{:?}",
+        bench.findings
+    );
+}
+
+#[test]
 fn simulations_need_no_data_and_are_the_same_every_time() {
     let folder = tempfile::tempdir().unwrap();
     let options = small(folder.path(), "", "");

@@ -12,8 +12,8 @@ use samples::{Table, bench, credit, digits};
 use thickset::Seed;
 use thickset::attack::suite::{Effort, SuiteConfig};
 use thickset::audit::result::Split;
-use thickset::audit::{self, AuditConfig, Case, Event, Outcome, RowSource, Subject, run};
-use thickset::data::{OpenOptions, Part, open};
+use thickset::audit::{self, AuditConfig, Case, Event, Outcome, Subject, run};
+use thickset::data::{OpenOptions, open};
 use thickset::model::{MlpConfig, Model, ModelConfig};
 
 /// Widths of a phone and of a desk.
@@ -240,6 +240,7 @@ fn audited(data: &str, model: ModelConfig) -> String {
         worst: 3,
         ..AuditConfig::default()
     };
+    let split = Split::default();
     let case = Case {
         subject: Subject {
             model: &model,
@@ -250,12 +251,7 @@ fn audited(data: &str, model: ModelConfig) -> String {
             training: Vec::new(),
         },
         data: data.to_owned(),
-        rows: RowSource::Dataset {
-            dataset: &dataset,
-            rows: &dataset.part(Part::Test)[..12],
-            part: Some(Part::Test),
-            split: &Split::default(),
-        },
+        rows: dataset.test().split_by(&split).first(12),
     };
     let plan = config.check(&dataset.schema).unwrap();
     let mut silent = |_: &Event<'_>| ControlFlow::Continue(());

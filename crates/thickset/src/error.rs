@@ -322,6 +322,77 @@ pub enum Error {
         what: &'static str,
     },
 
+    /// An l-infinity ball without a radius.
+    #[error(
+        "an l-infinity ball needs a radius: the usual radii are of l2 balls, and an l-infinity ball of one holds far larger moves"
+    )]
+    RadiusMissing,
+
+    /// Data without a row in the part that was asked for.
+    #[error("`{data}` has no rows in that part")]
+    EmptyPart {
+        /// As it was given.
+        data: String,
+    },
+
+    /// A row number past the end.
+    #[error("`{data}` has {rows} rows, so there is no row {number}")]
+    NoSuchRow {
+        /// As it was given.
+        data: String,
+        /// How many rows it has.
+        rows: usize,
+        /// The number asked for, counted from 1.
+        number: u64,
+    },
+
+    /// A choice of rows from a file that is taken whole.
+    #[error(
+        "`{path}` is a table's file and is taken whole; a part, a split seed and a random test part choose rows of a dataset"
+    )]
+    WholeFile {
+        /// The file.
+        path: String,
+    },
+
+    /// A dataset that was encoded by other rows than the model's.
+    #[error(
+        "`{data}` is encoded by other training rows than the model; it must be split as in training"
+    )]
+    OtherTrainingRows {
+        /// As it was given.
+        data: String,
+    },
+
+    /// A dataset of other columns than the model's.
+    #[error("`{data}` has other columns than the data that the model was trained on")]
+    OtherColumns {
+        /// As it was given.
+        data: String,
+    },
+
+    /// Rows of another shape than the model takes.
+    #[error("`{data}` holds {got}, the model takes {expected}")]
+    RowsShape {
+        /// As it was given.
+        data: String,
+        /// What the model takes.
+        expected: String,
+        /// What the data holds.
+        got: String,
+    },
+
+    /// Rows of another width than the model takes.
+    #[error("`{data}` has rows of {got} features, the model takes {expected}")]
+    RowsWidth {
+        /// As it was given.
+        data: String,
+        /// What the model takes.
+        expected: usize,
+        /// What the data has.
+        got: usize,
+    },
+
     /// Two things that belong together differ in length.
     #[error("{what} must have length {expected}, got {got}")]
     LengthMismatch {
@@ -396,6 +467,9 @@ pub enum Error {
         /// What came.
         got: String,
     },
+    /// A threat set in which nothing can move.
+    #[error("every column is immutable, so no attack can move anything")]
+    AllImmutable,
     /// A column or feature that the model's input does not have.
     #[error("the input has no {what} `{name}`{}", did_you_mean(.nearest.as_deref()))]
     UnknownFeature {

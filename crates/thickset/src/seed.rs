@@ -14,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 const DOMAIN: &[u8] = b"thickset stream 1";
 
 /// The seed of a run: the root of all of its streams.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Seed(u64);
 

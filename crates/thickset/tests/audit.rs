@@ -8,13 +8,12 @@ use thickset::attack::suite::{Effort, SuiteConfig};
 use thickset::audit::compare::{self, Verdict};
 use thickset::audit::result::Split;
 use thickset::audit::{
-    Audit, AuditConfig, AuditFolder, Case, CheckedAudit, Event, Options, Origin, Outcome,
-    RowSource, Subject, run,
+    Audit, AuditConfig, AuditFolder, Case, CheckedAudit, Event, Options, Outcome, Subject, run,
 };
-use thickset::data::{Dataset, OpenOptions, Part, open};
+use thickset::data::{Dataset, OpenOptions, open};
 use thickset::explain::{ExplainConfig, ExplanationConfig};
-use thickset::model::{CnnConfig, LinearConfig, MlpConfig, Model, ModelConfig};
-use thickset::{Error, Seed};
+use thickset::model::{CnnConfig, LinearConfig, MlpConfig, Model, ModelConfig, Origin};
+use thickset::{Error, Rows, Seed};
 
 const K: usize = 8;
 
@@ -56,12 +55,7 @@ fn case<'a>(model: &'a Model, dataset: &'a Dataset, count: usize) -> Case<'a> {
     Case {
         subject: subject(model),
         data: "data".to_owned(),
-        rows: RowSource::Dataset {
-            dataset,
-            rows: &dataset.part(Part::Test)[..count],
-            part: Some(Part::Test),
-            split: &SPLIT,
-        },
+        rows: dataset.test().split_by(&SPLIT).first(count),
     }
 }
 
@@ -367,11 +361,9 @@ fn a_file_without_labels_has_no_auc_and_no_linear_baseline() {
         let case = Case {
             subject: subject(&model),
             data: "file.csv".to_owned(),
-            rows: RowSource::File {
-                schema: &dataset.schema,
-                values: &values,
-                labels,
-            },
+            rows: Rows::new(&values, &dataset.schema)
+                .and_then(|rows| rows.with_some_labels(labels))
+                .unwrap(),
         };
         in_chunks(&plan(&dataset), &case, 3)
     };

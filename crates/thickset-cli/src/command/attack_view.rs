@@ -7,55 +7,46 @@ use thickset::attack::moo::Ending;
 use thickset::attack::{Attacked, Cell, Change, Value, changes, decoded};
 use thickset::explain::Explained;
 use thickset::metric::ranking::{self, TopK};
-use thickset::statistics;
+use thickset::model::{AttackedRow, Attacks};
 
-use super::asked::Loaded;
 use super::explain::{Answer, Named};
+use super::model_rows::Loaded;
 
-/// One row after the attack.
-pub struct Found {
-    pub attack: &'static str,
-    pub perturbed: Vec<f64>,
-    pub precision: f64,
-    pub held: bool,
-    pub way: Way,
-}
-
-/// What is told of the way there.
-pub enum Way {
+/// How the search went.
+enum Way {
     /// Of steps, or of random points.
     Steps {
         first_change: Option<usize>,
         manipulation_epoch: Option<usize>,
         last: Last,
     },
-    /// Of the multi-objective attack.
+    /// Of a search that decides itself when it is over.
     Iterations { iterations: usize, ending: Ending },
 }
 
 /// Where the run from the row itself ended.
 #[derive(serde::Serialize)]
-pub struct Last {
+struct Last {
     precision: f64,
     held: bool,
     stopped: bool,
 }
 
-impl From<Attacked> for Found {
-    fn from(row: Attacked) -> Self {
-        Self {
-            attack: row.attack,
-            perturbed: row.perturbed,
-            precision: row.precision,
-            held: row.held,
-            way: Way::Steps {
-                first_change: row.first_change,
-                manipulation_epoch: row.manipulation_epoch,
-                last: Last {
-                    precision: row.last.precision,
-                    held: row.last.held,
-                    stopped: row.last.stopped,
-                },
+impl Way {
+    fn of(row: &Attacked) -> Self {
+        if let Some(finish) = row.finish {
+            return Self::Iterations {
+                iterations: finish.iterations,
+                ending: finish.ending,
+            };
+        }
+        Self::Steps {
+            first_change: row.first_change,
+            manipulation_epoch: row.manipulation_epoch,
+            last: Last {
+                precision: row.last.precision,
+                held: row.last.held,
+                stopped: row.last.stopped,
             },
         }
     }
@@ -93,7 +84,7 @@ pub struct Line<'a> {
     precision: f64,
     held: bool,
     #[serde(flatten)]
-    way: &'a Way,
+    way: Way,
     /// In the columns' own units.
     perturbed: Cells,
     /// As the model takes it.
@@ -124,7 +115,7 @@ pub struct Row<'a> {
     place: usize,
     before: &'a Explained,
     after: &'a Explained,
-    found: Found,
+    found: &'a Attacked,
     lost: Vec<&'a str>,
     gained: Vec<&'a str>,
     changes: Vec<Change>,
@@ -135,15 +126,20 @@ impl<'a> Row<'a> {
         loaded: &Loaded,
         names: &'a [String],
         k: usize,
-        (place, before, after): (usize, &'a Explained, &'a Explained),
-        found: Found,
+        place: usize,
+        row: &'a AttackedRow,
     ) -> Result<Self> {
+        let AttackedRow {
+            before,
+            after,
+            found,
+        } = row;
         let top = TopK::of(&before.importance, k)?;
         let now = TopK::of(&after.importance, k)?;
         Ok(Self {
             lost: only_in(&top, &now, names),
             gained: only_in(&now, &top, names),
-            changes: changes(&loaded.schema, loaded.row(place), &found.perturbed),
+            changes: changes(loaded.schema(), &loaded.row(place), &found.perturbed),
             place,
             before,
             after,
@@ -163,8 +159,8 @@ impl<'a> Row<'a> {
             attack: self.found.attack,
             precision: self.found.precision,
             held: self.found.held,
-            way: &self.found.way,
-            perturbed: Cells(decoded(&loaded.schema, &self.found.perturbed)),
+            way: Way::of(self.found),
+            perturbed: Cells(decoded(loaded.schema(), &self.found.perturbed)),
             encoded: Named {
                 names: loaded.features(),
                 values: &self.found.perturbed,
@@ -181,7 +177,7 @@ impl<'a> Row<'a> {
 
     /// What the way came to: the last point of a single attack, iterations and ending of the multi-objective one.
     fn way(&self) -> String {
-        match &self.found.way {
+        match Way::of(self.found) {
             Way::Steps { last, .. } => {
                 let class = if last.held { "" } else { ", class changed" };
                 format!("{:.3}{class}", last.precision)
@@ -199,9 +195,7 @@ impl<'a> Row<'a> {
 }
 
 pub fn table(rows: &[Row<'_>], loaded: &Loaded, k: usize, is_suite: bool) -> String {
-    let is_moo = rows
-        .iter()
-        .any(|row| matches!(row.found.way, Way::Iterations { .. }));
+    let is_moo = rows.iter().any(|row| row.found.finish.is_some());
     let way = match (is_suite, is_moo) {
         (true, _) => "found by".to_owned(),
         (_, true) => "iterations  ending".to_owned(),
@@ -245,9 +239,8 @@ pub fn table(rows: &[Row<'_>], loaded: &Loaded, k: usize, is_suite: bool) -> Str
     text
 }
 
-pub fn summary(rows: &[Row<'_>], k: usize) -> Result<()> {
-    let precisions: Vec<f64> = rows.iter().map(|row| row.found.precision).collect();
-    let mean = statistics::mean::estimate(&precisions)?.of_share();
+pub fn summary(attacks: &Attacks) -> Result<()> {
+    let (k, mean) = (attacks.k, attacks.precision_at_k()?);
     let interval = mean.interval.map_or_else(String::new, |interval| {
         format!(
             " (95% interval {:.4} to {:.4})",
@@ -258,14 +251,9 @@ pub fn summary(rows: &[Row<'_>], k: usize) -> Result<()> {
         "mean P@{k} {:.4}{interval} over {} rows",
         mean.value, mean.count
     );
-    let failed = rows.iter().filter(|row| {
-        matches!(
-            row.found.way,
-            Way::Iterations {
-                ending: Ending::Failed,
-                ..
-            }
-        )
+    let failed = attacks.rows.iter().filter(|row| {
+        let ending = row.found.finish.map(|finish| finish.ending);
+        ending == Some(Ending::Failed)
     });
     let failed = failed.count();
     if failed > 0 {

@@ -12,7 +12,7 @@ use thickset::audit::result::{Audit, LinearBaseline, Summary};
 use thickset::statistics::Estimate;
 
 use super::Ending;
-use super::audited::{AuditOptions, Loaded, figures, gate};
+use super::audit_options::{AuditArguments, Loaded, figures, gate};
 use super::output::{print, print_json};
 
 #[derive(Args)]
@@ -22,7 +22,7 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     model: PathBuf,
     #[command(flatten)]
-    options: AuditOptions,
+    options: AuditArguments,
     /// What must hold, like `p_at_k>=0.9`; repeatable
     #[arg(long, value_name = "REQUIREMENT")]
     require: Vec<String>,
@@ -39,7 +39,7 @@ const HELP: &str = "Examples:
   thickset audit --model model.safetensors --data new.csv --out audits/june --effort thorough
   thickset audit --model runs/loans/model.safetensors --data loans.csv \\
     --require 'p_at_k>=0.9' --require 'auc.low>=0.85'
-  thickset audit --model model.safetensors --data adult --box --immutable --integer --max-rows 500
+  thickset audit --model model.safetensors --data adult --box --integer --max-rows 500
 
 Rows: data that the model's own run names is split as in training, and its test rows are audited (see --part). Another table's file is taken whole; if it has the target column, AUC and accuracy are measured.
 
@@ -53,12 +53,14 @@ fn help() -> String {
 
 pub fn run(arguments: &Arguments) -> Result<Ending> {
     let loaded = Loaded::read(&arguments.model)?;
-    let require = loaded.require(&arguments.require);
     let folder = folder(arguments, &loaded)?;
-    let options = &arguments.options;
-    let rows = options.rows(&loaded)?;
-    let config = options.config(&loaded, &rows, require)?;
-    let audit = options.audit(&loaded, &rows, &config, Some(folder.partial()))?;
+    let rows = arguments.options.rows(&loaded)?;
+    let mut options = arguments.options.options();
+    options.partial = Some(folder.partial());
+    let Loaded { model, origin } = &loaded;
+    let mut config = model.audit_config(origin, &rows.rows(), &options)?;
+    config.require = origin.require(&arguments.require);
+    let audit = arguments.options.audit(&loaded, &rows, &config, &options)?;
     folder.write(&audit)?;
     folder.write_report(&thickset_report::audit(std::slice::from_ref(&audit))?)?;
     folder.finish()?;

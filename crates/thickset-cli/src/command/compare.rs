@@ -8,12 +8,13 @@ use anyhow::{Context as _, Result};
 use clap::Args;
 use serde_json::json;
 use thickset::audit::compare::{self, Compared, Verdict};
+use thickset::model::AuditOptions;
 use thickset::statistics::Estimate;
 use thickset::statistics::paired::Comparison;
 use thickset_engine::write_whole;
 
 use super::Ending;
-use super::audited::{AuditOptions, Loaded, figures, gate};
+use super::audit_options::{AuditArguments, Loaded, figures, gate};
 use super::output::{p_value, print, print_json};
 
 #[derive(Args)]
@@ -26,7 +27,7 @@ pub struct Arguments {
     #[arg(value_name = "B")]
     b: PathBuf,
     #[command(flatten)]
-    options: AuditOptions,
+    options: AuditArguments,
     /// What must hold, like 'p_at_k_difference>=-0.02'; repeatable
     #[arg(long, value_name = "REQUIREMENT")]
     require: Vec<String>,
@@ -54,15 +55,25 @@ fn help() -> String {
 
 pub fn run(arguments: &Arguments) -> Result<Ending> {
     let (a, b) = (Loaded::read(&arguments.a)?, Loaded::read(&arguments.b)?);
-    let rules = compare::rules(&b.require(&arguments.require))?;
+    let rules = compare::rules(&b.origin.require(&arguments.require))?;
     let out = arguments.out.as_deref().map(Out::create).transpose()?;
     let partial = |side: &str| out.as_ref().map(|out| out.partial(side));
-    let options = &arguments.options;
-    let (rows_of_a, rows_of_b) = (options.rows(&a)?, options.rows(&b)?);
-    compare::check_cases(&options.case(&a, &rows_of_a), &options.case(&b, &rows_of_b))?;
-    let config = options.config(&a, &rows_of_a, Vec::new())?;
-    let of_a = options.audit(&a, &rows_of_a, &config, partial("a"))?;
-    let of_b = options.audit(&b, &rows_of_b, &config, partial("b"))?;
+    let given = &arguments.options;
+    let (rows_of_a, rows_of_b) = (given.rows(&a)?, given.rows(&b)?);
+    let options = given.options();
+    compare::check_cases(
+        &a.model.audit_case(&a.origin, &rows_of_a.rows(), &options),
+        &b.model.audit_case(&b.origin, &rows_of_b.rows(), &options),
+    )?;
+    let config = a
+        .model
+        .audit_config(&a.origin, &rows_of_a.rows(), &options)?;
+    let with = |side: &str| AuditOptions {
+        partial: partial(side),
+        ..options.clone()
+    };
+    let of_a = given.audit(&a, &rows_of_a, &config, &with("a"))?;
+    let of_b = given.audit(&b, &rows_of_b, &config, &with("b"))?;
     let compared = compare::compare(&of_a, &of_b, &rules)?;
     if arguments.json {
         print_json(&json!({

@@ -5,12 +5,13 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
-use thickset::data::{InputShape, Schema};
 use thickset::explain::reduce::ReductionConfig;
-use thickset::explain::{ExplainConfig, Explained, ExplanationConfig, Per};
+use thickset::explain::{Explained, ExplanationConfig, Per};
 use thickset::metric::ranking;
+use thickset::model::{ExplainOptions, Explanations};
+use thickset::{Seed, defaults};
 
-use super::asked::{Loaded, Source};
+use super::model_rows::{Loaded, ModelRows};
 use super::output::print;
 
 #[derive(Args)]
@@ -22,7 +23,7 @@ use super::output::print;
     --explanation '{ kind = \"smooth-grad\", draws = 20, variance = 0.01 }' --json --limit 0 > why.jsonl")]
 pub struct Arguments {
     #[command(flatten)]
-    source: Source,
+    source: ModelRows,
     #[command(flatten)]
     how: How,
     /// Salient features to name [default: 8, or all if there are fewer]
@@ -36,20 +37,16 @@ pub struct Arguments {
 /// How predictions are explained.
 #[derive(Args)]
 pub struct How {
-    /// The explanation's id (see `thickset methods --family explanation`), or an inline table with settings
-    #[arg(
-        long,
-        visible_alias = "explain",
-        value_name = "ID|TABLE",
-        default_value = "grad"
-    )]
-    explanation: ExplanationConfig,
+    /// The explanation's id (see `thickset methods --family explanation`), or an inline table with settings [default: what the
+    /// model was trained for, else grad]
+    #[arg(long, visible_alias = "explain", value_name = "ID|TABLE")]
+    explanation: Option<ExplanationConfig>,
     /// How attributions become importances [default: absolute; channel-sum for colour images]
     #[arg(long, value_enum)]
     reduce: Option<ReduceName>,
-    /// What an importance is of
-    #[arg(long, value_enum, default_value = "feature")]
-    per: PerName,
+    /// What an importance is of [default: feature]
+    #[arg(long, value_enum)]
+    per: Option<PerName>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -67,32 +64,24 @@ enum PerName {
 }
 
 impl How {
-    pub fn config(&self, schema: &Schema) -> ExplainConfig {
-        let is_colour = matches!(schema.shape, InputShape::Image { channels, .. } if channels > 1);
-        let default = if is_colour && !self.explanation.is_of_units() {
-            ReduceName::ChannelSum
-        } else {
-            ReduceName::Absolute
-        };
-        let reduce = match self.reduce.unwrap_or(default) {
-            ReduceName::Absolute => ReductionConfig::Absolute,
-            ReduceName::ChannelSum => ReductionConfig::ChannelSum,
-            ReduceName::NormalisedAbsolute => ReductionConfig::NormalisedAbsolute,
-            ReduceName::Signed => ReductionConfig::Signed,
-        };
-        ExplainConfig {
+    /// The options, with the seed of every draw.
+    pub fn options(&self, seed: Seed) -> ExplainOptions {
+        ExplainOptions {
             explanation: self.explanation.clone(),
-            reduce,
-            per: match self.per {
+            reduce: self.reduce.map(|reduce| match reduce {
+                ReduceName::Absolute => ReductionConfig::Absolute,
+                ReduceName::ChannelSum => ReductionConfig::ChannelSum,
+                ReduceName::NormalisedAbsolute => ReductionConfig::NormalisedAbsolute,
+                ReduceName::Signed => ReductionConfig::Signed,
+            }),
+            per: self.per.map(|per| match per {
                 PerName::Feature => Per::Feature,
                 PerName::Column => Per::Column,
-            },
+            }),
+            seed,
         }
     }
 }
-
-/// Salient features when none are asked for.
-pub const DEFAULT_K: usize = 8;
 
 /// Names with their values, in order.
 pub struct Named<'a> {
@@ -130,7 +119,7 @@ impl<'a> Answer<'a> {
         Ok(Self {
             class: loaded.class(explained.class),
             probabilities: Named {
-                names: &loaded.model.description.classes,
+                names: loaded.model.classes(),
                 values: &explained.probabilities,
             },
             attribution: Named {
@@ -155,14 +144,18 @@ struct Line<'a> {
 
 pub fn run(arguments: &Arguments) -> Result<()> {
     let loaded = arguments.source.load()?;
-    let explain = arguments.how.config(&loaded.schema).check(&loaded.schema)?;
-    let explained = explain.attribute(&loaded.model.network, loaded.rows(), loaded.seed)?;
-    let width = explained.first().map_or(0, |row| row.importance.len());
-    let names = explain.names(width);
+    let options = arguments.how.options(loaded.seed);
+    let explanations = loaded.model.explain(&loaded.rows(), &options)?;
+    let Explanations {
+        names,
+        rows: explained,
+        ..
+    } = explanations;
+    let width = names.len();
     let k = match arguments.k {
         Some(k) if (1..=width).contains(&k) => k,
         Some(k) => return Err(thickset::Error::TopKOutOfRange { k, largest: width }.into()),
-        None => DEFAULT_K.min(width),
+        None => defaults::K.min(width),
     };
     let mut text = String::new();
     if !arguments.json {

@@ -56,8 +56,12 @@ fn of(error: &Error) -> Option<String> {
         Error::Diverged { .. } => {
             "lower the step size (train.optimizer.rate), clip gradients (train.clip), or lower the objective's weights".to_owned()
         }
+        Error::OtherTrainingRows { .. } => "give --split-seed and --random-test as in training".to_owned(),
+        Error::RadiusMissing => "give --radius".to_owned(),
+        Error::WholeFile { .. } => "leave out --part, --split-seed and --random-test".to_owned(),
         Error::TopKOutOfRange { .. } => "set `k` to fewer than the features".to_owned(),
         Error::Requirement { .. } => "write it like 'p_at_k>=0.9' or 'auc.low>0.85'; `thickset audit --help` and `thickset compare --help` list the figures".to_owned(),
+        Error::AllImmutable => "`--immutable=false` lets them move; `thickset data show` lists which columns are fixed".to_owned(),
         Error::AuditInput { .. } => "choose another with --explanation; `thickset methods --family explanation` lists them".to_owned(),
         Error::NotComparable { .. } => "compare models of the same classes on the same rows; where their runs split the data differently, --part all takes every row".to_owned(),
         Error::ResultFile { .. } => "give an audit.json of `thickset audit`".to_owned(),

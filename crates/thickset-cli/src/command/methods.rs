@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn the_table_has_a_line_for_every_method_and_a_heading() {
-        let printed = table(registry::METHODS);
+        let printed = table(&registry::METHODS);
         assert_eq!(printed.lines().count(), registry::METHODS.len() + 1);
         assert!(printed.starts_with("FAMILY"));
     }

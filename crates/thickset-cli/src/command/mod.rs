@@ -1,10 +1,9 @@
 //! One file a subcommand.
 
-mod asked;
 mod attack;
 mod attack_view;
 mod audit;
-mod audited;
+mod audit_options;
 mod bench;
 mod bench_paper;
 mod compare;
@@ -17,6 +16,7 @@ mod hint;
 mod init;
 mod methods;
 mod model;
+mod model_rows;
 mod output;
 mod radii;
 mod report;

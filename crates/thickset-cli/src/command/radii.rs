@@ -4,11 +4,10 @@ use std::fmt::Write as _;
 
 use anyhow::Result;
 use serde::Serialize;
-use thickset::attack::suite::{SuiteConfig, over_radii};
-use thickset::explain::CheckedExplain;
+use thickset::model::AttackOptions;
 use thickset::statistics::{self, Estimate};
 
-use super::asked::Loaded;
+use super::model_rows::Loaded;
 use super::output::print;
 
 /// What the suite found within one radius; a larger one keeps what smaller ones found.
@@ -23,34 +22,23 @@ struct Point {
     precision: Vec<f64>,
 }
 
-pub fn run(
-    loaded: &Loaded,
-    explain: &CheckedExplain,
-    config: &SuiteConfig,
-    radii: &[f64],
-    json: bool,
-) -> Result<()> {
-    let found = over_radii(
-        config,
-        radii,
-        explain.config(),
-        &loaded.schema,
-        &loaded.model.network,
-        loaded.rows(),
-        loaded.seed,
-    )?;
+pub fn run(loaded: &Loaded, options: &AttackOptions, radii: &[f64], json: bool) -> Result<()> {
+    let curve = loaded
+        .model
+        .attack_over_radii(&loaded.rows(), options, radii)?;
+    let k = curve.k;
     let mut text = String::new();
     if !json {
         writeln!(
             text,
             "{:>8}  {:>7}  {:>16}  {:>9}",
             "radius",
-            format!("P@{}", config.k),
+            format!("P@{k}"),
             "95% interval",
             "unchanged"
         )?;
     }
-    for (radius, rows) in found {
+    for (radius, rows) in curve.radii {
         let precision: Vec<f64> = rows.iter().map(|row| row.precision).collect();
         let whole: Vec<f64> = precision
             .iter()
@@ -58,7 +46,7 @@ pub fn run(
             .collect();
         let point = Point {
             radius,
-            k: config.k,
+            k,
             precision_at_k: statistics::mean::estimate(&precision)?.of_share(),
             unchanged: statistics::mean::estimate(&whole)?.of_share().value,
             precision,

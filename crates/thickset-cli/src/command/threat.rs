@@ -1,9 +1,8 @@
 //! Options of attacks that several commands share: how many features count, how hard to try, and how far a row may move.
 
-use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use thickset::attack::ThreatConfig;
-use thickset::attack::suite::{Effort, SuiteConfig};
+use thickset::attack::suite::Effort;
 use thickset::attack::threat::{BallConfig, Norm, OneHot};
 
 #[derive(Args)]
@@ -21,18 +20,21 @@ pub struct SuiteOptions {
 /// Which inputs an attack may reach.
 #[derive(Args)]
 pub struct ThreatOptions {
+    /// What else holds a row: `table` keeps immutable columns, `papers` is the ball alone
+    #[arg(long, value_enum, default_value = "table")]
+    threat: ThreatName,
     /// How a move is measured
     #[arg(long, value_enum, default_value = "l2")]
     norm: NormName,
     /// The largest move, in encoded units [default for l2: the dataset's, else 0.5; linf has none]
     #[arg(long, visible_alias = "budget", allow_negative_numbers = true)]
-    radius: Option<f64>,
+    pub radius: Option<f64>,
     /// Features stay in the range of the training rows
     #[arg(long = "box")]
     in_box: bool,
-    /// Columns that a person cannot change stay
-    #[arg(long)]
-    immutable: bool,
+    /// Columns that a person cannot change stay; `--immutable=false` lets them move
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    immutable: Option<bool>,
     /// Whole numbers stay whole
     #[arg(long)]
     integer: bool,
@@ -49,6 +51,12 @@ enum EffortName {
     Quick,
     Standard,
     Thorough,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum ThreatName {
+    Table,
+    Papers,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -71,68 +79,33 @@ fn parse_budget(text: &str) -> std::result::Result<(String, f64), String> {
 }
 
 impl SuiteOptions {
-    /// Whether an effort was asked for.
-    pub fn has_effort(&self) -> bool {
-        self.effort.is_some()
-    }
-
-    /// The suite, with these where an option was left out. The radius is one of the l2 ball.
-    pub fn config(
-        &self,
-        k: usize,
-        effort: Option<Effort>,
-        radius: Option<f64>,
-    ) -> Result<SuiteConfig> {
-        Ok(self.in_set(k, effort, self.threat.config(radius)?))
-    }
-
-    /// The suite within this set.
-    pub fn in_set(&self, k: usize, effort: Option<Effort>, threat: ThreatConfig) -> SuiteConfig {
-        let given = self.effort.map(|effort| match effort {
+    /// The effort asked for.
+    pub fn effort(&self) -> Option<Effort> {
+        self.effort.map(|effort| match effort {
             EffortName::Quick => Effort::Quick,
             EffortName::Standard => Effort::Standard,
             EffortName::Thorough => Effort::Thorough,
-        });
-        SuiteConfig {
-            effort: given.or(effort).unwrap_or_default(),
-            k: self.k.unwrap_or(k),
-            threat,
-        }
+        })
     }
 }
 
 impl ThreatOptions {
-    /// Whether the radius was given.
-    pub fn has_radius(&self) -> bool {
-        self.radius.is_some()
-    }
-
-    /// The set, with this radius of the l2 ball where none was given.
-    pub fn config(&self, radius: Option<f64>) -> Result<ThreatConfig> {
-        let usual = match self.norm {
-            NormName::L2 => radius.or(Some(BallConfig::default().radius)),
-            NormName::Linf => None,
+    /// The set, with the usual radius.
+    pub fn config(&self) -> ThreatConfig {
+        let usual = match self.threat {
+            ThreatName::Table => ThreatConfig::default(),
+            ThreatName::Papers => ThreatConfig::papers(),
         };
-        let Some(radius) = self.radius.or(usual) else {
-            bail!(
-                "`--norm linf` needs `--radius`: the usual radii are of l2 balls, and a linf ball of one holds far larger moves"
-            );
-        };
-        Ok(self.with_radius(radius))
-    }
-
-    /// The set with this radius.
-    pub fn with_radius(&self, radius: f64) -> ThreatConfig {
         ThreatConfig {
             ball: BallConfig {
                 norm: match self.norm {
                     NormName::L2 => Norm::L2,
                     NormName::Linf => Norm::Linf,
                 },
-                radius,
+                ..BallConfig::default()
             },
             r#box: self.in_box,
-            immutable: self.immutable,
+            immutable: self.immutable.unwrap_or(usual.immutable),
             integer: self.integer,
             one_hot: match self.one_hot {
                 OneHotName::Free => OneHot::Free,

@@ -10,7 +10,7 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::json;
 use thickset::config::{CheckedRun, RunConfig};
-use thickset::train::{EpochRecord, Event, Outcome, RunFolder, Sweep, sweep, train};
+use thickset::train::{EpochRecord, Event, RunFolder, Sweep, Trained, sweep, train_into};
 
 use super::output::{print, print_json};
 use crate::progress::{Progress, ProgressOption};
@@ -69,16 +69,17 @@ fn one(arguments: &Arguments, run: &CheckedRun, folder: &RunFolder) -> Result<()
         reporter.show(event);
         ControlFlow::Continue(())
     };
-    let outcome = train(run, &dataset, folder, arguments.resume, &mut observer)?;
-    let Outcome::Done {
+    let trained = train_into(run, &dataset, folder, arguments.resume, &mut observer)?;
+    let Some(Trained {
         selected,
         epochs,
         reason,
         ..
-    } = outcome
+    }) = trained
     else {
         return Ok(());
     };
+    let epochs = epochs.len();
     let model = folder.model();
     if arguments.json {
         return print_json(&json!({

@@ -33,7 +33,7 @@ fn options_that_would_do_nothing_are_refused() {
                 "--radius",
                 "0.3",
             ],
-            "`--radius` and `input_budget` are the same for `moo`",
+            "`--radius` has no effect with `--method moo`",
         ),
         (
             &["--method", "er-attack", "--effort", "quick"],
@@ -106,7 +106,7 @@ fn what_cannot_be_is_refused_with_a_sentence() {
     );
     refuses(
         &case.run("attack", &["--method", "moo", "--box"]),
-        &["`moo` stays in an l2 ball"],
+        &["attack `moo` takes an l2 ball"],
     );
     refuses(
         &case.run("explain", &["--explanation", "gradd"]),

@@ -113,7 +113,7 @@ pub fn command(audit: &Audit) -> String {
             split.is_some_and(|split| split.random_test),
         ),
         ("--box", threat.r#box),
-        ("--immutable", threat.immutable),
+        ("--immutable=false", !threat.immutable),
         ("--integer", threat.integer),
     ];
     words.extend(

@@ -6,16 +6,16 @@
 
 use thickset_engine::Output;
 
-use super::Method;
-use super::constraint::{ConstraintConfig, Multipliers, Observation};
-use super::goal::{Goal, OfShares, shares};
+use super::AttackOption;
+use super::constraint::{Multipliers, Observation};
+use super::goal::{Goal, Goals, OfShares, shares};
 use super::outcome::Attacked;
 use super::state::{AttackState, MovedPart, RowStatus};
 use super::threat::ball::Surface;
+use crate::Result;
 use crate::check::check_not_empty;
 use crate::host::read;
 use crate::registry::Setting;
-use crate::{Error, Result};
 
 /// The settings that all of these attacks have.
 pub(super) static DEFAULTS: &[Setting] = &[
@@ -39,6 +39,17 @@ pub(super) static DEFAULTS: &[Setting] = &[
     Setting::new("constraint", "how the prediction is kept"),
 ];
 
+/// The shared options that all of these attacks use.
+pub(super) static OPTIONS: &[AttackOption] = &[
+    AttackOption::Constraint,
+    AttackOption::Radius,
+    AttackOption::Restarts,
+    AttackOption::Shares,
+    AttackOption::StepSize,
+    AttackOption::Steps,
+    AttackOption::Surrogate,
+];
+
 /// Every iterate of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Trace {
@@ -52,6 +63,7 @@ pub struct Trace {
 
 pub(super) struct Descent<'a> {
     state: AttackState<'a>,
+    of: &'a dyn Goals,
     goals: Vec<Box<dyn Goal>>,
     rules: Option<Vec<Box<dyn Multipliers>>>,
     /// Of the goals in the inputs, at the latest evaluation.
@@ -61,27 +73,19 @@ pub(super) struct Descent<'a> {
 }
 
 impl<'a> Descent<'a> {
-    pub(super) fn new(mut state: AttackState<'a>) -> Result<Self> {
+    pub(super) fn new(of: &'a dyn Goals, mut state: AttackState<'a>) -> Result<Self> {
         check_not_empty("the rows", state.origin())?;
         let attack = state.attack;
         let count = state.count();
         let reference = state.reference().to_vec();
         let width = reference.len() / count;
-        if let Method::Target(Some(features)) = &attack.method
-            && let Some(&got) = features.iter().find(|feature| **feature >= width)
-        {
-            return Err(Error::IndexOutOfRange {
-                what: "a unit to raise",
-                bound: width,
-                got,
-            });
-        }
+        of.check_width(width)?;
         let goals = reference.chunks(width).zip(&state.top);
         let goals = goals.map(|(reference, top)| -> Box<dyn Goal> {
             if attack.shares {
-                Box::new(OfShares::new(attack.method.goal(&shares(reference), top)))
+                Box::new(OfShares::new(of.goal(&shares(reference), top)))
             } else {
-                attack.method.goal(reference, top)
+                of.goal(reference, top)
             }
         });
         Ok(Self {
@@ -89,6 +93,7 @@ impl<'a> Descent<'a> {
             rules: None,
             gradient: Vec::new(),
             values: vec![0.0; count],
+            of,
             state,
         })
     }
@@ -117,7 +122,7 @@ impl<'a> Descent<'a> {
             }
             let parts = self.state.moved_parts().len();
             let rules = (0..self.state.count())
-                .map(|_| self.state.attack.constraint.multipliers(parts))
+                .map(|_| self.state.attack.constraint.behaviour().multipliers(parts))
                 .collect::<Result<Option<Vec<_>>>>();
             self.rules = rules?;
             self.descend(start, run == 0, trace.take())?;
@@ -135,7 +140,7 @@ impl<'a> Descent<'a> {
         let attack = self.state.attack;
         let (features, count) = (self.state.features(), self.state.count());
         let origin = self.state.origin();
-        let stops = attack.constraint == ConstraintConfig::EarlyStop;
+        let stops = attack.constraint.behaviour().stops_at_change();
         // Where a row is, and where the search tries to take it.
         let mut here = origin.to_vec();
         let mut trial = vec![0.0; here.len()];
@@ -218,11 +223,7 @@ impl<'a> Descent<'a> {
             .collect();
         for (row, rule) in self.rules.iter_mut().flatten().enumerate() {
             let place = row * features..(row + 1) * features;
-            let factor = self
-                .state
-                .attack
-                .method
-                .objective_factor(&self.state.top[row]);
+            let factor = self.of.objective_factor(&self.state.top[row]);
             let all_values: Vec<f64> = std::iter::once(factor * values[row])
                 .chain(kept.iter().map(|one| one.values[row]))
                 .collect();
@@ -286,10 +287,12 @@ struct Divergence {
 mod tests {
     use super::*;
     use crate::Seed;
+    use crate::attack::constraint::no_update::NoUpdateConfig;
+    use crate::attack::mse_attack::MseAttackConfig;
     use crate::attack::state::Networks;
-    use crate::attack::{AttackConfig, MethodConfig, mse_attack};
+    use crate::attack::{AttackConfig, Plan};
     use crate::data::{InputShape, Schema};
-    use crate::explain::{ExplainConfig, Rows};
+    use crate::explain::{ExplainConfig, Points};
     use crate::model::{Activation, Fresh, MlpConfig, ModelConfig};
 
     const HALF: usize = 10;
@@ -349,15 +352,19 @@ mod tests {
     fn divergences_of_all_three_predictions_of_a_pair_have_the_slopes_of_central_differences() {
         let (network, schema) = pair();
         let config = AttackConfig {
-            method: MethodConfig::MseAttack(mse_attack::MseAttackConfig::default()),
+            method: MseAttackConfig::default().into(),
             k: 4,
-            constraint: ConstraintConfig::NoUpdate,
+            constraint: NoUpdateConfig {}.into(),
             ..AttackConfig::default()
         };
         let attack = config.check(&ExplainConfig::default(), &schema).unwrap();
+        let Plan::Descent(goals) = &attack.plan else {
+            panic!("it steps down a gradient")
+        };
+        let goals = goals.as_ref();
         let networks = Networks::new(&network, None);
         let (x, z) = (row("x"), row("z"));
-        let rows = Rows {
+        let rows = Points {
             values: &x,
             ids: &[0],
         };
@@ -375,9 +382,11 @@ mod tests {
 
         // And the search follows their sum with the goal, in equal parts.
         let mut sum = |z: &[f64]| {
-            let mut descent =
-                Descent::new(AttackState::new(&attack, &networks, rows, Seed::new(1)).unwrap())
-                    .unwrap();
+            let mut descent = Descent::new(
+                goals,
+                AttackState::new(&attack, &networks, rows, Seed::new(1)).unwrap(),
+            )
+            .unwrap();
             let slopes = descent.gradient_at(z, 1, true);
             slopes.unwrap();
             let kept = descent.state.moved_parts().iter();
@@ -387,8 +396,15 @@ mod tests {
             (descent.values[0] + kept) / 4.0
         };
         let expected = differences(&z, &mut sum);
-        let mut descent = Descent::new(state).unwrap();
-        descent.rules = Some(vec![attack.constraint.multipliers(3).unwrap().unwrap()]);
+        let mut descent = Descent::new(goals, state).unwrap();
+        descent.rules = Some(vec![
+            attack
+                .constraint
+                .behaviour()
+                .multipliers(3)
+                .unwrap()
+                .unwrap(),
+        ]);
         descent.gradient_at(&z, 1, false).unwrap();
         close(&descent.gradient, &expected);
     }

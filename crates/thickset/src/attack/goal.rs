@@ -1,9 +1,32 @@
 //! What a search lowers: a function of one row's importances.
 
+use std::fmt::Debug;
+
+use crate::Result;
 use crate::metric::ranking::TopK;
 
+/// The goals of an attack that steps down a gradient, one a row.
+pub trait Goals: Debug + Send + Sync {
+    /// Refuses explanations of so many importances that the goal does not fit.
+    ///
+    /// # Errors
+    /// When it does not.
+    fn check_width(&self, _importances: usize) -> Result<()> {
+        Ok(())
+    }
+
+    /// What turns the goal into `g_0` of R2ET Eq. 57, which divergences are weighed against.
+    fn objective_factor(&self, _top: &TopK) -> f64 {
+        1.0
+    }
+
+    /// What one row's search lowers, given its importances at the start in the network that directions come from, and its
+    /// top-k set.
+    fn goal(&self, reference: &[f64], top: &TopK) -> Box<dyn Goal>;
+}
+
 /// A function of one row's importances, to be lowered.
-pub(super) trait Goal: Send {
+pub trait Goal: Send {
     /// The value at a step, and its gradient in the importances.
     fn evaluate(&mut self, step: usize, importance: &[f64], slope: &mut [f64]) -> f64;
 

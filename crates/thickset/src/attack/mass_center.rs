@@ -3,13 +3,17 @@
 //! `C = sum_p I_p (row, column)_p / sum_p I_p`, `max_x' ||C(x') - C(x)||_2`. At x the distance has no gradient, so the first step
 //! goes along the rows and columns alike.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
-use super::goal::Goal;
+use super::goal::{Goal, Goals};
+use super::{Attack, AttackOption, Plan, Setup, descent};
 use crate::check::as_f64;
 use crate::data::{InputShape, Schema};
 use crate::explain::ExplainConfig;
 use crate::explain::reduce::ReductionConfig;
+use crate::metric::ranking::TopK;
 use crate::registry::{Family, Info};
 use crate::{Error, Result};
 
@@ -23,7 +27,7 @@ pub static INFO: Info = Info {
     source: "Ghorbani et al. 2019, section 3",
     direction: None,
     cost: "one explanation and one Hessian product a step",
-    defaults: super::descent::DEFAULTS,
+    defaults: descent::DEFAULTS,
 };
 
 /// It has no settings of its own.
@@ -31,11 +35,36 @@ pub static INFO: Info = Info {
 #[serde(deny_unknown_fields)]
 pub struct MassCenterConfig {}
 
+impl Attack for MassCenterConfig {
+    fn info(&self) -> &'static Info {
+        &INFO
+    }
+
+    fn options(&self) -> &'static [AttackOption] {
+        descent::OPTIONS
+    }
+
+    fn plan(&self, setup: &Setup<'_>) -> Result<Plan> {
+        let places = places(setup.schema, setup.explain.config())?;
+        Ok(Plan::Descent(Arc::new(Places(places))))
+    }
+}
+
+/// The row and column of each importance.
+#[derive(Debug)]
+struct Places(Vec<[f64; 2]>);
+
+impl Goals for Places {
+    fn goal(&self, reference: &[f64], _: &TopK) -> Box<dyn Goal> {
+        Box::new(Center::new(self.0.clone(), reference))
+    }
+}
+
 /// Keeps the centre of an explanation of zeros finite.
 const TINY: f64 = 1e-30;
 
 /// The row and column of each importance.
-pub(super) fn places(schema: &Schema, explain: &ExplainConfig) -> Result<Vec<[f64; 2]>> {
+fn places(schema: &Schema, explain: &ExplainConfig) -> Result<Vec<[f64; 2]>> {
     let refused = |got: String| {
         Err(Error::AttackInput {
             attack: INFO.id,
@@ -68,14 +97,16 @@ pub(super) fn places(schema: &Schema, explain: &ExplainConfig) -> Result<Vec<[f6
     Ok((0..planes * height * width).map(place).collect())
 }
 
-pub(super) struct Center {
+struct Center {
     places: Vec<[f64; 2]>,
     origin: [f64; 2],
 }
 
-pub(super) fn goal(places: Vec<[f64; 2]>, reference: &[f64]) -> Center {
-    let origin = center(&places, reference);
-    Center { places, origin }
+impl Center {
+    fn new(places: Vec<[f64; 2]>, reference: &[f64]) -> Self {
+        let origin = center(&places, reference);
+        Self { places, origin }
+    }
 }
 
 fn center(places: &[[f64; 2]], importance: &[f64]) -> [f64; 2] {
@@ -112,9 +143,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_value_is_the_distance_that_the_centre_moved() {
+        let places = vec![[0.0, 0.0], [0.0, 4.0]];
+        let mut goal = Center::new(places, &[1.0, 1.0]);
+        // From the middle, column 2, to column 3: three quarters of the mass are at column 4.
+        let mut slope = [0.0; 2];
+        let value = goal.evaluate(1, &[1.0, 3.0], &mut slope);
+        assert!((value + 1.0).abs() < 1e-12, "{value}");
+        // More mass on the left brings the centre back, more on the right takes it away.
+        assert!(slope[0] > 0.0 && slope[1] < 0.0, "{slope:?}");
+    }
+
+    #[test]
     fn the_slope_is_that_of_central_differences() {
         let places = vec![[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]];
-        let mut goal = goal(places, &[1.0, 1.0, 1.0, 1.0]);
+        let mut goal = Center::new(places, &[1.0, 1.0, 1.0, 1.0]);
         let at = [0.5, 2.0, 1.0, 0.25];
         let mut slope = [0.0; 4];
         goal.evaluate(1, &at, &mut slope);

@@ -38,9 +38,14 @@ pub mod trust_region;
 
 pub use network::perturb;
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
+use self::network::MultiObjective;
 use self::search::Search;
+use super::threat::{BallConfig, Norm};
+use super::{Attack, AttackOption, Plan, Setup, ThreatConfig};
 use crate::check::check_finite;
 use crate::registry::{Family, Info, Setting};
 use crate::{Error, Result};
@@ -160,6 +165,51 @@ impl Default for MooConfig {
             iterations: 200,
             surrogate: None,
         }
+    }
+}
+
+impl Attack for MooConfig {
+    fn info(&self) -> &'static Info {
+        &INFO
+    }
+
+    /// The ball's radius is the input's budget, unless the settings have one.
+    fn options(&self) -> &'static [AttackOption] {
+        if self.input_budget.is_some() {
+            &[]
+        } else {
+            &[AttackOption::Radius]
+        }
+    }
+
+    fn plan(&self, setup: &Setup<'_>) -> Result<Plan> {
+        let threat = setup.threat;
+        let only_ball = ThreatConfig {
+            ball: BallConfig {
+                norm: Norm::L2,
+                ..threat.ball
+            },
+            immutable: threat.immutable,
+            ..ThreatConfig::papers()
+        };
+        if *threat != only_ball {
+            return Err(Error::AttackInput {
+                attack: INFO.id,
+                expected: "an l2 ball, with or without immutable columns, as threat set",
+                got: "one with other limits".to_owned(),
+            });
+        }
+        let config = Self {
+            input_budget: self.input_budget.or(Some(threat.ball.radius)),
+            ..*self
+        };
+        config.check()?;
+        let features = setup.schema.features.iter().enumerate();
+        let free = features.filter(|(_, one)| !(threat.immutable && one.immutable));
+        Ok(Plan::Search(Arc::new(MultiObjective {
+            config,
+            free: free.map(|(index, _)| index).collect(),
+        })))
     }
 }
 
@@ -520,16 +570,15 @@ mod tests {
 
     #[test]
     fn settings_are_read_from_text() {
-        let method: crate::attack::MethodConfig =
-            "{ kind = \"moo\", radius = 0.1, surrogate = 5.0 }"
-                .parse()
-                .unwrap();
+        let method: crate::attack::AttackKind = "{ kind = \"moo\", radius = 0.1, surrogate = 5.0 }"
+            .parse()
+            .unwrap();
         let expected = MooConfig {
             radius: 0.1,
             surrogate: Some(5.0),
             ..MooConfig::default()
         };
-        assert_eq!(method, crate::attack::MethodConfig::Moo(expected));
+        assert_eq!(method, crate::attack::AttackKind::Moo(expected));
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use super::moo::Ending;
+
 /// One row after an attack.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Attacked {
@@ -23,6 +25,18 @@ pub struct Attacked {
     pub manipulation_epoch: Option<usize>,
     /// Where the run that starts at the row itself ended; of a suite, its first member's.
     pub last: Last,
+    /// How a search ended that decides itself when it is over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finish: Option<Finish>,
+}
+
+/// How a search ended that decides itself when it is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Finish {
+    /// Steps tried.
+    pub iterations: usize,
+    /// How it ended.
+    pub ending: Ending,
 }
 
 /// Where a run ended.

@@ -1,11 +1,14 @@
 //! Random search: the worst of many points on the sphere or in the ball. It follows nothing, so nothing can mask its
 //! gradient; what a cleverer attack finds less than this, it has missed.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use super::outcome::Attacked;
 use super::state::AttackState;
 use super::threat::ball::Surface;
+use super::{Attack, AttackOption, Plan, Search, Setup};
 use crate::check::as_f64;
 use crate::registry::{Family, Info, Setting};
 use crate::{Error, Result};
@@ -47,10 +50,18 @@ impl Default for RandomConfig {
     }
 }
 
-impl RandomConfig {
-    pub(super) fn check(self) -> Result<Self> {
+impl Attack for RandomConfig {
+    fn info(&self) -> &'static Info {
+        &INFO
+    }
+
+    fn options(&self) -> &'static [AttackOption] {
+        &[AttackOption::Constraint, AttackOption::Radius]
+    }
+
+    fn plan(&self, _: &Setup<'_>) -> Result<Plan> {
         if (1..=MOST_POINTS).contains(&self.points) {
-            return Ok(self);
+            return Ok(Plan::Search(Arc::new(*self)));
         }
         Err(Error::OutOfRange {
             what: "`random.points`",
@@ -60,24 +71,26 @@ impl RandomConfig {
     }
 }
 
-pub(super) fn run(config: RandomConfig, mut state: AttackState<'_>) -> Result<Vec<Attacked>> {
-    let name = match config.surface {
-        Surface::Sphere => "random on the sphere",
-        Surface::Ball => "random in the ball",
-    };
-    let mut streams = state.streams(name);
-    let mut points = state.origin().to_vec();
-    for step in 1..=config.points {
-        for (row, stream) in streams.iter_mut().enumerate() {
-            state.draw(row, config.surface, stream, &mut points);
-        }
-        state.evaluate(&points)?;
-        for row in 0..streams.len() {
-            state.keep_if_worst(row, &points);
-            if step == config.points {
-                state.note_end(row, &points, state.status(row), false);
+impl Search for RandomConfig {
+    fn run(&self, mut state: AttackState<'_>) -> Result<Vec<Attacked>> {
+        let name = match self.surface {
+            Surface::Sphere => "random on the sphere",
+            Surface::Ball => "random in the ball",
+        };
+        let mut streams = state.streams(name);
+        let mut points = state.origin().to_vec();
+        for step in 1..=self.points {
+            for (row, stream) in streams.iter_mut().enumerate() {
+                state.draw(row, self.surface, stream, &mut points);
+            }
+            state.evaluate(&points)?;
+            for row in 0..streams.len() {
+                state.keep_if_worst(row, &points);
+                if step == self.points {
+                    state.note_end(row, &points, state.status(row), false);
+                }
             }
         }
+        state.finish()
     }
-    state.finish()
 }

@@ -3,11 +3,12 @@
 use thickset_engine::{Chain, Network, Tensor, activation};
 
 use super::CheckedAttack;
-use super::constraint::ConstraintConfig;
-use super::outcome::{Attacked, Last};
+use super::outcome::{Attacked, Finish, Last};
 use super::threat::ball::Surface;
 use crate::check::{as_f64, check_finite};
-use crate::explain::{Binding, ModelView, Probe, RowGradient, Rows, chunk_rows, predicted};
+use crate::explain::{
+    Binding, CheckedExplain, ModelView, Points, Probe, RowGradient, chunk_rows, predicted,
+};
 use crate::host::read;
 use crate::metric::manipulation_epoch;
 use crate::metric::ranking::{TopK, largest};
@@ -76,7 +77,8 @@ impl<'a> Networks<'a> {
     }
 }
 
-pub(super) struct AttackState<'a> {
+/// Rows under attack.
+pub struct AttackState<'a> {
     pub(super) attack: &'a CheckedAttack,
     pub(super) network: &'a Network,
     /// Evaluates the network.
@@ -89,7 +91,7 @@ pub(super) struct AttackState<'a> {
     /// The network's probabilities at the start.
     pub(super) probabilities: Vec<f64>,
     classes: Vec<usize>,
-    rows: Rows<'a>,
+    rows: Points<'a>,
     seed: Seed,
     moved_parts: &'static [MovedPart],
     worst: Vec<WorstPoint>,
@@ -107,22 +109,23 @@ struct WorstPoint {
     /// P@k after each step of the run from the row itself, 1 where the prediction changed; up to the first below the bound.
     path: Vec<f64>,
     last: Option<Last>,
+    finish: Option<Finish>,
 }
 
 /// How a row stands at a point.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct RowStatus {
+pub struct RowStatus {
     /// Features of the top-k set that are still in it.
-    pub(super) kept: usize,
+    pub kept: usize,
     /// Whether all predictions are as at the start.
-    pub(super) held: bool,
+    pub held: bool,
 }
 
 impl<'a> AttackState<'a> {
     pub(super) fn new(
         attack: &'a CheckedAttack,
         networks: &'a Networks<'a>,
-        rows: Rows<'a>,
+        rows: Points<'a>,
         seed: Seed,
     ) -> Result<Self> {
         let network = networks.network;
@@ -161,6 +164,7 @@ impl<'a> AttackState<'a> {
             held: true,
             path: Vec::new(),
             last: None,
+            finish: None,
         });
         Ok(Self {
             probabilities: read(activation::softmax(logits, 1)),
@@ -181,16 +185,21 @@ impl<'a> AttackState<'a> {
         })
     }
 
-    /// The rows before the attack.
-    pub(super) fn origin(&self) -> &'a [f64] {
+    /// The rows before the attack, row-major.
+    #[must_use]
+    pub fn origin(&self) -> &'a [f64] {
         self.rows.values
     }
 
-    pub(super) fn features(&self) -> usize {
+    /// Features of a row.
+    #[must_use]
+    pub fn features(&self) -> usize {
         self.network.features()
     }
 
-    pub(super) fn count(&self) -> usize {
+    /// Rows.
+    #[must_use]
+    pub fn count(&self) -> usize {
         self.rows.ids.len()
     }
 
@@ -198,20 +207,35 @@ impl<'a> AttackState<'a> {
         self.moved_parts
     }
 
+    /// The rows before the attack.
+    pub(super) fn rows(&self) -> Points<'a> {
+        self.rows
+    }
+
+    /// How the attacked predictions are explained.
+    pub(super) fn explain(&self) -> &'a CheckedExplain {
+        &self.attack.explain
+    }
+
+    pub(super) fn seed(&self) -> Seed {
+        self.seed
+    }
+
+    /// Salient features.
+    #[must_use]
+    pub fn k(&self) -> usize {
+        self.attack.k
+    }
+
     /// One random stream a row.
-    pub(super) fn streams(&self, name: &str) -> Vec<Stream> {
+    #[must_use]
+    pub fn streams(&self, name: &str) -> Vec<Stream> {
         let ids = self.rows.ids.iter();
         ids.map(|id| self.seed.stream_at(name, *id)).collect()
     }
 
     /// A random point of one row's set, settled, into that row of `points`.
-    pub(super) fn draw(
-        &self,
-        row: usize,
-        surface: Surface,
-        stream: &mut Stream,
-        points: &mut [f64],
-    ) {
+    pub fn draw(&self, row: usize, surface: Surface, stream: &mut Stream, points: &mut [f64]) {
         let features = self.features();
         let place = row * features..(row + 1) * features;
         let x = &self.rows.values[place.clone()];
@@ -220,7 +244,7 @@ impl<'a> AttackState<'a> {
     }
 
     /// The points at which the network is evaluated for searching points.
-    pub(super) fn settle(&self, x: &[f64], z: &[f64], point: &mut [f64]) {
+    pub fn settle(&self, x: &[f64], z: &[f64], point: &mut [f64]) {
         self.attack.threat.settle(x, z, point);
         if self.network.dtype() == thickset_engine::DType::F32 {
             for value in point {
@@ -243,8 +267,11 @@ impl<'a> AttackState<'a> {
         &self.twin_view.importance
     }
 
-    /// What the network says of these points.
-    pub(super) fn evaluate(&mut self, points: &[f64]) -> Result<()> {
+    /// Evaluates the network at a point of every row. [`AttackState::status`] then says how each row stands there.
+    ///
+    /// # Errors
+    /// When something is not finite.
+    pub fn evaluate(&mut self, points: &[f64]) -> Result<()> {
         self.probe.evaluate(points, &mut self.view);
         self.update_status(points)
     }
@@ -311,12 +338,13 @@ impl<'a> AttackState<'a> {
     }
 
     /// How a row stood at the latest evaluation.
-    pub(super) fn status(&self, row: usize) -> RowStatus {
+    #[must_use]
+    pub fn status(&self, row: usize) -> RowStatus {
         self.status[row]
     }
 
     /// Keeps the point of a row of the latest evaluation if it is the worst so far.
-    pub(super) fn keep_if_worst(&mut self, row: usize, points: &[f64]) {
+    pub fn keep_if_worst(&mut self, row: usize, points: &[f64]) {
         let RowStatus { kept, held } = self.status[row];
         let features = self.features();
         let counts = held || self.ignores_predictions();
@@ -346,17 +374,11 @@ impl<'a> AttackState<'a> {
     }
 
     fn ignores_predictions(&self) -> bool {
-        self.attack.constraint == ConstraintConfig::None
+        self.attack.constraint.behaviour().ignores_predictions()
     }
 
     /// Notes where a row's first run ended.
-    pub(super) fn note_end(
-        &mut self,
-        row: usize,
-        points: &[f64],
-        status: RowStatus,
-        stopped: bool,
-    ) {
+    pub fn note_end(&mut self, row: usize, points: &[f64], status: RowStatus, stopped: bool) {
         let (features, k) = (self.features(), self.attack.k);
         let worst = &mut self.worst[row];
         if worst.last.is_none() {
@@ -369,11 +391,25 @@ impl<'a> AttackState<'a> {
         }
     }
 
+    /// Reports the point of a row of the latest evaluation, whether it is worse than another or not, and how the search
+    /// ended there.
+    pub(super) fn report(&mut self, row: usize, points: &[f64], finish: Finish) {
+        let status = self.status[row];
+        let features = self.features();
+        let worst = &mut self.worst[row];
+        worst.kept = status.kept;
+        worst.held = status.held;
+        worst.finish = Some(finish);
+        worst
+            .point
+            .copy_from_slice(&points[row * features..(row + 1) * features]);
+    }
+
     /// The rows after the attack.
     ///
     /// # Errors
     /// Only for values that are not finite, which a count never is.
-    pub(super) fn finish(self) -> Result<Vec<Attacked>> {
+    pub fn finish(self) -> Result<Vec<Attacked>> {
         let k = as_f64(self.attack.k);
         let attack = self.attack.kind;
         let bound = self.attack.bound;
@@ -401,6 +437,7 @@ impl<'a> AttackState<'a> {
                 first_change: first_below(&worst.path, manipulation_epoch::TABLE_BOUND)?,
                 manipulation_epoch: first_below(&worst.path, bound)?,
                 last,
+                finish: worst.finish,
             })
         })
         .collect()

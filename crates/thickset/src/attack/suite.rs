@@ -10,15 +10,19 @@
 use serde::{Deserialize, Serialize};
 use thickset_engine::Network;
 
+use super::constraint::qp::QpConfig;
+use super::er_attack::ErAttackConfig;
+use super::mass_center::MassCenterConfig;
+use super::mse_attack::MseAttackConfig;
 use super::outcome::Attacked;
+use super::random::RandomConfig;
+use super::target::TargetConfig;
 use super::threat::ball::Surface;
-use super::{
-    AttackConfig, CheckedAttack, ConstraintConfig, MethodConfig, ThreatConfig, er_attack,
-    mass_center, mse_attack, random, target, top_k,
-};
+use super::top_k::TopKConfig;
+use super::{AttackConfig, AttackKind, AttackOption, CheckedAttack, ThreatConfig};
 use crate::data::{InputShape, Schema};
 use crate::explain::reduce::ReductionConfig;
-use crate::explain::{ExplainConfig, Rows};
+use crate::explain::{ExplainConfig, Points};
 use crate::registry::{Family, Info, Setting};
 use crate::{Result, Seed};
 
@@ -38,6 +42,13 @@ pub static INFO: Info = Info {
         Setting::new("threat", "which inputs may be reached"),
     ],
 };
+
+/// The shared options that the suite uses.
+pub static OPTIONS: &[AttackOption] = &[
+    AttackOption::Effort,
+    AttackOption::Radii,
+    AttackOption::Radius,
+];
 
 /// How hard the suite tries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -149,21 +160,19 @@ impl SuiteConfig {
             steps: plan.long,
             ..AttackConfig::default()
         };
-        let with = |method: &MethodConfig| AttackConfig {
+        let with = |method: &AttackKind| AttackConfig {
             method: method.clone(),
             ..base.clone()
         };
         let directions: Vec<Option<f64>> = std::iter::once(None)
             .chain(plan.twins.iter().copied().map(Some))
             .collect();
-        let mut methods = vec![
-            MethodConfig::ErAttack(er_attack::ErAttackConfig {}),
-            MethodConfig::MseAttack(mse_attack::MseAttackConfig::default()),
-        ];
+        let mut methods: Vec<AttackKind> =
+            vec![ErAttackConfig {}.into(), MseAttackConfig::default().into()];
         let mut members: Vec<AttackConfig> = methods.iter().map(with).collect();
         if plan.all_methods {
             // In shares it is ERAttack.
-            members.push(with(&MethodConfig::TopK(top_k::TopKConfig {})));
+            members.push(with(&TopKConfig {}.into()));
             let own = members.clone();
             for &surrogate in &directions[1..] {
                 members.extend(own.iter().map(|member| AttackConfig {
@@ -171,12 +180,12 @@ impl SuiteConfig {
                     ..member.clone()
                 }));
             }
-            methods.push(MethodConfig::Target(target::TargetConfig::default()));
+            methods.push(TargetConfig::default().into());
             let has_places = matches!(schema.shape, InputShape::Image { .. })
                 && explain.reduce != ReductionConfig::Signed
                 && !explain.explanation.is_of_units();
             if has_places {
-                methods.push(MethodConfig::MassCenter(mass_center::MassCenterConfig {}));
+                methods.push(MassCenterConfig {}.into());
             }
         }
         for surrogate in directions {
@@ -196,7 +205,7 @@ impl SuiteConfig {
                 members.push(AttackConfig {
                     surrogate,
                     shares: true,
-                    constraint: ConstraintConfig::Qp,
+                    constraint: QpConfig {}.into(),
                     ..base.clone()
                 });
             }
@@ -207,7 +216,7 @@ impl SuiteConfig {
         ] {
             if points > 0 {
                 members.push(AttackConfig {
-                    method: MethodConfig::Random(random::RandomConfig { points, surface }),
+                    method: RandomConfig { points, surface }.into(),
                     ..base.clone()
                 });
             }
@@ -273,7 +282,7 @@ impl CheckedSuite {
     ///
     /// # Errors
     /// As for [`CheckedAttack::perturb`].
-    pub fn perturb(&self, network: &Network, rows: Rows<'_>, seed: Seed) -> Result<Suite> {
+    pub fn perturb(&self, network: &Network, rows: Points<'_>, seed: Seed) -> Result<Suite> {
         let mut worst: Option<Vec<Attacked>> = None;
         let mut members = Vec::with_capacity(self.members.len());
         for member in &self.members {
@@ -312,7 +321,7 @@ pub fn over_radii(
     explain: &ExplainConfig,
     schema: &Schema,
     network: &Network,
-    rows: Rows<'_>,
+    rows: Points<'_>,
     seed: Seed,
 ) -> Result<Vec<(f64, Vec<Attacked>)>> {
     let mut radii = radii.to_vec();

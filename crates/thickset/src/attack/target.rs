@@ -2,9 +2,12 @@
 //!
 //! Without a choice they are the runners-up: the features ranked k+1 to 2k at x.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
-use super::goal::Weighted;
+use super::goal::{Goal, Goals, Weighted};
+use super::{Attack, AttackOption, Plan, Setup, descent};
 use crate::explain::CheckedExplain;
 use crate::metric::ranking::TopK;
 use crate::registry::{Family, Info, Setting, nearest};
@@ -34,8 +37,47 @@ pub struct TargetConfig {
     pub features: Vec<String>,
 }
 
+impl Attack for TargetConfig {
+    fn info(&self) -> &'static Info {
+        &INFO
+    }
+
+    fn options(&self) -> &'static [AttackOption] {
+        descent::OPTIONS
+    }
+
+    fn plan(&self, setup: &Setup<'_>) -> Result<Plan> {
+        Ok(Plan::Descent(Arc::new(Raise(self.places(setup.explain)?))))
+    }
+}
+
+/// The places of the features to raise; the runners-up where there are none.
+#[derive(Debug)]
+struct Raise(Option<Vec<usize>>);
+
+impl Goals for Raise {
+    fn check_width(&self, importances: usize) -> Result<()> {
+        let beyond = |features: &Vec<usize>| {
+            let mut features = features.iter();
+            features.find(|feature| **feature >= importances).copied()
+        };
+        match self.0.as_ref().and_then(beyond) {
+            None => Ok(()),
+            Some(got) => Err(Error::IndexOutOfRange {
+                what: "a unit to raise",
+                bound: importances,
+                got,
+            }),
+        }
+    }
+
+    fn goal(&self, reference: &[f64], top: &TopK) -> Box<dyn Goal> {
+        Box::new(weights(self.0.as_deref(), reference, top))
+    }
+}
+
 impl TargetConfig {
-    pub(super) fn check(&self, explain: &CheckedExplain) -> Result<Option<Vec<usize>>> {
+    fn places(&self, explain: &CheckedExplain) -> Result<Option<Vec<usize>>> {
         if self.features.is_empty() {
             return Ok(None);
         }
@@ -73,7 +115,7 @@ fn unit(name: &str) -> Result<usize> {
         })
 }
 
-pub(super) fn goal(features: Option<&[usize]>, reference: &[f64], top: &TopK) -> Weighted {
+fn weights(features: Option<&[usize]>, reference: &[f64], top: &TopK) -> Weighted {
     let mut weights = vec![0.0; reference.len()];
     if let Some(features) = features {
         for &feature in features {
@@ -101,16 +143,19 @@ mod tests {
     fn two_zeros_are_a_tie() {
         let reference = [1.0, -0.0, 0.0];
         let top = TopK::of(&reference, 1).unwrap();
-        assert_eq!(goal(None, &reference, &top).0, [0.0, -1.0, 0.0]);
+        assert_eq!(weights(None, &reference, &top).0, [0.0, -1.0, 0.0]);
     }
 
     #[test]
     fn without_a_choice_the_runners_up_are_raised() {
         let reference = [0.1, 5.0, 0.3, 4.0, 0.2];
         let top = TopK::of(&reference, 2).unwrap();
-        assert_eq!(goal(None, &reference, &top).0, [0.0, 0.0, -1.0, 0.0, -1.0]);
         assert_eq!(
-            goal(Some(&[0]), &reference, &top).0,
+            weights(None, &reference, &top).0,
+            [0.0, 0.0, -1.0, 0.0, -1.0]
+        );
+        assert_eq!(
+            weights(Some(&[0]), &reference, &top).0,
             [-1.0, 0.0, 0.0, 0.0, 0.0]
         );
     }

@@ -2,8 +2,9 @@
 
 use sha2::{Digest as _, Sha256};
 
-use super::result::{self, Split};
-use crate::data::{Dataset, Part, Schema, hexadecimal};
+use super::result;
+use crate::Rows;
+use crate::data::hexadecimal;
 use crate::model::Model;
 use crate::train::EpochRecord;
 
@@ -24,104 +25,6 @@ pub struct Subject<'a> {
     pub training: Vec<EpochRecord>,
 }
 
-/// The rows a model is asked about.
-#[derive(Clone, Copy, Debug)]
-pub enum RowSource<'a> {
-    /// Rows of a dataset, whose training part a linear baseline is fitted to.
-    Dataset {
-        /// The dataset.
-        dataset: &'a Dataset,
-        /// The rows' numbers, counted from 0.
-        rows: &'a [usize],
-        /// The part they are from, if it is one.
-        part: Option<Part>,
-        /// How it was split.
-        split: &'a Split,
-    },
-    /// The rows of a file from the first on, encoded as the model wants them.
-    File {
-        /// What the values are.
-        schema: &'a Schema,
-        /// Row-major.
-        values: &'a [f32],
-        /// The class of each row, where it is known; as many as there are rows.
-        labels: &'a [Option<usize>],
-    },
-}
-
-impl<'a> RowSource<'a> {
-    /// How many rows there are.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        match self {
-            Self::Dataset { rows, .. } => rows.len(),
-            Self::File { labels, .. } => labels.len(),
-        }
-    }
-
-    /// Whether there is no row.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// What the values of a row are.
-    #[must_use]
-    pub fn schema(&self) -> &'a Schema {
-        match self {
-            Self::Dataset { dataset, .. } => &dataset.schema,
-            Self::File { schema, .. } => schema,
-        }
-    }
-
-    /// The number of the row at this place in its file or dataset, counted from 0.
-    pub(super) fn id(&self, place: usize) -> u64 {
-        match self {
-            Self::Dataset { rows, .. } => rows[place] as u64,
-            Self::File { .. } => place as u64,
-        }
-    }
-
-    pub(super) fn label(&self, place: usize) -> Option<usize> {
-        match self {
-            Self::Dataset { dataset, rows, .. } => Some(dataset.labels[rows[place]]),
-            Self::File { labels, .. } => labels[place],
-        }
-    }
-
-    /// Copies the row at this place.
-    pub(super) fn copy(&self, place: usize, target: &mut [f32]) {
-        match self {
-            Self::Dataset { dataset, rows, .. } => dataset.copy_row(rows[place], target),
-            Self::File { values, .. } => {
-                let start = place * target.len();
-                target.copy_from_slice(&values[start..start + target.len()]);
-            }
-        }
-    }
-
-    /// The rows at these places, row-major, in double precision.
-    pub(super) fn gather(&self, places: impl IntoIterator<Item = usize>) -> Vec<f64> {
-        let mut row = vec![0.0; self.schema().len()];
-        let mut values = Vec::new();
-        for place in places {
-            self.copy(place, &mut row);
-            values.extend(row.iter().copied().map(f64::from));
-        }
-        values
-    }
-
-    /// The dataset with the training rows, if there are some.
-    pub(super) fn training(&self) -> Option<&'a Dataset> {
-        match self {
-            Self::Dataset { dataset, .. } => {
-                (!dataset.part(Part::Train).is_empty()).then_some(*dataset)
-            }
-            Self::File { .. } => None,
-        }
-    }
-}
-
 /// A model and the rows it is asked about.
 #[derive(Clone, Debug)]
 pub struct Case<'a> {
@@ -130,7 +33,7 @@ pub struct Case<'a> {
     /// The name of the dataset, or of the file without folders.
     pub data: String,
     /// The rows.
-    pub rows: RowSource<'a>,
+    pub rows: Rows<'a>,
 }
 
 impl Case<'_> {
@@ -152,15 +55,11 @@ impl Case<'_> {
     }
 
     pub(super) fn described_rows(&self, features: &[String]) -> result::Rows {
-        let (part, split) = match self.rows {
-            RowSource::Dataset { part, split, .. } => (part, Some(split.clone())),
-            RowSource::File { .. } => (None, None),
-        };
         result::Rows {
             name: self.data.clone(),
             sha256: self.hash(),
-            split,
-            part,
+            split: self.rows.split().cloned(),
+            part: self.rows.part(),
             rows: self.rows.len(),
             shape: self.rows.schema().shape.clone(),
             features: features.to_vec(),

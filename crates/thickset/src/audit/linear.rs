@@ -17,7 +17,7 @@ use super::run::parts;
 use super::summary::{self, Quality};
 use crate::check::as_f64;
 use crate::data::{Dataset, Part};
-use crate::explain::{Explained, Rows};
+use crate::explain::{Explained, Points};
 use crate::host::read;
 use crate::metric::distinctness;
 use crate::metric::ranking::{self, TopK};
@@ -63,7 +63,7 @@ pub(super) fn baseline(
         .map(|places| {
             let ids: Vec<u64> = places.clone().map(|place| case.rows.id(place)).collect();
             let values = case.rows.gather(places);
-            let rows = Rows {
+            let rows = Points {
                 values: &values,
                 ids: &ids,
             };

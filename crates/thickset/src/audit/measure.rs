@@ -13,7 +13,7 @@ use crate::attack::suite::MemberScore;
 use crate::attack::threat::Norm;
 use crate::attack::threat::ball::Surface;
 use crate::check::as_f64;
-use crate::explain::{Binding, Explained, Rows};
+use crate::explain::{Binding, Explained, Points};
 use crate::host::read;
 use crate::metric::measure;
 use crate::metric::measure::thickness::{Neighbours, Survey};
@@ -33,7 +33,7 @@ pub(super) struct Measured {
 /// Rows with their labels.
 #[derive(Clone, Copy)]
 pub(super) struct Part<'a> {
-    pub(super) rows: Rows<'a>,
+    pub(super) rows: Points<'a>,
     pub(super) labels: &'a [Option<usize>],
 }
 
@@ -84,14 +84,14 @@ impl CheckedAudit {
     pub(super) fn explained_at_worst(
         &self,
         network: &Network,
-        rows: Rows<'_>,
+        rows: Points<'_>,
         attacked: &[Attacked],
     ) -> Result<Vec<Explained>> {
         let points: Vec<f64> = attacked
             .iter()
             .flat_map(|row| row.perturbed.iter().copied())
             .collect();
-        let at = Rows {
+        let at = Points {
             values: &points,
             ids: rows.ids,
         };
@@ -110,7 +110,7 @@ impl CheckedAudit {
     fn noise(
         &self,
         network: &Network,
-        rows: Rows<'_>,
+        rows: Points<'_>,
         explained: &[Explained],
     ) -> Result<Vec<f64>> {
         let classes: Vec<usize> = explained.iter().map(|row| row.class).collect();
@@ -148,19 +148,21 @@ impl CheckedAudit {
         Ok(kept.into_iter().map(|kept| as_f64(kept) / all).collect())
     }
 
-    /// The thickness in its probability form over gaussian neighbours, whatever the threat set forbids beside distance.
+    /// The thickness in its probability form over gaussian neighbours. Immutable columns stay; whatever else the threat set
+    /// forbids beside distance does not matter.
     fn thickness(
         &self,
         network: &Network,
-        rows: Rows<'_>,
+        rows: Points<'_>,
         explained: &[Explained],
     ) -> Result<Vec<f64>> {
         let survey = Survey {
             k: self.k(),
             neighbours: Neighbours::Gaussian {
                 count: self.config.thickness.neighbours,
-                deviation: self.deviation(network.features()),
+                deviation: self.deviation(),
             },
+            immutable: self.threat.immutable(),
             points: self.config.thickness.points,
             seed: self.config.seed,
             stream: "audit thickness",
@@ -175,9 +177,11 @@ impl CheckedAudit {
         Ok(found.into_iter().map(|forms| forms[0].mean).collect())
     }
 
-    /// Of one feature, so that a neighbour's root mean square distance is the radius; for the largest norm, that of a
+    /// Of one feature that moves, so that a neighbour's root mean square distance is the radius; for the largest norm, that of a
     /// uniform draw from the box.
-    fn deviation(&self, features: usize) -> f64 {
+    fn deviation(&self) -> f64 {
+        let immutable = self.threat.immutable().iter();
+        let features = immutable.filter(|stays| !**stays).count();
         let ball = self.config.suite.threat.ball;
         match ball.norm {
             Norm::L2 => ball.radius / as_f64(features).sqrt(),

@@ -12,7 +12,6 @@ pub mod result;
 mod case;
 mod folder;
 mod measure;
-mod origin;
 mod plan;
 mod progress;
 mod row_list;
@@ -20,9 +19,8 @@ mod run;
 mod summary;
 mod tally;
 
-pub use case::{Case, RowSource, Subject};
+pub use case::{Case, Subject};
 pub use folder::AuditFolder;
-pub use origin::Origin;
 pub use plan::{AuditConfig, CheckedAudit};
 pub use progress::{Event, Observer};
 pub use result::Audit;

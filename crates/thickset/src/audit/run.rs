@@ -18,7 +18,7 @@ use super::{linear, summary};
 use crate::attack::changes;
 use crate::check::as_f64;
 use crate::data::hexadecimal;
-use crate::explain::{Rows, chunk_rows};
+use crate::explain::{Points, chunk_rows};
 use crate::{Error, Result};
 
 /// The most changes of a worst row that are listed; an attack on an image changes every pixel.
@@ -278,7 +278,7 @@ impl Session<'_> {
             let (values, ids) = self.gather(places.clone());
             let labels: Vec<Option<usize>> =
                 places.map(|place| self.case.rows.label(place)).collect();
-            let rows = Rows {
+            let rows = Points {
                 values: &values,
                 ids: &ids,
             };
@@ -317,7 +317,7 @@ impl Session<'_> {
         let parts = parts.into_par_iter().map(|part| {
             let places = &places[part];
             let (values, ids) = self.gather(places.iter().copied());
-            let rows = Rows {
+            let rows = Points {
                 values: &values,
                 ids: &ids,
             };

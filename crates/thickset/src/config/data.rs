@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::data::{
     self, Dataset, InferOptions, MissingColumn, OpenOptions, ReadRule, Recipe, Scale,
 };
-use crate::{Result, Seed, file};
+use crate::{Error, Result, Seed, file};
 
 /// A dataset's name, or a file or folder and how it is read.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -55,6 +55,12 @@ impl DataConfig {
     /// # Errors
     /// For whatever is missing or wrong, with file and line where there are some.
     pub fn open(&self, seed: Seed) -> Result<Dataset> {
+        if self.source.is_empty() {
+            return Err(Error::MissingSetting {
+                setting: "data.source",
+                expected: "the name of a dataset or the path of a file",
+            });
+        }
         let recipe = match &self.recipe {
             None => None,
             Some(path) => {

@@ -134,12 +134,6 @@ impl RunConfig {
             });
         }
         self.check_paths()?;
-        if self.data.source.is_empty() {
-            return Err(Error::MissingSetting {
-                setting: "data.source",
-                expected: "the name of a dataset or the path of a file",
-            });
-        }
         if self.k == Some(0) {
             return Err(Error::OutOfRange {
                 what: "`k`",
@@ -255,7 +249,6 @@ mod tests {
     #[test]
     fn settings_without_sense_are_refused_by_name() {
         for (text, expected) in [
-            ("", "data.source"),
             ("name = \"../a\"", "name"),
             ("k = 0", "k"),
             (

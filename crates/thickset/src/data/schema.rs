@@ -245,6 +245,41 @@ impl Schema {
         }
     }
 
+    /// The schema of rows of a shape of which nothing else is known. The features of a table are called `feature[0]` and so on.
+    #[must_use]
+    pub fn of_shape(shape: &InputShape, features: usize) -> Self {
+        match shape {
+            InputShape::Table => {
+                let names = (0..features).map(|place| format!("feature[{place}]"));
+                Self::table(&names.collect::<Vec<_>>())
+            }
+            InputShape::Image {
+                channels,
+                height,
+                width,
+            } => Self::image(*channels, *height, *width, 255.0),
+            InputShape::Graph { nodes } => Self::graph(*nodes, -1.0, 1.0),
+            InputShape::Pair { of } => Self::pair(&Self::of_shape(of, features / 2)),
+        }
+    }
+
+    /// Whether each feature can be turned into original units and back.
+    pub(crate) fn check(&self) -> std::result::Result<(), String> {
+        let is_sound = |feature: &Feature| {
+            feature.offset.is_finite()
+                && feature.factor.is_finite()
+                && feature.factor > 0.0
+                && feature.low <= feature.high
+        };
+        match self.features.iter().find(|feature| !is_sound(feature)) {
+            None => Ok(()),
+            Some(feature) => Err(format!(
+                "feature `{}` must have a finite scale and a range from low to high",
+                feature.name
+            )),
+        }
+    }
+
     /// The schema of images whose values are in `[0, 1]`, with originals `0..=white`.
     #[must_use]
     pub fn image(channels: usize, height: usize, width: usize, white: f64) -> Self {

@@ -10,7 +10,7 @@ use crate::check::{check_finite, check_length};
 use crate::data::{InputShape, Schema};
 use crate::host::read;
 use crate::metric::ranking;
-use crate::{Error, Result, Seed};
+use crate::{Error, Result, Rows, Seed};
 
 /// What an importance stands for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -105,17 +105,17 @@ pub struct CheckedExplain {
     is_pair: bool,
 }
 
-/// Rows to explain or attack.
+/// Points in double precision to explain or attack, as searches move them.
 #[derive(Clone, Copy, Debug)]
-pub struct Rows<'a> {
+pub struct Points<'a> {
     /// Row-major.
     pub values: &'a [f64],
-    /// The rows' own numbers, which their random streams are named by.
+    /// The numbers of the rows that the points belong to, which their random streams are named by.
     pub ids: &'a [u64],
 }
 
-impl<'a> Rows<'a> {
-    /// Refuses rows that do not fit the network, or are not finite.
+impl<'a> Points<'a> {
+    /// Refuses points that do not fit the network, or are not finite.
     pub(crate) fn check(&self, network: &Network) -> Result<()> {
         let features = network.features();
         if self.values.len() != self.ids.len() * features {
@@ -127,12 +127,12 @@ impl<'a> Rows<'a> {
         check_finite("the rows", self.values)
     }
 
-    /// The rows in parts of at most `count`.
-    pub fn parts(&self, features: usize, count: usize) -> impl Iterator<Item = Rows<'a>> {
+    /// The points in parts of at most `count`.
+    pub fn parts(&self, features: usize, count: usize) -> impl Iterator<Item = Points<'a>> {
         let values = self.values.chunks(count * features);
         values
             .zip(self.ids.chunks(count))
-            .map(|(values, ids)| Rows { values, ids })
+            .map(|(values, ids)| Points { values, ids })
     }
 }
 
@@ -246,7 +246,7 @@ impl CheckedExplain {
     pub fn attribute(
         &self,
         network: &Network,
-        rows: Rows<'_>,
+        rows: Points<'_>,
         seed: Seed,
     ) -> Result<Vec<Explained>> {
         self.attribute_of(network, rows, None, seed)
@@ -259,7 +259,7 @@ impl CheckedExplain {
     pub fn attribute_classes(
         &self,
         network: &Network,
-        rows: Rows<'_>,
+        rows: Points<'_>,
         classes: &[usize],
         seed: Seed,
     ) -> Result<Vec<Explained>> {
@@ -270,22 +270,49 @@ impl CheckedExplain {
     fn attribute_of(
         &self,
         network: &Network,
-        rows: Rows<'_>,
+        rows: Points<'_>,
         given: Option<&[usize]>,
         seed: Seed,
     ) -> Result<Vec<Explained>> {
         rows.check(network)?;
-        let mut all = Vec::with_capacity(rows.ids.len());
-        for part in rows.parts(network.features(), chunk_rows(network.features())) {
-            let x = network.batch(part.values);
+        let parts = rows.parts(network.features(), chunk_rows(network.features()));
+        let parts = parts.map(|part| (network.batch(part.values), part.ids.to_vec()));
+        self.attribute_parts(network, parts, given, seed)
+    }
+
+    /// Explains the predicted class of every row of a table, dataset or file, read chunk by chunk.
+    ///
+    /// # Errors
+    /// As for [`CheckedExplain::attribute`].
+    pub fn attribute_rows(
+        &self,
+        network: &Network,
+        rows: &Rows<'_>,
+        seed: Seed,
+    ) -> Result<Vec<Explained>> {
+        rows.check(network)?;
+        let parts = rows.parts(chunk_rows(network.features()));
+        let parts = parts.map(|part| (part.tensor(network), part.ids()));
+        self.attribute_parts(network, parts, None, seed)
+    }
+
+    fn attribute_parts(
+        &self,
+        network: &Network,
+        parts: impl Iterator<Item = (Tensor<2>, Vec<u64>)>,
+        given: Option<&[usize]>,
+        seed: Seed,
+    ) -> Result<Vec<Explained>> {
+        let mut all = Vec::new();
+        for (x, ids) in parts {
             let logits = read(network.logits(x.clone()));
             let classes = match given {
-                Some(given) => given[all.len()..][..part.ids.len()].to_vec(),
+                Some(given) => given[all.len()..][..ids.len()].to_vec(),
                 None => predicted(&logits, network.classes())?,
             };
             let binding = Binding {
                 classes: &classes,
-                ids: part.ids,
+                ids: &ids,
                 seed,
             };
             let importance = self.bind(network, binding)?.importance(network, x.clone());

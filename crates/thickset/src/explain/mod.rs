@@ -18,7 +18,7 @@ mod explainer;
 mod probe;
 mod stack;
 
-pub use explainer::{CheckedExplain, ExplainConfig, Explained, Explainer, Per, Rows};
+pub use explainer::{CheckedExplain, ExplainConfig, Explained, Explainer, Per, Points};
 pub(crate) use explainer::{chunk_rows, predicted};
 pub(crate) use probe::{ModelView, Probe, RowGradient};
 

@@ -8,15 +8,27 @@ pub mod resnet18;
 pub mod resnet9;
 pub mod siamese;
 
+mod attack;
+mod audit;
+mod explain;
 mod fresh;
 mod image;
+mod opened_rows;
+mod origin;
+mod predict;
 mod stored;
 
+pub use attack::{AttackOptions, AttackedRow, Attacks, RadiusCurve};
+pub use audit::AuditOptions;
 pub use cnn::CnnConfig;
+pub use explain::{ExplainOptions, Explanations};
 pub use fresh::Fresh;
 pub use gcn::GcnConfig;
 pub use linear::LinearConfig;
 pub use mlp::MlpConfig;
+pub use opened_rows::{OpenedRows, PartChoice, RowsConfig};
+pub use origin::Origin;
+pub use predict::Prediction;
 pub use resnet9::Resnet9Config;
 pub use resnet18::Resnet18Config;
 pub use siamese::SiameseConfig;

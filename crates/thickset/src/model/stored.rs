@@ -1,12 +1,15 @@
 //! One-file models: weights in safetensors, everything else as JSON in the header's metadata.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 use thickset_engine::{Network, StoredModel};
 
 use super::{Fresh, ModelConfig};
-use crate::data::{Encoding, InputShape};
+use crate::config::RunConfig;
+use crate::data::{Dataset, Encoding, InputShape, Schema};
+use crate::train::EpochRecord;
 use crate::{Error, Result, Seed};
 
 /// The version of [`Description`] that this release writes and reads.
@@ -28,6 +31,9 @@ pub struct Description {
     pub classes: Vec<String>,
     /// How raw columns become features; absent where inputs are numbers already.
     pub encoding: Option<Encoding>,
+    /// What the features of a table are that has no encoding; images and graphs need no names.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub schema: Option<Schema>,
 }
 
 impl Description {
@@ -38,6 +44,15 @@ impl Description {
         } = self;
         if *features == 0 || !input.fits(*features) {
             return Err(format!("a row of {features} features is not {input}"));
+        }
+        if let Some(schema) = &self.schema {
+            schema.check()?;
+            if schema.shape != *input || schema.len() != *features {
+                let (named, shape) = (schema.len(), &schema.shape);
+                return Err(format!(
+                    "the schema is of {shape} with {named} features, the model takes {input} with {features}"
+                ));
+            }
         }
         let Some(encoding) = &self.encoding else {
             return Ok(());
@@ -61,13 +76,27 @@ impl Description {
     }
 }
 
-/// A network and what it is.
+/// A network and what it is: what one asks for predictions, explanations, attacks and audits.
 #[derive(Clone, Debug)]
 pub struct Model {
     /// What the network is.
     pub description: Description,
     /// The network.
     pub network: Network,
+    /// Where it comes from.
+    pub(crate) source: ModelSource,
+    schema: OnceLock<Schema>,
+}
+
+/// Where a model comes from.
+#[derive(Clone, Debug)]
+pub(crate) enum ModelSource {
+    /// It was never trained by a run that is known.
+    Unknown,
+    /// A run in memory.
+    Run(Box<(RunConfig, Vec<EpochRecord>)>),
+    /// A file, which may lie in a run's folder.
+    File(PathBuf),
 }
 
 impl Model {
@@ -93,9 +122,64 @@ impl Model {
                 features,
                 classes,
                 encoding,
+                schema: None,
             },
             network,
+            source: ModelSource::Unknown,
+            schema: OnceLock::new(),
         })
+    }
+
+    /// A model with fresh weights for the rows of a dataset.
+    ///
+    /// # Errors
+    /// If the architecture does not fit the rows.
+    pub fn for_dataset(model: ModelConfig, dataset: &Dataset, seed: Seed) -> Result<Self> {
+        let mut fresh = Self::fresh(
+            model,
+            dataset.shape().clone(),
+            dataset.features(),
+            dataset.classes.clone(),
+            dataset.encoding.clone(),
+            seed,
+        )?;
+        let is_plain = dataset.encoding.is_none() && *dataset.shape() == InputShape::Table;
+        fresh.description.schema = is_plain.then(|| dataset.schema.clone());
+        Ok(fresh)
+    }
+
+    /// What the features of a row are.
+    #[must_use]
+    pub fn schema(&self) -> &Schema {
+        self.schema.get_or_init(|| {
+            let Description {
+                encoding, schema, ..
+            } = &self.description;
+            match (encoding, schema) {
+                (Some(encoding), _) => encoding.schema(),
+                (None, Some(schema)) => schema.clone(),
+                (None, None) => {
+                    Schema::of_shape(&self.description.input, self.description.features)
+                }
+            }
+        })
+    }
+
+    /// The names of the classes, in the order of probabilities.
+    #[must_use]
+    pub fn classes(&self) -> &[String] {
+        &self.description.classes
+    }
+
+    /// Remembers the run that made it.
+    pub(crate) fn trained_by(&mut self, run: RunConfig, epochs: Vec<EpochRecord>) {
+        self.source = ModelSource::Run(Box::new((run, epochs)));
+    }
+
+    /// The bytes of the model's file.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        self.network.to_file(&self.description_text())
     }
 
     /// Writes the model to one file: beside first, then renamed.
@@ -153,6 +237,8 @@ impl Model {
         Ok(Self {
             description,
             network,
+            source: ModelSource::File(path.to_owned()),
+            schema: OnceLock::new(),
         })
     }
 }

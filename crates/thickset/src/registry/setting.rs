@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 
 use super::{Family, Info};
 use crate::attack::suite::SuiteConfig;
-use crate::attack::{AttackConfig, ConstraintConfig, MethodConfig, ThreatConfig, suite};
+use crate::attack::{AttackConfig, AttackKind, ConstraintConfig, ThreatConfig, suite};
 use crate::explain::ExplanationConfig;
 use crate::model::{ModelConfig, siamese};
 use crate::objective::ObjectiveConfig;
@@ -107,14 +107,14 @@ pub(super) fn default_values(info: &Info) -> toml::Table {
         Family::Attack if id == suite::INFO.id => table(&SuiteConfig::default()),
         Family::Attack => {
             let mut values = table(&AttackConfig::default());
-            values.extend(of_kind::<MethodConfig>(id).unwrap_or_default());
+            values.extend(of_kind::<AttackKind>(id).unwrap_or_default());
             values
         }
         Family::Constraint => of_kind::<ConstraintConfig>(id).unwrap_or_default(),
         Family::Threat => {
-            let mut values = table(&ThreatConfig::default());
-            match values.remove(id) {
-                Some(toml::Value::Table(own)) => own,
+            let values = table(&ThreatConfig::default());
+            match values.get(id) {
+                Some(toml::Value::Table(own)) => own.clone(),
                 _ => values,
             }
         }
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn a_setting_is_described_in_words_only_where_the_default_configuration_holds_no_value() {
-        for info in METHODS {
+        for info in METHODS.iter() {
             let defaults = default_values(info);
             for setting in info.defaults {
                 assert_eq!(

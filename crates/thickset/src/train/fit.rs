@@ -37,14 +37,7 @@ impl Fit {
         }
         let k = salient_features(config.k, dataset)?;
         config.objective.objective().check_k(k)?;
-        let mut model = Model::fresh(
-            config.model.clone(),
-            dataset.shape().clone(),
-            dataset.features(),
-            dataset.classes.clone(),
-            dataset.encoding.clone(),
-            config.seed,
-        )?;
+        let mut model = Model::for_dataset(config.model.clone(), dataset, config.seed)?;
         let mut reference = None;
         if let Some(retrain) = &config.retrain {
             let from = Model::load(&retrain.from)?;

@@ -1,4 +1,4 @@
-//! Training: from a checked run and its data to a run folder with the selected model.
+//! Training: from a checked run and its data to the selected model, in memory or in a run folder.
 //!
 //! Every draw comes from a named stream of the run's seed, and a checkpoint holds all that the next step depends on. So a
 //! run that was killed at any moment and resumed ends with the same bytes as one that was not.
@@ -13,6 +13,7 @@ mod optimizer;
 mod parallel;
 mod selection;
 mod settings;
+mod sink;
 mod sweep;
 mod trainer;
 mod validation;
@@ -25,6 +26,7 @@ pub use optimizer::{OptimizerConfig, Schedule};
 pub use parallel::{Job, JobObserver, train_all};
 pub use selection::{SelectionConfig, Standing};
 pub use settings::{RetrainConfig, TrainConfig, salient_features, usual_k};
+pub use sink::Sink;
 pub use sweep::{Sweep, SweepRun, sweep};
-pub use trainer::{Outcome, train};
+pub use trainer::{Trained, train, train_into, train_observed};
 pub use validation_attack::{Against, ValidationAttackConfig};

@@ -8,7 +8,7 @@ use std::thread;
 
 use super::folder::RunFolder;
 use super::observer::Event;
-use super::trainer::{Outcome, train};
+use super::trainer::{Trained, train_into};
 use crate::config::{CheckedRun, DataConfig};
 use crate::data::Dataset;
 use crate::{Result, Seed, workers};
@@ -32,7 +32,7 @@ pub fn train_all(
     resume: bool,
     threads: Option<NonZero<usize>>,
     observer: &mut JobObserver<'_>,
-) -> Vec<Result<Outcome>> {
+) -> Vec<Result<Option<Trained>>> {
     let cores = || thread::available_parallelism().map_or(1, NonZero::get);
     let threads = threads.map_or_else(cores, NonZero::get);
     let work = Work {
@@ -52,9 +52,9 @@ struct Work<'w, 'o> {
 }
 
 impl Work<'_, '_> {
-    fn train(&self, number: usize, job: &Job) -> Result<Outcome> {
+    fn train(&self, number: usize, job: &Job) -> Result<Option<Trained>> {
         if self.stopped.load(Ordering::Relaxed) {
-            return Ok(Outcome::Stopped);
+            return Ok(None);
         }
         let dataset = locked(&self.data).take(&job.run)?;
         let mut observer = |event: &Event<'_>| {
@@ -67,7 +67,7 @@ impl Work<'_, '_> {
             }
             flow
         };
-        train(&job.run, &dataset, &job.folder, self.resume, &mut observer)
+        train_into(&job.run, &dataset, &job.folder, self.resume, &mut observer)
     }
 }
 

@@ -13,7 +13,7 @@ use super::fit::Fit;
 use super::folder::RunFolder;
 use super::parallel::{Job, JobObserver, Shelf, train_all};
 use super::selection::{SelectionConfig, Standing};
-use super::trainer::Outcome;
+use super::trainer::Trained;
 use crate::config::CheckedRun;
 use crate::{Error, Result, file};
 
@@ -94,13 +94,13 @@ pub fn sweep(
     let mut runs = Vec::with_capacity(variants.len());
     for ((variant, outcome), number) in variants.into_iter().zip(outcomes).zip(1..) {
         let (standing, best_auc, reason) = match outcome {
-            Ok(Outcome::Done {
+            Ok(Some(Trained {
                 selected,
                 best_auc,
                 reason,
                 ..
-            }) => (Some(selected), Some(best_auc), reason),
-            Ok(Outcome::Stopped) => return Ok(None),
+            })) => (Some(selected), Some(best_auc), reason),
+            Ok(None) => return Ok(None),
             Err(error @ (Error::Diverged { .. } | Error::NotFinite { .. })) => {
                 (None, None, error.to_string())
             }

@@ -5,7 +5,6 @@ mod resume;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use serde::Serialize;
 use thickset_engine::optimizer::{Optimizer, clip};
 use thickset_engine::{Network, one_hot};
 
@@ -16,6 +15,7 @@ use super::fit::{Fit, Reference};
 use super::folder::RunFolder;
 use super::observer::{Event, Observer};
 use super::selection::{Front, Standing};
+use super::sink::{InMemory, Sink};
 use super::validation::{Validation, Verdict};
 use super::validation_attack::ValidationAttack;
 use crate::check::as_f64;
@@ -29,57 +29,96 @@ use crate::{Error, Result};
 /// The ball's radius where neither the run nor the dataset has one.
 const USUAL_EPSILON: f64 = 0.5;
 
-/// How a run came to its end.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(tag = "outcome", rename_all = "kebab-case")]
-pub enum Outcome {
-    /// The selected model is on disk.
-    Done {
-        /// How the selected epoch did on validation rows.
-        selected: Standing,
-        /// The best validation AUC of all epochs that might have been selected.
-        best_auc: f64,
-        /// Epochs done.
-        epochs: usize,
-        /// Why it ended.
-        reason: String,
-    },
-    /// The observer stopped it.
-    Stopped,
+/// A trained model and how it came about.
+#[derive(Clone, Debug)]
+pub struct Trained {
+    /// The selected epoch's model.
+    pub model: Model,
+    /// How the selected epoch did on validation rows.
+    pub selected: Standing,
+    /// The best validation AUC of all epochs that might have been selected.
+    pub best_auc: f64,
+    /// Every epoch, in order.
+    pub epochs: Vec<EpochRecord>,
+    /// Why training ended.
+    pub reason: String,
+}
+
+/// Trains a model in memory: nothing is written.
+///
+/// ```
+/// use thickset::config::RunConfig;
+/// use thickset::{Dataset, train};
+///
+/// // Two classes of points: the sum of both features is above 1, or it is not.
+/// let points: Vec<f32> = (0..200).map(|i| (i * 37 % 100) as f32 / 100.0).collect();
+/// let labels = points.chunks(2).map(|p| usize::from(p[0] + p[1] > 1.0)).collect();
+/// let data = Dataset::from_rows(points, labels, &["left", "right"])?;
+///
+/// let mut run = RunConfig::default();
+/// run.train.epochs = 3;
+/// let trained = train(&run.check()?, &data)?;
+/// assert_eq!(trained.epochs.len(), 3);
+/// # Ok::<(), thickset::Error>(())
+/// ```
+///
+/// # Errors
+/// If the run is a sweep, the settings do not fit the data, or training diverges.
+pub fn train(run: &CheckedRun, dataset: &Dataset) -> Result<Trained> {
+    let mut ignore = |_: &Event<'_>| ControlFlow::Continue(());
+    let trained = train_observed(run, dataset, &mut ignore)?;
+    trained.ok_or(Error::Empty {
+        what: "the list of judged epochs",
+    })
+}
+
+/// The same with an observer, which hears of every step and may stop the training; nothing is returned if it did.
+///
+/// # Errors
+/// As for [`train`].
+pub fn train_observed(
+    run: &CheckedRun,
+    dataset: &Dataset,
+    observer: &mut dyn Observer,
+) -> Result<Option<Trained>> {
+    let (config, fit) = fitted(run, dataset)?;
+    let trainer = Trainer::new(&config, dataset, fit)?;
+    trainer.train(&mut InMemory, observer)
 }
 
 /// Trains a run on its data into a folder. With `resume`, goes on where the folder's latest checkpoint stands, or begins if
-/// there is none.
+/// there is none. Nothing is returned if the observer stopped it.
 ///
 /// # Errors
-/// If the run is a sweep, the folder holds a run that is not to be resumed, the settings do not fit the data, a file cannot be read or
-/// written, or training diverges.
-pub fn train(
+/// As for [`train`], if the folder holds a run that is not to be resumed, or if a file cannot be read or written.
+pub fn train_into(
     run: &CheckedRun,
     dataset: &Dataset,
     folder: &RunFolder,
     resume: bool,
     observer: &mut dyn Observer,
-) -> Result<Outcome> {
+) -> Result<Option<Trained>> {
+    // All that may be refused is refused before the folder is made.
+    let (config, fit) = fitted(run, dataset)?;
+    let mut trainer = Trainer::new(&config, dataset, fit)?;
+    folder.prepare(&config.to_text(), resume)?;
+    if trainer.restore(folder, observer)?.is_break() {
+        return Ok(None);
+    }
+    trainer.train(&mut folder.clone(), observer)
+}
+
+/// The run with everything that depends on the data filled in, and what it begins with.
+fn fitted(run: &CheckedRun, dataset: &Dataset) -> Result<(RunConfig, Fit)> {
     if !run.config().sweep.is_empty() {
         return Err(Error::Sweep {
             problem: "it is many runs, and one was asked for".to_owned(),
         });
     }
-    // All that may be refused is refused before the folder is made.
     let fit = Fit::new(run.config(), dataset)?;
     let mut config = run.config().clone();
     config.k = Some(fit.k);
-    let mut trainer = Trainer::new(&config, dataset, fit)?;
-    folder.prepare(&config.to_text(), resume)?;
-    if trainer.restore(folder, observer)?.is_break() {
-        return Ok(Outcome::Stopped);
-    }
-    let flow = trainer.run(folder, observer)?;
-    if flow.is_break() {
-        return Ok(Outcome::Stopped);
-    }
-    trainer.finish(folder, observer)
+    Ok((config, fit))
 }
 
 struct Trainer<'r> {
@@ -141,7 +180,19 @@ impl<'r> Trainer<'r> {
         rows.div_ceil(self.config.train.batch)
     }
 
-    fn run(&mut self, folder: &RunFolder, observer: &mut dyn Observer) -> Result<ControlFlow<()>> {
+    /// Trains to the end; nothing is returned if the observer stopped it.
+    fn train(
+        mut self,
+        sink: &mut dyn Sink,
+        observer: &mut dyn Observer,
+    ) -> Result<Option<Trained>> {
+        if self.run(sink, observer)?.is_break() {
+            return Ok(None);
+        }
+        self.finish(sink, observer).map(Some)
+    }
+
+    fn run(&mut self, sink: &mut dyn Sink, observer: &mut dyn Observer) -> Result<ControlFlow<()>> {
         self.model.network.track();
         if self.validation.is_of_training_rows() {
             let text = "there are no validation rows; epochs are judged on the training rows";
@@ -158,7 +209,7 @@ impl<'r> Trainer<'r> {
             return Ok(ControlFlow::Break(()));
         }
         while self.progress.ended.is_none() {
-            if self.epoch(folder, observer)?.is_break() {
+            if self.epoch(sink, observer)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
         }
@@ -167,7 +218,7 @@ impl<'r> Trainer<'r> {
 
     fn epoch(
         &mut self,
-        folder: &RunFolder,
+        sink: &mut dyn Sink,
         observer: &mut dyn Observer,
     ) -> Result<ControlFlow<()>> {
         let train = self.dataset.part(Part::Train);
@@ -193,17 +244,17 @@ impl<'r> Trainer<'r> {
             let due = self.config.train.checkpoint_steps;
             let last = self.progress.batches == self.steps_per_epoch();
             if !last && due.is_some_and(|due| step.is_multiple_of(due)) {
-                self.save(folder)?;
+                self.save(sink)?;
                 if observer.on_event(&Event::Checkpoint { step }).is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
             }
         }
         let record = self.judge()?;
-        self.save(folder)?;
+        self.save(sink)?;
         // After the checkpoint: a line that is lost here is written again when the run is resumed.
         if let Some(line) = self.progress.records.last() {
-            folder.append_metrics(line)?;
+            sink.epoch(line)?;
         }
         let step = self.progress.step;
         for event in [Event::Checkpoint { step }, Event::Epoch(&record)] {
@@ -323,8 +374,8 @@ impl<'r> Trainer<'r> {
         (drop > retrain.most_auc_drop).then(|| format!("the {what} fell below the reference's"))
     }
 
-    /// Writes the selected model.
-    fn finish(mut self, folder: &RunFolder, observer: &mut dyn Observer) -> Result<Outcome> {
+    /// Selects the model and hands it to the sink.
+    fn finish(mut self, sink: &mut dyn Sink, observer: &mut dyn Observer) -> Result<Trained> {
         let selected = self
             .front
             .selected(&self.config.selection)
@@ -335,7 +386,13 @@ impl<'r> Trainer<'r> {
         self.model
             .network
             .set_parameter_values(&selected.parameters)?;
-        self.model.save(&folder.model())?;
+        self.model.network.untrack();
+        let lines = self.progress.records.iter();
+        let epochs = lines
+            .map(|line| serde_json::from_str(line).expect("a record reads what a record wrote"))
+            .collect::<Vec<EpochRecord>>();
+        self.model.trained_by(self.config.clone(), epochs.clone());
+        sink.model(&self.model)?;
         let best_auc = self.front.best_auc();
         if let Some(least) = self.config.selection.auc_at_least
             && standing.auc < least
@@ -352,10 +409,11 @@ impl<'r> Trainer<'r> {
         };
         // The run is over; there is nothing left to stop.
         let _ = observer.on_event(&event);
-        Ok(Outcome::Done {
+        Ok(Trained {
+            model: self.model,
             selected: standing,
             best_auc,
-            epochs: self.progress.epochs,
+            epochs,
             reason,
         })
     }

@@ -6,7 +6,7 @@ use super::selection::Standing;
 use super::validation_attack::ValidationAttack;
 use crate::check::as_f64;
 use crate::data::{Dataset, Part};
-use crate::explain::Rows;
+use crate::explain::Points;
 use crate::metric::precision_at_k::between;
 use crate::metric::ranking::{TopK, largest};
 use crate::metric::{accuracy, auc};
@@ -103,8 +103,8 @@ impl<'d> Validation<'d> {
         })
     }
 
-    fn attacked(&self) -> Option<Rows<'_>> {
-        (!self.ids.is_empty()).then_some(Rows {
+    fn attacked(&self) -> Option<Points<'_>> {
+        (!self.ids.is_empty()).then_some(Points {
             values: &self.attacked,
             ids: &self.ids,
         })

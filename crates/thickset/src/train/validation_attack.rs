@@ -12,7 +12,7 @@ use crate::attack::threat::BallConfig;
 use crate::attack::{AttackConfig, CheckedAttack, ThreatConfig};
 use crate::check::{as_f64, check_positive};
 use crate::data::Schema;
-use crate::explain::{ExplainConfig, Rows};
+use crate::explain::{ExplainConfig, Points};
 use crate::{Result, Seed};
 
 /// What validation rows are attacked by.
@@ -44,6 +44,8 @@ pub struct ValidationAttackConfig {
     /// Radius of the l2 ball in encoded units; the dataset's own, or 0.5, where absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub epsilon: Option<f64>,
+    /// Columns that a person cannot change stay, where not all are such.
+    pub immutable: bool,
 }
 
 impl Default for ValidationAttackConfig {
@@ -53,6 +55,7 @@ impl Default for ValidationAttackConfig {
             steps: 20,
             against: Against::default(),
             epsilon: None,
+            immutable: true,
         }
     }
 }
@@ -89,6 +92,7 @@ impl ValidationAttackConfig {
                     radius: self.epsilon.unwrap_or(epsilon),
                     ..BallConfig::default()
                 },
+                immutable: self.immutable && schema.features.iter().any(|one| !one.immutable),
                 ..ThreatConfig::default()
             },
             ..AttackConfig::default()
@@ -124,7 +128,7 @@ impl ValidationAttack {
     ///
     /// # Errors
     /// If the model has diverged, or k does not fit the features.
-    pub(super) fn precision_at_k(&self, network: &Network, rows: Rows<'_>) -> Result<f64> {
+    pub(super) fn precision_at_k(&self, network: &Network, rows: Points<'_>) -> Result<f64> {
         let mut least = vec![1.0_f64; rows.ids.len()];
         for attack in &self.attacks {
             let attacked = attack.perturb(network, rows, self.seed)?;

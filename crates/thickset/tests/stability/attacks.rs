@@ -4,7 +4,7 @@ use thickset::Seed;
 use thickset::attack::suite::{Effort, SuiteConfig};
 use thickset::attack::{AttackConfig, Attacked};
 use thickset::explain::{
-    ExplainConfig, ExplanationConfig, Of, Per, Rows, grad, reduce::ReductionConfig,
+    ExplainConfig, ExplanationConfig, Of, Per, Points, grad, reduce::ReductionConfig,
 };
 use thickset::metric::{cosine, precision_at_k};
 use thickset::model::Activation;
@@ -29,7 +29,7 @@ fn a_budget_of_zero_changes_nothing() {
         let attack = config
             .check(&ExplainConfig::default(), &table(FEATURES))
             .unwrap();
-        let batch = Rows {
+        let batch = Points {
             values: &x,
             ids: &ids,
         };
@@ -54,7 +54,7 @@ fn steps_are_counted_on_the_run_from_the_row_itself_alone() {
     let (x, _) = rows(60, 12);
     let ids: Vec<u64> = (0..60).collect();
     let (explain, schema) = (ExplainConfig::default(), table(FEATURES));
-    let batch = Rows {
+    let batch = Points {
         values: &x,
         ids: &ids,
     };
@@ -139,7 +139,7 @@ fn what_is_reported_of_a_point_is_what_any_explanation_says_there() {
             ..AttackConfig::default()
         };
         let attack = attack.check(&explain, &schema).unwrap();
-        let batch = |values| Rows { values, ids: &ids };
+        let batch = |values| Points { values, ids: &ids };
         let attacked = attack.perturb(&network, batch(&x), Seed::new(1)).unwrap();
         let points: Vec<f64> = attacked
             .iter()
@@ -168,7 +168,7 @@ fn units_of_a_layer_can_be_raised_by_name() {
     let network = binary(Activation::Softplus { beta: 5.0 });
     let (x, _) = rows(10, 14);
     let ids: Vec<u64> = (0..10).collect();
-    let batch = Rows {
+    let batch = Points {
         values: &x,
         ids: &ids,
     };
@@ -218,7 +218,7 @@ fn on_a_binary_relu_network_er_attack_only_raises_confidence() {
     let attack = config
         .check(&ExplainConfig::default(), &table(FEATURES))
         .unwrap();
-    let batch = Rows {
+    let batch = Points {
         values: &x,
         ids: &ids,
     };
@@ -259,7 +259,7 @@ fn the_target_attack_raises_the_features_it_is_told_to() {
     let attack = config
         .check(&ExplainConfig::default(), &table(FEATURES))
         .unwrap();
-    let batch = Rows {
+    let batch = Points {
         values: &x,
         ids: &ids,
     };
@@ -299,7 +299,7 @@ fn explanations_of_a_logit_have_nothing_to_follow_on_a_relu_network_and_the_atta
         ..AttackConfig::default()
     };
     let attack = config.check(&explain, &table(FEATURES)).unwrap();
-    let batch = Rows {
+    let batch = Points {
         values: &x,
         ids: &ids,
     };

@@ -3,10 +3,10 @@
 use thickset::Seed;
 use thickset::attack::suite::{Effort, SuiteConfig};
 use thickset::attack::threat::{BallConfig, Norm};
-use thickset::attack::{AttackConfig, ConstraintConfig, ThreatConfig, moo};
+use thickset::attack::{AttackConfig, ConstraintConfig, ThreatConfig, constraint, moo};
 use thickset::data::{InputShape, Schema};
 use thickset::explain::{
-    ExplainConfig, ExplanationConfig, Per, Rows, integrated_gradients, reduce::ReductionConfig,
+    ExplainConfig, ExplanationConfig, Per, Points, integrated_gradients, reduce::ReductionConfig,
     smooth_grad,
 };
 use thickset::model::{Activation, CnnConfig, Fresh, ModelConfig};
@@ -46,7 +46,7 @@ fn batch_size_and_threads_change_no_bit_of_any_row() {
         let config = AttackConfig { steps: 6, ..config };
         let attack = config.check(&explain, &table(FEATURES)).unwrap();
         let run = |range: std::ops::Range<usize>| {
-            let part = Rows {
+            let part = Points {
                 values: &x[range.start * FEATURES..range.end * FEATURES],
                 ids: &ids[range],
             };
@@ -91,8 +91,13 @@ fn no_bit_changes<T: PartialEq + Send>(
     }
 }
 
-fn part<'a>(x: &'a [f64], ids: &'a [u64], width: usize, range: std::ops::Range<usize>) -> Rows<'a> {
-    Rows {
+fn part<'a>(
+    x: &'a [f64],
+    ids: &'a [u64],
+    width: usize,
+    range: std::ops::Range<usize>,
+) -> Points<'a> {
+    Points {
         values: &x[range.start * width..range.end * width],
         ids: &ids[range],
     }
@@ -145,7 +150,7 @@ fn batch_size_and_threads_change_no_bit_of_an_image_or_a_pair() {
         k: 10,
         threat: ball(2.0),
         steps: 3,
-        constraint: ConstraintConfig::Qp,
+        constraint: ConstraintConfig::Qp(constraint::qp::QpConfig {}),
         ..AttackConfig::default()
     };
     let attack = config.check(&ExplainConfig::default(), &schema).unwrap();

@@ -2,9 +2,11 @@
 
 use thickset::Seed;
 use thickset::attack::threat::{BallConfig, Norm};
-use thickset::attack::{AttackConfig, ConstraintConfig, MethodConfig, ThreatConfig, random};
+use thickset::attack::{
+    AttackConfig, AttackKind, ConstraintConfig, ThreatConfig, constraint, random,
+};
 use thickset::data::{InputShape, Schema};
-use thickset::explain::{ExplainConfig, Rows};
+use thickset::explain::{ExplainConfig, Points};
 use thickset::model::{Activation, Fresh, GcnConfig, ModelConfig, SiameseConfig, siamese};
 use thickset_engine::Network;
 
@@ -21,7 +23,7 @@ pub fn ball(radius: f64) -> ThreatConfig {
     }
 }
 
-pub fn kind(kind: &str) -> MethodConfig {
+pub fn kind(kind: &str) -> AttackKind {
     serde_json::from_str(&format!(r#"{{"kind": "{kind}"}}"#)).unwrap()
 }
 
@@ -41,11 +43,11 @@ pub fn every_method() -> Vec<AttackConfig> {
         }
     }
     for constraint in [
-        ConstraintConfig::None,
-        ConstraintConfig::NoUpdate,
-        ConstraintConfig::Gda { rate: 10.0 },
-        ConstraintConfig::Hedge { rate: 10.0 },
-        ConstraintConfig::Qp,
+        ConstraintConfig::None(constraint::none::NoneConfig {}),
+        ConstraintConfig::NoUpdate(constraint::no_update::NoUpdateConfig {}),
+        ConstraintConfig::Gda(constraint::gda::GdaConfig { rate: 10.0 }),
+        ConstraintConfig::Hedge(constraint::hedge::HedgeConfig { rate: 10.0 }),
+        ConstraintConfig::Qp(constraint::qp::QpConfig {}),
     ] {
         all.push(AttackConfig {
             constraint,
@@ -120,7 +122,7 @@ fn settings_that_cannot_be_are_refused_with_a_sentence() {
     );
     assert_eq!(
         refused(AttackConfig {
-            method: MethodConfig::Random(random::RandomConfig {
+            method: AttackKind::Random(random::RandomConfig {
                 points: 0,
                 ..random::RandomConfig::default()
             }),
@@ -135,7 +137,7 @@ fn settings_that_cannot_be_are_refused_with_a_sentence() {
         let attack = config
             .check(&ExplainConfig::default(), &table(FEATURES))
             .unwrap();
-        let error = attack.perturb(&network, Rows { values, ids }, Seed::new(1));
+        let error = attack.perturb(&network, Points { values, ids }, Seed::new(1));
         error.unwrap_err().to_string()
     };
     assert_eq!(perturb(12, &x, &[0, 1]), "k must lie in 1..=11, got 12");

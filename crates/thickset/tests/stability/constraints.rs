@@ -1,9 +1,9 @@
 //! Attacks that keep the prediction.
 
 use thickset::Seed;
-use thickset::attack::{AttackConfig, ConstraintConfig};
+use thickset::attack::{AttackConfig, ConstraintConfig, constraint};
 use thickset::data::Schema;
-use thickset::explain::{ExplainConfig, Rows};
+use thickset::explain::{ExplainConfig, Points};
 use thickset::model::Activation;
 use thickset_engine::Network;
 
@@ -15,7 +15,7 @@ use crate::trained::{FEATURES, binary, rows};
 fn first_slope(
     network: &Network,
     schema: &Schema,
-    rows: Rows<'_>,
+    rows: Points<'_>,
     k: usize,
     constraint: ConstraintConfig,
 ) -> Vec<f64> {
@@ -34,15 +34,17 @@ fn first_slope(
 fn a_divergence_is_weighed_against_the_sum_of_gaps() {
     let network = binary(Activation::Softplus { beta: 5.0 });
     let (x, _) = rows(5, 6);
-    let batch = Rows {
+    let batch = Points {
         values: &x,
         ids: &[0, 1, 2, 3, 4],
     };
     let slope = |constraint| first_slope(&network, &table(FEATURES), batch, 4, constraint);
     // At the row itself the divergence has no slope: what is left is half of the objective's, k(n-k) times the mean gap's.
-    let mean = slope(ConstraintConfig::None);
+    let mean = slope(ConstraintConfig::None(constraint::none::NoneConfig {}));
     let expected: Vec<f64> = mean.iter().map(|slope| 16.0 * slope).collect();
-    let weighed = slope(ConstraintConfig::NoUpdate);
+    let weighed = slope(ConstraintConfig::NoUpdate(
+        constraint::no_update::NoUpdateConfig {},
+    ));
     close("weighed gradient", &weighed, &expected, 1e-4);
 }
 
@@ -51,15 +53,17 @@ fn of_a_pair_three_divergences_are_weighed() {
     let (network, schema) = graphs();
     let mut stream = Seed::new(4).stream("graphs");
     let x: Vec<f64> = (0..56).map(|_| stream.uniform_in(-1.0, 1.0)).collect();
-    let batch = Rows {
+    let batch = Points {
         values: &x,
         ids: &[0],
     };
     let slope = |constraint| first_slope(&network, &schema, batch, 10, constraint);
     // As above, but a quarter is left: the pair as a whole and each side have a divergence of their own.
-    let mean = slope(ConstraintConfig::None);
+    let mean = slope(ConstraintConfig::None(constraint::none::NoneConfig {}));
     let expected: Vec<f64> = mean.iter().map(|slope| 10.0 * 46.0 / 4.0 * slope).collect();
-    let weighed = slope(ConstraintConfig::NoUpdate);
+    let weighed = slope(ConstraintConfig::NoUpdate(
+        constraint::no_update::NoUpdateConfig {},
+    ));
     close("weighed gradient", &weighed, &expected, 1e-4);
 }
 
@@ -68,14 +72,15 @@ fn no_attack_but_the_unconstrained_reports_a_changed_prediction() {
     let network = binary(Activation::Relu);
     let (x, _) = rows(60, 5);
     let ids: Vec<u64> = (0..60).collect();
-    let batch = Rows {
+    let batch = Points {
         values: &x,
         ids: &ids,
     };
     let logits = values(network.logits(network.batch(&x)));
     let mut stopped = 0;
     for config in every_method() {
-        let unconstrained = config.constraint == ConstraintConfig::None;
+        let unconstrained =
+            config.constraint == ConstraintConfig::None(constraint::none::NoneConfig {});
         let config = AttackConfig {
             threat: ball(1.0),
             ..config
@@ -108,7 +113,7 @@ fn a_constraint_with_a_gradient_keeps_the_prediction_nearer() {
     let network = binary(Activation::Softplus { beta: 5.0 });
     let (x, _) = rows(100, 6);
     let ids: Vec<u64> = (0..100).collect();
-    let batch = Rows {
+    let batch = Points {
         values: &x,
         ids: &ids,
     };
@@ -134,12 +139,12 @@ fn a_constraint_with_a_gradient_keeps_the_prediction_nearer() {
         let change = before.iter().zip(&after).map(|(a, b)| (a - b).abs());
         change.sum::<f64>() / 200.0
     };
-    let free = moved(ConstraintConfig::None);
+    let free = moved(ConstraintConfig::None(constraint::none::NoneConfig {}));
     for constraint in [
-        ConstraintConfig::NoUpdate,
-        ConstraintConfig::Gda { rate: 1.0 },
-        ConstraintConfig::Hedge { rate: 1.0 },
-        ConstraintConfig::Qp,
+        ConstraintConfig::NoUpdate(constraint::no_update::NoUpdateConfig {}),
+        ConstraintConfig::Gda(constraint::gda::GdaConfig { rate: 1.0 }),
+        ConstraintConfig::Hedge(constraint::hedge::HedgeConfig { rate: 1.0 }),
+        ConstraintConfig::Qp(constraint::qp::QpConfig {}),
     ] {
         let held = moved(constraint);
         assert!(held < 0.9 * free, "{constraint:?}: {held} against {free}");
@@ -152,7 +157,10 @@ fn all_three_predictions_of_a_pair_are_kept() {
     let mut stream = Seed::new(4).stream("graphs");
     let x: Vec<f64> = (0..30 * 56).map(|_| stream.uniform_in(-1.0, 1.0)).collect();
     let ids: Vec<u64> = (0..30).collect();
-    for constraint in [ConstraintConfig::EarlyStop, ConstraintConfig::Qp] {
+    for constraint in [
+        ConstraintConfig::EarlyStop(constraint::early_stop::EarlyStopConfig {}),
+        ConstraintConfig::Qp(constraint::qp::QpConfig {}),
+    ] {
         let config = AttackConfig {
             method: kind("mse-attack"),
             k: 10,
@@ -162,7 +170,7 @@ fn all_three_predictions_of_a_pair_are_kept() {
             ..AttackConfig::default()
         };
         let attack = config.check(&ExplainConfig::default(), &schema).unwrap();
-        let batch = Rows {
+        let batch = Points {
             values: &x,
             ids: &ids,
         };

@@ -3,7 +3,7 @@
 use thickset::Seed;
 use thickset::data::{InputShape, Schema};
 use thickset::explain::{
-    Binding, ExplainConfig, ExplanationConfig, Of, Per, Rows, concept, grad, grad_input,
+    Binding, ExplainConfig, ExplanationConfig, Of, Per, Points, concept, grad, grad_input,
     integrated_gradients, reduce::ReductionConfig, smooth_grad,
 };
 use thickset::metric::faithfulness::{Counts, Faithfulness};
@@ -116,7 +116,7 @@ fn thickness_and_faithfulness_of_explanations_agree_with_pytorch() {
     for golden in both() {
         let n = golden.network.features();
         let checked = ExplainConfig::default().check(&golden.schema()).unwrap();
-        let rows = Rows {
+        let rows = Points {
             values: golden.values("x"),
             ids: &golden.ids(),
         };
@@ -130,6 +130,7 @@ fn thickness_and_faithfulness_of_explanations_agree_with_pytorch() {
         let survey = Survey {
             k: golden.k,
             neighbours: Neighbours::Given(&neighbours),
+            immutable: &[],
             points: 10,
             seed: Seed::new(1),
             stream: "none are drawn",
@@ -290,7 +291,7 @@ fn importances_of_columns_and_pixels_are_sums_over_their_features_and_have_their
     };
     let explained = |per| {
         let checked = config(per).check(&schema).unwrap();
-        let rows = Rows {
+        let rows = Points {
             values: golden.values("x"),
             ids: &golden.ids(),
         };
@@ -400,7 +401,7 @@ fn a_row_is_explained_with_the_same_bits_alone_and_in_any_batch() {
                 };
                 let checked = config.check(&table(28)).unwrap();
                 let explain = |rows: std::ops::Range<usize>| {
-                    let part = Rows {
+                    let part = Points {
                         values: &x[rows.start * 28..rows.end * 28],
                         ids: &ids[rows],
                     };
@@ -498,7 +499,7 @@ fn one_smooth_grad_around_another_draws_noise_of_its_own() {
             reduce: ReductionConfig::Signed,
             ..ExplainConfig::default()
         };
-        let rows = Rows {
+        let rows = Points {
             values: golden.values("x"),
             ids: &golden.ids(),
         };

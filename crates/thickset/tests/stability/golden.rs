@@ -124,7 +124,8 @@ pub fn close(what: &str, got: &[f64], expected: &[f64], tolerance: f64) {
     }
 }
 
-struct Weights<'a>(&'a BTreeMap<String, Vec<f64>>);
+/// Parameters by name, in double precision.
+pub struct Weights<'a>(pub &'a BTreeMap<String, Vec<f64>>);
 
 impl ParameterSource for Weights<'_> {
     fn values(

@@ -2,7 +2,7 @@
 
 use thickset::attack::AttackConfig;
 use thickset::data::{InputShape, Schema};
-use thickset::explain::{ExplainConfig, Rows, reduce::ReductionConfig};
+use thickset::explain::{ExplainConfig, Points, reduce::ReductionConfig};
 use thickset::model::{Activation, CnnConfig, Fresh, ModelConfig};
 use thickset::{Error, Seed};
 
@@ -26,7 +26,7 @@ fn of_an_image_a_few_exchanged_pixels_are_no_manipulation() {
         .unwrap();
     let mut stream = Seed::new(2).stream("x");
     let x: Vec<f64> = (0..8 * 64).map(|_| stream.uniform()).collect();
-    let batch = Rows {
+    let batch = Points {
         values: &x,
         ids: &[0, 1, 2, 3, 4, 5, 6, 7],
     };
@@ -83,7 +83,7 @@ fn the_centre_of_an_images_importances_is_moved() {
         ..AttackConfig::default()
     };
     let attack = config.check(&explain, &schema).unwrap();
-    let batch = Rows {
+    let batch = Points {
         values: &x,
         ids: &[0, 1, 2, 3, 4],
     };

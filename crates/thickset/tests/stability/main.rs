@@ -15,6 +15,7 @@ mod constraints;
 mod explanations;
 mod golden;
 mod images;
+mod immutable;
 mod moo;
 mod suite;
 mod threats;

@@ -3,7 +3,7 @@
 use thickset::Seed;
 use thickset::attack::moo::{self, Ending, MooConfig};
 use thickset::data::{InputShape, Schema};
-use thickset::explain::{ExplainConfig, ExplanationConfig, Of, Rows, grad};
+use thickset::explain::{ExplainConfig, ExplanationConfig, Of, Points, grad};
 use thickset::metric::ranking::TopK;
 use thickset::model::{
     Activation, Fresh, GcnConfig, LinearConfig, MlpConfig, ModelConfig, SiameseConfig, siamese,
@@ -26,10 +26,10 @@ fn a_flip_it_reports_is_one_within_its_budgets() {
         ..MooConfig::default()
     };
     let explained = |values: &[f64]| {
-        let batch = Rows { values, ids: &ids };
+        let batch = Points { values, ids: &ids };
         explain.attribute(&network, batch, Seed::new(1)).unwrap()
     };
-    let batch = Rows {
+    let batch = Points {
         values: &x,
         ids: &ids,
     };
@@ -71,7 +71,7 @@ fn on_a_smooth_model_it_flips_every_row_that_er_attack_flips_in_the_same_ball() 
         iterations: 100,
         ..MooConfig::default()
     };
-    let batch = Rows {
+    let batch = Points {
         values: golden.values("x"),
         ids: &golden.ids(),
     };
@@ -128,7 +128,7 @@ fn on_a_network_made_by_hand_the_first_flip_is_where_it_must_be() {
         radius: 0.05,
         ..MooConfig::default()
     };
-    let batch = Rows {
+    let batch = Points {
         values: &[0.0, 0.0],
         ids: &[0],
     };
@@ -156,7 +156,7 @@ fn on_a_relu_network_a_twin_finds_what_the_networks_own_derivatives_hide() {
     let (x, _) = rows(12, 31);
     let ids: Vec<u64> = (0..12).collect();
     let explain = ExplainConfig::default().check(&table(FEATURES)).unwrap();
-    let batch = Rows {
+    let batch = Points {
         values: &x,
         ids: &ids,
     };
@@ -183,7 +183,7 @@ fn rows_of_too_many_features_are_refused_before_they_fill_the_memory() {
         .network(&InputShape::Table, 3000, 2, &mut Fresh::new(Seed::new(1)))
         .unwrap();
     let explain = ExplainConfig::default().check(&table(3000)).unwrap();
-    let batch = Rows {
+    let batch = Points {
         values: &vec![0.5; 3000],
         ids: &[0],
     };
@@ -215,7 +215,7 @@ fn all_three_predictions_of_a_pair_are_kept() {
     let explain = ExplainConfig::default().check(&schema).unwrap();
     let mut stream = Seed::new(4).stream("graphs");
     let x: Vec<f64> = (0..6 * 20).map(|_| stream.uniform_in(-1.0, 1.0)).collect();
-    let batch = Rows {
+    let batch = Points {
         values: &x,
         ids: &[0, 1, 2, 3, 4, 5],
     };

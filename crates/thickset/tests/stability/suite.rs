@@ -3,7 +3,7 @@
 use thickset::Seed;
 use thickset::attack::suite::{Effort, SuiteConfig, over_radii};
 use thickset::attack::{AttackConfig, ThreatConfig};
-use thickset::explain::{ExplainConfig, Rows};
+use thickset::explain::{ExplainConfig, Points};
 use thickset::model::Activation;
 
 use crate::golden::table;
@@ -29,7 +29,7 @@ fn the_suite_is_never_weaker_than_a_member_and_keeps_every_prediction() {
     let network = binary(Activation::Relu);
     let (x, _) = rows(40, 21);
     let ids: Vec<u64> = (0..40).collect();
-    let batch = Rows {
+    let batch = Points {
         values: &x,
         ids: &ids,
     };
@@ -54,7 +54,7 @@ fn the_suite_strictly_beats_er_attack_on_a_binary_relu_network() {
     let network = binary(Activation::Relu);
     let (x, _) = rows(100, 22);
     let ids: Vec<u64> = (0..100).collect();
-    let batch = Rows {
+    let batch = Points {
         values: &x,
         ids: &ids,
     };
@@ -87,7 +87,7 @@ fn following_shares_on_a_twin_sees_what_er_attack_is_blind_to() {
     let network = binary(Activation::Relu);
     let (x, _) = rows(100, 22);
     let ids: Vec<u64> = (0..100).collect();
-    let batch = Rows {
+    let batch = Points {
         values: &x,
         ids: &ids,
     };
@@ -119,7 +119,7 @@ fn a_larger_radius_never_scores_better_for_the_defender() {
     let network = binary(Activation::Relu);
     let (x, _) = rows(40, 23);
     let ids: Vec<u64> = (0..40).collect();
-    let batch = Rows {
+    let batch = Points {
         values: &x,
         ids: &ids,
     };

@@ -6,9 +6,9 @@ use proptest::prelude::*;
 use thickset::Seed;
 use thickset::attack::suite::{Effort, SuiteConfig};
 use thickset::attack::threat::{BallConfig, Norm, OneHot};
-use thickset::attack::{AttackConfig, ConstraintConfig, ThreatConfig};
+use thickset::attack::{AttackConfig, ConstraintConfig, ThreatConfig, constraint};
 use thickset::data::{Feature, FeatureKind, InputShape, Schema};
-use thickset::explain::{ExplainConfig, Rows};
+use thickset::explain::{ExplainConfig, Points};
 use thickset::model::{Fresh, MlpConfig, ModelConfig};
 
 use crate::golden::table;
@@ -158,12 +158,12 @@ proptest! {
         let x = rows.concat();
         let ids: Vec<u64> = (0..rows.len() as u64).collect();
         for (method, constraint) in [
-            ("er-attack", ConstraintConfig::EarlyStop),
-            ("er-attack", ConstraintConfig::Qp),
-            ("mse-attack", ConstraintConfig::Gda { rate: 1.0 }),
-            ("top-k", ConstraintConfig::EarlyStop),
-            ("target", ConstraintConfig::None),
-            ("random", ConstraintConfig::EarlyStop),
+            ("er-attack", ConstraintConfig::EarlyStop(constraint::early_stop::EarlyStopConfig {})),
+            ("er-attack", ConstraintConfig::Qp(constraint::qp::QpConfig {})),
+            ("mse-attack", ConstraintConfig::Gda(constraint::gda::GdaConfig { rate: 1.0 })),
+            ("top-k", ConstraintConfig::EarlyStop(constraint::early_stop::EarlyStopConfig {})),
+            ("target", ConstraintConfig::None(constraint::none::NoneConfig {})),
+            ("random", ConstraintConfig::EarlyStop(constraint::early_stop::EarlyStopConfig {})),
         ] {
             for surrogate in [None, Some(3.0)] {
                 let config = AttackConfig {
@@ -179,7 +179,7 @@ proptest! {
                 };
                 let attack = config.check(&ExplainConfig::default(), &schema).unwrap();
                 let attacked = attack
-                    .perturb(&network, Rows { values: &x, ids: &ids }, Seed::new(seed))
+                    .perturb(&network, Points { values: &x, ids: &ids }, Seed::new(seed))
                     .unwrap();
                 for (attacked, x) in attacked.iter().zip(&rows) {
                     check(&threat, x, &attacked.perturbed, method);
@@ -221,7 +221,7 @@ fn neither_the_suite_nor_an_attack_on_an_image_leaves_its_threat_set() {
                 k: 3,
                 threat: threat.clone(),
             };
-            let batch = Rows {
+            let batch = Points {
                 values: &rows.concat(),
                 ids: &[0, 1],
             };
@@ -276,7 +276,7 @@ fn neither_the_suite_nor_an_attack_on_an_image_leaves_its_threat_set() {
         let attack = config
             .check(&explain, &Schema::image(1, 8, 8, 255.0))
             .unwrap();
-        let batch = Rows {
+        let batch = Points {
             values: &x,
             ids: &[0],
         };
@@ -326,7 +326,7 @@ fn a_search_reaches_whole_numbers_and_other_categories_where_the_ball_allows_the
     let attacked = attack
         .perturb(
             &network,
-            Rows {
+            Points {
                 values: &x,
                 ids: &ids,
             },

@@ -1,14 +1,14 @@
 //! Attacks step by step against `PyTorch`'s.
 
 use thickset::Seed;
-use thickset::attack::{AttackConfig, MethodConfig, mse_attack};
-use thickset::explain::{ExplainConfig, Rows};
+use thickset::attack::{AttackConfig, AttackKind, mse_attack};
+use thickset::explain::{ExplainConfig, Points};
 use thickset::metric::{cosine, kendall, precision_at_k};
 
 use crate::configs::{ball, kind};
 use crate::golden::{Golden, both, close};
 
-fn trajectory(golden: &Golden, method: MethodConfig, name: &str, scale: f64) {
+fn trajectory(golden: &Golden, method: AttackKind, name: &str, scale: f64) {
     let config = AttackConfig {
         method,
         k: golden.k,
@@ -19,7 +19,7 @@ fn trajectory(golden: &Golden, method: MethodConfig, name: &str, scale: f64) {
     };
     let explain = ExplainConfig::default();
     let attack = config.check(&explain, &golden.schema()).unwrap();
-    let rows = Rows {
+    let rows = Points {
         values: golden.values("x"),
         ids: &golden.ids(),
     };
@@ -61,7 +61,7 @@ fn trajectory(golden: &Golden, method: MethodConfig, name: &str, scale: f64) {
         .flat_map(|row| row.last.point.clone())
         .collect();
     let explained = |values: &[f64]| {
-        let rows = Rows {
+        let rows = Points {
             values,
             ids: &golden.ids(),
         };
@@ -103,7 +103,7 @@ fn the_trajectory_of_er_attack_is_pytorchs() {
 #[test]
 fn the_trajectory_of_mse_attack_is_pytorchs() {
     for golden in both() {
-        let method = MethodConfig::MseAttack(mse_attack::MseAttackConfig { nudge: 0.01 });
+        let method = AttackKind::MseAttack(mse_attack::MseAttackConfig { nudge: 0.01 });
         trajectory(&golden, method, "mse", 1.0);
     }
 }
@@ -120,7 +120,7 @@ fn gap_sums_are_pytorchs() {
         let attack = config
             .check(&ExplainConfig::default(), &golden.schema())
             .unwrap();
-        let rows = Rows {
+        let rows = Points {
             values: golden.values("x"),
             ids: &golden.ids(),
         };

@@ -13,7 +13,7 @@ use thickset::Error;
 use thickset::config::RunConfig;
 use thickset::data::Dataset;
 use thickset::model::Model;
-use thickset::train::{EpochRecord, Event, Outcome, RunFolder, train};
+use thickset::train::{EpochRecord, Event, RunFolder, Trained, train_into};
 
 fn config(rest: &str) -> RunConfig {
     let text = format!("name = \"test\"\nk = 8\n{rest}\n[data]\nsource = \"breast-cancer\"\n");
@@ -30,7 +30,7 @@ fn run_until(
     folder: &Path,
     resume: bool,
     mut stop: impl FnMut(&Event<'_>) -> bool,
-) -> thickset::Result<Outcome> {
+) -> thickset::Result<Option<Trained>> {
     train_on(&data(config), config, folder, resume, &mut stop)
 }
 
@@ -41,7 +41,7 @@ fn train_on(
     folder: &Path,
     resume: bool,
     stop: &mut dyn FnMut(&Event<'_>) -> bool,
-) -> thickset::Result<Outcome> {
+) -> thickset::Result<Option<Trained>> {
     let run = config.clone().check().unwrap();
     let mut observer = |event: &Event<'_>| {
         if stop(event) {
@@ -50,7 +50,7 @@ fn train_on(
             ControlFlow::Continue(())
         }
     };
-    train(
+    train_into(
         &run,
         dataset,
         &RunFolder::new(folder),
@@ -60,17 +60,13 @@ fn train_on(
 }
 
 /// The selected epoch and why training ended.
-fn ending(outcome: Outcome) -> (usize, String) {
-    match outcome {
-        Outcome::Done {
-            selected, reason, ..
-        } => (selected.epoch, reason),
-        Outcome::Stopped => panic!("it was not stopped"),
-    }
+fn ending(trained: Trained) -> (usize, String) {
+    (trained.selected.epoch, trained.reason)
 }
 
-fn run(config: &RunConfig, folder: &Path) -> Outcome {
-    run_until(config, folder, false, |_| false).unwrap()
+fn run(config: &RunConfig, folder: &Path) -> Trained {
+    let trained = run_until(config, folder, false, |_| false).unwrap();
+    trained.expect("nobody stopped it")
 }
 
 fn results(folder: &Path) -> [Vec<u8>; 2] {
@@ -90,10 +86,7 @@ fn vanilla_and_r2et_learn_to_tell_malignant_from_benign() {
         let config = config(&format!(
             "objective = {{ kind = \"{objective}\" }}\ntrain = {{ epochs = 15, batch = 32 }}"
         ));
-        let outcome = run(&config, folder.path());
-        let Outcome::Done { selected, .. } = outcome else {
-            panic!("it was not stopped")
-        };
+        let selected = run(&config, folder.path()).selected;
         assert!(selected.auc > 0.97, "{objective}: {selected:?}");
         assert!((0.0..=1.0).contains(&selected.precision_at_k));
         let model = Model::load(&folder.path().join("model.safetensors")).unwrap();
@@ -152,7 +145,7 @@ fn a_run_that_is_stopped_anywhere_and_resumed_ends_with_the_same_bytes() {
                     true,
                     |event| matches!(event, Event::Step { step, .. } if step == stop),
                 );
-                assert_eq!(outcome.unwrap(), Outcome::Stopped);
+                assert!(outcome.unwrap().is_none());
             }
             run_until(&config, parts.path(), true, |_| false).unwrap();
             same(
@@ -171,7 +164,13 @@ fn a_finished_run_that_is_resumed_stays_as_it_is() {
     let first = run(&config, folder.path());
     let before = results(folder.path());
     let again = run_until(&config, folder.path(), true, |_| false).unwrap();
-    assert_eq!(first, again);
+    let again = again.expect("nobody stopped it");
+    assert_eq!(first.epochs, again.epochs);
+    assert_eq!(first.model.to_bytes(), again.model.to_bytes());
+    assert_eq!(
+        (first.selected, first.reason),
+        (again.selected, again.reason)
+    );
     assert_eq!(before, results(folder.path()));
 }
 
@@ -209,13 +208,8 @@ fn patience_ends_a_run_that_improves_nothing() {
          train = { epochs = 50, patience = 3, optimizer = { kind = \"sgd\", rate = 1e-30, momentum = 0.0 } }",
     );
     let folder = tempfile::tempdir().unwrap();
-    let Outcome::Done {
-        selected, epochs, ..
-    } = run(&config, folder.path())
-    else {
-        panic!("it was not stopped")
-    };
-    assert_eq!((selected.epoch, epochs), (1, 4));
+    let trained = run(&config, folder.path());
+    assert_eq!((trained.selected.epoch, trained.epochs.len()), (1, 4));
 }
 
 #[test]
@@ -239,7 +233,7 @@ fn more_epochs_than_can_be_counted_begin_like_any_other() {
     let folder = tempfile::tempdir().unwrap();
     let stop = |event: &Event<'_>| matches!(event, Event::Step { step: 2, .. });
     let outcome = run_until(&config, folder.path(), false, stop);
-    assert_eq!(outcome.unwrap(), Outcome::Stopped);
+    assert!(outcome.unwrap().is_none());
 }
 
 #[test]

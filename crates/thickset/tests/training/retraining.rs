@@ -95,7 +95,7 @@ fn an_auc_or_an_accuracy_that_falls_too_far_ends_retraining() {
     ] {
         let folder = tempfile::tempdir().unwrap();
         let outcome = train_on(dataset, &config, folder.path(), false, &mut |_| false);
-        let (selected, reason) = ending(outcome.unwrap());
+        let (selected, reason) = ending(outcome.unwrap().expect("nobody stopped it"));
         assert_eq!(selected, 0);
         assert!(reason.contains(expected), "{reason}");
     }

@@ -3,7 +3,7 @@
 use thickset::Seed;
 use thickset::attack::suite::{Effort, SuiteConfig};
 use thickset::data::Part;
-use thickset::explain::{ExplainConfig, Rows};
+use thickset::explain::{ExplainConfig, Points};
 use thickset::metric::auc;
 use thickset::model::Model;
 use thickset::statistics::paired;
@@ -44,7 +44,7 @@ fn measured(objective: &str, seed: u64) -> (f64, Vec<f64>) {
         .unwrap()
         .perturb(
             &network,
-            Rows {
+            Points {
                 values: &values,
                 ids: &ids,
             },

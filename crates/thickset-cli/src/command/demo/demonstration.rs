@@ -13,16 +13,17 @@ use thickset::attack::suite::{Effort, SuiteConfig};
 use thickset::attack::threat::{BallConfig, Norm};
 use thickset::audit::compare::{Verdict, compare};
 use thickset::audit::result::Split;
-use thickset::audit::{self, Audit, AuditConfig, Case, CheckedAudit, Outcome, RowSource};
+use thickset::audit::{self, Audit, AuditConfig};
 use thickset::config::DataConfig;
 use thickset::data::{Dataset, Part};
+use thickset::model::AuditOptions;
 use thickset::statistics::Estimate;
 use thickset::statistics::paired::Comparison;
 use thickset::train::salient_features;
 use thickset::{Error, Result, Seed, file};
 
 use super::model::{DATASETS, DemoDataset, RADIUS, VANILLA};
-use super::training::{Trained, trained};
+use super::training::{DemoTrained, trained};
 
 /// The options of the demonstration.
 #[derive(Clone, Debug)]
@@ -134,7 +135,7 @@ fn section(
     };
     let dataset = source.open(options.seed)?;
     let k = salient_features(None, &dataset)?;
-    let plan = plan(&dataset, k, options.seed)?;
+    let plan = plan(k, options.seed);
     let mut lines = Vec::new();
     let mut audits = Vec::new();
     for model in demo.models(dataset.shape()) {
@@ -176,8 +177,8 @@ fn section(
     Ok((section, audits))
 }
 
-fn plan(dataset: &Dataset, k: usize, seed: Seed) -> Result<CheckedAudit> {
-    let config = AuditConfig {
+fn plan(k: usize, seed: Seed) -> AuditConfig {
+    AuditConfig {
         seed,
         suite: SuiteConfig {
             effort: Effort::Quick,
@@ -187,41 +188,35 @@ fn plan(dataset: &Dataset, k: usize, seed: Seed) -> Result<CheckedAudit> {
                     norm: Norm::L2,
                     radius: RADIUS,
                 },
-                ..ThreatConfig::default()
+                ..ThreatConfig::papers()
             },
         },
         ..AuditConfig::default()
-    };
-    config.check(&dataset.schema)
+    }
 }
 
 fn audited(
-    plan: &CheckedAudit,
+    plan: &AuditConfig,
     dataset: &Dataset,
     data: &str,
-    trained: &Trained,
+    trained: &DemoTrained,
     seed: Seed,
 ) -> Result<Audit> {
     let split = Split {
         seed: seed.number(),
         ..Split::default()
     };
-    let case = Case {
-        subject: trained.subject(),
-        data: data.to_owned(),
-        rows: RowSource::Dataset {
-            dataset,
-            rows: dataset.part(Part::Test),
-            part: Some(Part::Test),
-            split: &split,
-        },
+    let options = AuditOptions {
+        data_name: Some(data.to_owned()),
+        ..AuditOptions::default()
     };
+    let rows = dataset.test().split_by(&split);
     let mut silent = |_: &audit::Event<'_>| ControlFlow::Continue(());
-    match audit::run(plan, &case, &audit::Options::default(), &mut silent)? {
-        Outcome::Done(audit) => Ok(*audit),
-        // Nobody here stops it.
-        Outcome::Stopped => Err(Error::Empty {
-            what: "the rows to audit",
-        }),
-    }
+    let audit = trained
+        .model
+        .audit_as(&trained.origin, &rows, &options, plan, &mut silent)?;
+    // Nobody here stops it.
+    audit.ok_or(Error::Empty {
+        what: "the rows to audit",
+    })
 }

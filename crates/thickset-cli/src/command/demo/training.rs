@@ -1,17 +1,14 @@
 //! Training a model of the demonstration, with the time of its steps.
 
-use std::fs;
-use std::io::ErrorKind;
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use thickset::audit;
 use thickset::config::{DataConfig, RunConfig};
-use thickset::data::{Dataset, hash};
-use thickset::model::Model;
-use thickset::train::{EpochRecord, Event, RunFolder, TrainConfig, train};
-use thickset::{Error, Result, file};
+use thickset::data::Dataset;
+use thickset::model::{Model, Origin};
+use thickset::train::{Event, TrainConfig, train_observed};
+use thickset::{Error, Result};
 
 use super::demonstration::DemoOptions;
 use super::model::{DemoDataset, DemoModel};
@@ -20,38 +17,21 @@ use super::model::{DemoDataset, DemoModel};
 const BATCH: usize = 32;
 
 /// A trained model, its file and how it came about.
-pub(super) struct Trained {
+pub(super) struct DemoTrained {
     pub(super) model: Model,
     pub(super) file: PathBuf,
+    pub(super) origin: Origin,
     pub(super) selected_epoch: usize,
     pub(super) time: Duration,
-    name: String,
-    sha256: String,
-    objective: &'static str,
-    training: Vec<EpochRecord>,
 }
 
-impl Trained {
-    /// The subject of its audit.
-    pub(super) fn subject(&self) -> audit::Subject<'_> {
-        audit::Subject {
-            model: &self.model,
-            name: self.name.clone(),
-            file: format!("{}.safetensors", self.name),
-            sha256: self.sha256.clone(),
-            objective: Some(self.objective.to_owned()),
-            training: self.training.clone(),
-        }
-    }
-}
-
-/// Trains in a folder beside the models, keeps the selected model and removes the rest.
+/// Trains a model and writes its file.
 pub(super) fn trained(
     wanted: &DemoModel,
     demo: &DemoDataset,
     dataset: &Dataset,
     options: &DemoOptions,
-) -> Result<Trained> {
+) -> Result<DemoTrained> {
     let name = demo.name(wanted);
     let run = RunConfig {
         name: name.clone(),
@@ -70,59 +50,44 @@ pub(super) fn trained(
         },
         ..RunConfig::default()
     };
-    let scratch = options.out.join(format!(".training-{name}"));
-    remove(&scratch)?;
-    let folder = RunFolder::new(&scratch);
-    let mut recorder = Recorder::default();
+    let mut clock = StepClock::default();
     let mut observer = |event: &Event<'_>| {
-        recorder.record(event);
+        clock.record(event);
         ControlFlow::Continue(())
     };
-    train(&run.check()?, dataset, &folder, false, &mut observer)?;
-    let model = Model::load(&folder.model())?;
-    let file = options.out.join(format!("{name}.safetensors"));
+    let trained = train_observed(&run.check()?, dataset, &mut observer)?;
+    // Nobody here stops it.
+    let trained = trained.ok_or(Error::Empty {
+        what: "the demonstration's model",
+    })?;
+    let model = trained.model;
+    let file_name = format!("{name}.safetensors");
+    let file = options.out.join(&file_name);
     model.save(&file)?;
-    remove(&scratch)?;
-    let bytes = file::read(&file)?;
-    Ok(Trained {
+    let mut origin = model.origin()?;
+    origin.file = file_name;
+    Ok(DemoTrained {
         model,
         file,
-        selected_epoch: recorder.selected,
-        time: recorder.time,
-        name,
-        sha256: hash(&bytes),
-        objective: wanted.objective.objective().info().id,
-        training: recorder.records,
+        origin,
+        selected_epoch: trained.selected.epoch,
+        time: clock.time,
     })
 }
 
-/// What a run reported: its epochs, and the time of steps alone, which is what lies between one event and a step's end.
+/// The time of a run's steps alone, which is what lies between one event and a step's end.
 #[derive(Default)]
-struct Recorder {
+struct StepClock {
     last: Option<Instant>,
     time: Duration,
-    selected: usize,
-    records: Vec<EpochRecord>,
 }
 
-impl Recorder {
+impl StepClock {
     fn record(&mut self, event: &Event<'_>) {
         let now = Instant::now();
-        match (event, self.last) {
-            (Event::Step { .. }, Some(last)) => self.time += now - last,
-            (Event::End { selected, .. }, _) => self.selected = *selected,
-            (Event::Epoch(record), _) => self.records.push((*record).clone()),
-            _ => {}
+        if let (Event::Step { .. }, Some(last)) = (event, self.last) {
+            self.time += now - last;
         }
         self.last = Some(now);
-    }
-}
-
-fn remove(folder: &Path) -> Result<()> {
-    match fs::remove_dir_all(folder) {
-        Err(source) if source.kind() != ErrorKind::NotFound => {
-            Err(Error::io("remove", folder, source))
-        }
-        _ => Ok(()),
     }
 }

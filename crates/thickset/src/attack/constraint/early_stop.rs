@@ -1,5 +1,8 @@
 //! Early stop: a row goes no further than the last step that kept its predictions.
 
+use serde::{Deserialize, Serialize};
+
+use super::Constraint;
 use crate::registry::{Family, Info};
 
 /// The registry's entry.
@@ -14,3 +17,18 @@ pub static INFO: Info = Info {
     cost: "none",
     defaults: &[],
 };
+
+/// It has no settings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EarlyStopConfig {}
+
+impl Constraint for EarlyStopConfig {
+    fn info(&self) -> &'static Info {
+        &INFO
+    }
+
+    fn stops_at_change(&self) -> bool {
+        true
+    }
+}

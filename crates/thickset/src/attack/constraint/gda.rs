@@ -3,7 +3,9 @@
 //! `w_s <- w_s + rate * g_s` for the constraints s = 1 to S; the objective's weight changes only by the division through
 //! the sum that follows (R2ET Eq. 58). Weights start equal, which the paper leaves open.
 
-use super::{Multipliers, Observation, check_values, normalise, uniform};
+use serde::{Deserialize, Serialize};
+
+use super::{Constraint, Multipliers, Observation, check_values, normalise, uniform};
 use crate::registry::{Family, Info, Setting};
 use crate::{Error, Result};
 
@@ -19,6 +21,30 @@ pub static INFO: Info = Info {
     cost: "one more gradient a step",
     defaults: &[Setting::new("rate", "step of the ascent")],
 };
+
+/// Its settings.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct GdaConfig {
+    /// Step of the ascent.
+    pub rate: f64,
+}
+
+impl Default for GdaConfig {
+    fn default() -> Self {
+        Self { rate: 1e-4 }
+    }
+}
+
+impl Constraint for GdaConfig {
+    fn info(&self) -> &'static Info {
+        &INFO
+    }
+
+    fn multipliers(&self, constraints: usize) -> Result<Option<Box<dyn Multipliers>>> {
+        Ok(Some(Box::new(Gda::new(constraints, self.rate)?)))
+    }
+}
 
 /// The rule's state for one row.
 #[derive(Debug, Clone, PartialEq)]

@@ -3,7 +3,9 @@
 //! `w <- w * exp(rate * (g_0, g_1, …, g_S))`, then division by the sum (R2ET Eq. 59). The paper divides before it
 //! multiplies; dividing after gives the same direction of descent and keeps the weights in range. Weights start equal.
 
-use super::{Multipliers, Observation, check_values, normalise, uniform};
+use serde::{Deserialize, Serialize};
+
+use super::{Constraint, Multipliers, Observation, check_values, normalise, uniform};
 use crate::registry::{Family, Info, Setting};
 use crate::{Error, Result};
 
@@ -19,6 +21,30 @@ pub static INFO: Info = Info {
     cost: "one more gradient a step",
     defaults: &[Setting::new("rate", "factor in the exponent")],
 };
+
+/// Its settings.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct HedgeConfig {
+    /// Factor in the exponent.
+    pub rate: f64,
+}
+
+impl Default for HedgeConfig {
+    fn default() -> Self {
+        Self { rate: 1e-4 }
+    }
+}
+
+impl Constraint for HedgeConfig {
+    fn info(&self) -> &'static Info {
+        &INFO
+    }
+
+    fn multipliers(&self, constraints: usize) -> Result<Option<Box<dyn Multipliers>>> {
+        Ok(Some(Box::new(Hedge::new(constraints, self.rate)?)))
+    }
+}
 
 /// The rule's state for one row.
 #[derive(Debug, Clone, PartialEq)]

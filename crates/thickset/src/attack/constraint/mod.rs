@@ -11,75 +11,58 @@ pub mod no_update;
 pub mod none;
 pub mod qp;
 
-use serde::{Deserialize, Serialize};
-
 use crate::Result;
 use crate::check::{as_f64, check_finite, check_length, check_not_empty};
+use crate::kinds::kinds;
+use crate::registry::Info;
 
-/// How an attack keeps the prediction: `constraint = { kind = "gda", rate = 1e-4 }`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum ConstraintConfig {
-    /// A row stops before its prediction changes.
-    #[default]
-    EarlyStop,
-    /// Weights by gradient ascent.
-    Gda {
-        /// Step of the ascent.
-        #[serde(default = "default_rate")]
-        rate: f64,
-    },
-    /// Weights by the exponential of values.
-    Hedge {
-        /// Factor in the exponent.
-        #[serde(default = "default_rate")]
-        rate: f64,
-    },
-    /// Equal weights.
-    NoUpdate,
-    /// The prediction is ignored.
-    None,
-    /// Weights of the shortest combined gradient.
-    Qp,
-}
+/// A way to keep the prediction, with its settings.
+pub trait Constraint {
+    /// The registry's entry.
+    fn info(&self) -> &'static Info;
 
-fn default_rate() -> f64 {
-    1e-4
-}
+    /// Whether a row goes no further once a step changes its prediction.
+    fn stops_at_change(&self) -> bool {
+        false
+    }
 
-impl ConstraintConfig {
-    /// The registry's id.
-    #[must_use]
-    pub fn kind(self) -> &'static str {
-        match self {
-            Self::EarlyStop => early_stop::INFO.id,
-            Self::Gda { .. } => gda::INFO.id,
-            Self::Hedge { .. } => hedge::INFO.id,
-            Self::NoUpdate => no_update::INFO.id,
-            Self::None => none::INFO.id,
-            Self::Qp => qp::INFO.id,
-        }
+    /// Whether points of another prediction count like all others.
+    fn ignores_predictions(&self) -> bool {
+        false
     }
 
     /// The rule of one row for this many predictions; none where the objective alone is followed.
-    pub(super) fn multipliers(self, constraints: usize) -> Result<Option<Box<dyn Multipliers>>> {
-        Ok(match self {
-            Self::EarlyStop | Self::None => None,
-            Self::Gda { rate } => Some(Box::new(gda::Gda::new(constraints, rate)?)),
-            Self::Hedge { rate } => Some(Box::new(hedge::Hedge::new(constraints, rate)?)),
-            Self::NoUpdate => Some(Box::new(no_update::NoUpdate::new(constraints))),
-            Self::Qp => Some(Box::new(qp::Qp::new(constraints))),
-        })
+    ///
+    /// # Errors
+    /// When a setting is out of range.
+    fn multipliers(&self, _constraints: usize) -> Result<Option<Box<dyn Multipliers>>> {
+        Ok(None)
     }
 }
 
-impl std::str::FromStr for ConstraintConfig {
-    type Err = crate::Error;
-
-    /// Reads an id, or an inline TOML table with settings.
-    fn from_str(text: &str) -> Result<Self> {
-        crate::inline::parse("the constraint", text)
+kinds! {
+    /// How an attack keeps the prediction: `constraint = { kind = "gda", rate = 1e-4 }`.
+    #[derive(Copy)]
+    pub enum ConstraintConfig of Constraint, read as "the constraint" {
+        EarlyStop(early_stop::EarlyStopConfig),
+        Gda(gda::GdaConfig),
+        Hedge(hedge::HedgeConfig),
+        NoUpdate(no_update::NoUpdateConfig),
+        None(none::NoneConfig),
+        Qp(qp::QpConfig),
     }
+}
+
+impl Default for ConstraintConfig {
+    fn default() -> Self {
+        Self::EarlyStop(early_stop::EarlyStopConfig {})
+    }
+}
+
+/// The registry's entries of this family.
+pub(crate) fn infos() -> impl Iterator<Item = &'static Info> {
+    let kinds = ConstraintConfig::all().into_iter();
+    kinds.map(|kind| kind.behaviour().info())
 }
 
 /// What an attack sees before a step: the objective first, then the constraints.

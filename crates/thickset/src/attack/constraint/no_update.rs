@@ -1,6 +1,8 @@
 //! Fixed equal weights.
 
-use super::{Multipliers, Observation, check_values, uniform};
+use serde::{Deserialize, Serialize};
+
+use super::{Constraint, Multipliers, Observation, check_values, uniform};
 use crate::Result;
 use crate::registry::{Family, Info};
 
@@ -16,6 +18,21 @@ pub static INFO: Info = Info {
     cost: "one more gradient a step",
     defaults: &[],
 };
+
+/// It has no settings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NoUpdateConfig {}
+
+impl Constraint for NoUpdateConfig {
+    fn info(&self) -> &'static Info {
+        &INFO
+    }
+
+    fn multipliers(&self, constraints: usize) -> Result<Option<Box<dyn Multipliers>>> {
+        Ok(Some(Box::new(NoUpdate::new(constraints))))
+    }
+}
 
 /// The weights `1 / (S + 1)`.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,5 +1,8 @@
 //! No constraint: all weight on the objective.
 
+use serde::{Deserialize, Serialize};
+
+use super::Constraint;
 use crate::registry::{Family, Info};
 
 /// The registry's entry.
@@ -14,3 +17,18 @@ pub static INFO: Info = Info {
     cost: "none",
     defaults: &[],
 };
+
+/// It has no settings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NoneConfig {}
+
+impl Constraint for NoneConfig {
+    fn info(&self) -> &'static Info {
+        &INFO
+    }
+
+    fn ignores_predictions(&self) -> bool {
+        true
+    }
+}

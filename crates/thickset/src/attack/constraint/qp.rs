@@ -10,7 +10,9 @@
 //! There are at most a few constraints, so the program is solved exactly: for every subset of gradients the shortest point of
 //! their affine hull has a closed form, and the best of those with weights that are not negative is the answer.
 
-use super::{Multipliers, Observation, check_values, normalise, uniform};
+use serde::{Deserialize, Serialize};
+
+use super::{Constraint, Multipliers, Observation, check_values, normalise, uniform};
 use crate::check::{check_finite, check_length, check_not_empty};
 use crate::registry::{Family, Info};
 use crate::{Error, Result};
@@ -27,6 +29,21 @@ pub static INFO: Info = Info {
     cost: "S more gradients a step",
     defaults: &[],
 };
+
+/// It has no settings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct QpConfig {}
+
+impl Constraint for QpConfig {
+    fn info(&self) -> &'static Info {
+        &INFO
+    }
+
+    fn multipliers(&self, constraints: usize) -> Result<Option<Box<dyn Multipliers>>> {
+        Ok(Some(Box::new(Qp::new(constraints))))
+    }
+}
 
 /// Most gradients: their subsets are tried one by one.
 const MOST: usize = 8;

@@ -5,7 +5,8 @@ use thickset_engine::{Network, Output, Tensor};
 
 use super::{Derivatives, Gaps, INFO, MooConfig, Outcome, Values, attack};
 use crate::attack::state::MovedPart;
-use crate::explain::{Binding, CheckedExplain, Explainer, Rows, chunk_rows, predicted};
+use crate::attack::{AttackState, Attacked, Finish};
+use crate::explain::{Binding, CheckedExplain, Explainer, Points, chunk_rows, predicted};
 use crate::host::read;
 use crate::{Error, Result, Seed};
 
@@ -40,7 +41,7 @@ impl<'a> RowGaps<'a> {
         network: &'a Network,
         twin: Option<&'a Network>,
         explain: &CheckedExplain,
-        row: Rows<'_>,
+        row: Points<'_>,
         k: usize,
         seed: Seed,
     ) -> Result<Self> {
@@ -164,6 +165,81 @@ impl Gaps for RowGaps<'_> {
     }
 }
 
+/// Some features of a model, the others as they are.
+struct Free<'a> {
+    gaps: &'a mut dyn Gaps,
+    /// The row, all features.
+    origin: &'a [f64],
+    /// The features that move.
+    features: &'a [usize],
+}
+
+impl Free<'_> {
+    /// All features, where these are the free ones.
+    fn whole(&self, x: &[f64]) -> Vec<f64> {
+        let mut whole = self.origin.to_vec();
+        for (feature, value) in self.features.iter().zip(x) {
+            whole[*feature] = *value;
+        }
+        whole
+    }
+
+    fn part(&self, whole: &[f64]) -> Vec<f64> {
+        self.features
+            .iter()
+            .map(|feature| whole[*feature])
+            .collect()
+    }
+}
+
+impl Gaps for Free<'_> {
+    fn values(&mut self, x: &[f64]) -> Result<Values> {
+        let x = self.whole(x);
+        self.gaps.values(&x)
+    }
+
+    fn derivatives(&mut self, x: &[f64]) -> Result<Derivatives> {
+        let x = self.whole(x);
+        let all = self.gaps.derivatives(&x)?;
+        let parts = |rows: &[Vec<f64>]| rows.iter().map(|row| self.part(row)).collect();
+        Ok(Derivatives {
+            outputs: parts(&all.outputs),
+            importance: parts(&all.importance),
+        })
+    }
+}
+
+/// The attack on rows of one kind.
+#[derive(Debug)]
+pub(super) struct MultiObjective {
+    pub(super) config: MooConfig,
+    /// The features that move.
+    pub(super) free: Vec<usize>,
+}
+
+impl crate::attack::Search for MultiObjective {
+    fn run(&self, mut state: AttackState<'_>) -> Result<Vec<Attacked>> {
+        let outcomes = of_rows(
+            state.network,
+            state.explain(),
+            state.rows(),
+            state.k(),
+            (&self.config, &self.free),
+            state.seed(),
+        )?;
+        let points: Vec<f64> = outcomes.iter().flat_map(|one| one.x.clone()).collect();
+        state.evaluate(&points)?;
+        for (row, outcome) in outcomes.iter().enumerate() {
+            let finish = Finish {
+                iterations: outcome.iterations,
+                ending: outcome.ending,
+            };
+            state.report(row, &points, finish);
+        }
+        state.finish()
+    }
+}
+
 /// Attacks the top-k set of every row's explanation. A row's result does not depend on the others.
 ///
 /// # Errors
@@ -171,20 +247,43 @@ impl Gaps for RowGaps<'_> {
 pub fn perturb(
     network: &Network,
     explain: &CheckedExplain,
-    rows: Rows<'_>,
+    rows: Points<'_>,
     k: usize,
-    settings: &MooConfig,
+    config: &MooConfig,
     seed: Seed,
 ) -> Result<Vec<Outcome>> {
-    settings.check()?;
+    config.check()?;
     rows.check(network)?;
-    let twin = settings.surrogate.map(|beta| network.smooth_twin(beta));
-    let single: Vec<Rows<'_>> = rows.parts(network.features(), 1).collect();
+    let all: Vec<usize> = (0..network.features()).collect();
+    of_rows(network, explain, rows, k, (config, &all), seed)
+}
+
+/// Attacks every row, while only the free features move.
+fn of_rows(
+    network: &Network,
+    explain: &CheckedExplain,
+    rows: Points<'_>,
+    k: usize,
+    (config, free): (&MooConfig, &[usize]),
+    seed: Seed,
+) -> Result<Vec<Outcome>> {
+    let twin = config.surrogate.map(|beta| network.smooth_twin(beta));
+    let single: Vec<Points<'_>> = rows.parts(network.features(), 1).collect();
     single
         .into_par_iter()
         .map(|row| {
             let mut gaps = RowGaps::new(network, twin.as_ref(), explain, row, k, seed)?;
-            attack(&mut gaps, row.values, k, settings)
+            let mut free = Free {
+                gaps: &mut gaps,
+                origin: row.values,
+                features: free,
+            };
+            let start = free.part(row.values);
+            let outcome = attack(&mut free, &start, k, config)?;
+            Ok(Outcome {
+                x: free.whole(&outcome.x),
+                ..outcome
+            })
         })
         .collect()
 }

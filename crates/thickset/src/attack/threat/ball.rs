@@ -8,7 +8,9 @@
 use serde::{Deserialize, Serialize};
 use thickset_engine::kernel::{VectorLoop, sum_of_pairs, vectorised};
 
+use super::{Threat, ThreatConfig, ThreatPart};
 use crate::check::as_f64;
+use crate::data::Schema;
 use crate::registry::{Family, Info, Setting};
 use crate::{Error, Result, Stream};
 
@@ -72,8 +74,28 @@ pub enum Surface {
     Ball,
 }
 
+/// The part.
+pub(super) struct Ball;
+
+impl ThreatPart for Ball {
+    fn info(&self) -> &'static Info {
+        &INFO
+    }
+
+    /// A ball of the largest norm is a box; the other one is no bound of single features.
+    fn apply(&self, config: &ThreatConfig, _: &Schema, threat: &mut Threat) -> Result<()> {
+        config.ball.check()?;
+        if config.ball.norm == Norm::Linf {
+            for limit in &mut threat.limits {
+                *limit = limit.min(config.ball.radius);
+            }
+        }
+        Ok(())
+    }
+}
+
 impl BallConfig {
-    pub(super) fn check(self) -> Result<()> {
+    fn check(self) -> Result<()> {
         let expected = if !(self.radius >= 0.0 && self.radius.is_finite()) {
             "finite and not negative"
         } else if self.radius > MOST_RADIUS {

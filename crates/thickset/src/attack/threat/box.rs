@@ -1,6 +1,7 @@
 //! The box: each feature stays in the range of the training rows, or of its format.
 
-use super::Threat;
+use super::{Threat, ThreatConfig, ThreatPart};
+use crate::Result;
 use crate::data::Schema;
 use crate::registry::{Family, Info};
 
@@ -17,9 +18,21 @@ pub static INFO: Info = Info {
     defaults: &[],
 };
 
-pub(super) fn apply(schema: &Schema, threat: &mut Threat) {
-    for (index, feature) in schema.features.iter().enumerate() {
-        threat.low[index] = f64::from(feature.low);
-        threat.high[index] = f64::from(feature.high);
+/// The part.
+pub(super) struct Box;
+
+impl ThreatPart for Box {
+    fn info(&self) -> &'static Info {
+        &INFO
+    }
+
+    fn apply(&self, config: &ThreatConfig, schema: &Schema, threat: &mut Threat) -> Result<()> {
+        if config.r#box {
+            for (index, feature) in schema.features.iter().enumerate() {
+                threat.low[index] = threat.low[index].max(f64::from(feature.low));
+                threat.high[index] = threat.high[index].min(f64::from(feature.high));
+            }
+        }
+        Ok(())
     }
 }

@@ -1,8 +1,6 @@
 //! Budgets of single columns, in the column's own unit: an age by at most two years.
 
-use std::collections::BTreeMap;
-
-use super::Threat;
+use super::{Threat, ThreatConfig, ThreatPart};
 use crate::data::Schema;
 use crate::registry::{Family, Info, nearest};
 use crate::{Error, Result};
@@ -20,37 +18,44 @@ pub static INFO: Info = Info {
     defaults: &[],
 };
 
-pub(super) fn apply(
-    budgets: &BTreeMap<String, f64>,
-    schema: &Schema,
-    threat: &mut Threat,
-) -> Result<()> {
-    for (name, &budget) in budgets {
-        if !(budget >= 0.0 && budget.is_finite()) {
-            return Err(Error::OutOfRange {
-                what: "`feature_budget` of a column",
-                expected: "finite and not negative",
-                got: budget,
-            });
+/// The part.
+pub(super) struct FeatureBudget;
+
+impl ThreatPart for FeatureBudget {
+    fn info(&self) -> &'static Info {
+        &INFO
+    }
+
+    fn apply(&self, config: &ThreatConfig, schema: &Schema, threat: &mut Threat) -> Result<()> {
+        for (name, &budget) in &config.feature_budget {
+            limit(name, budget, schema, threat)?;
         }
-        let mut found = false;
-        for (index, feature) in schema.features.iter().enumerate() {
-            if feature.column == *name || feature.name == *name {
-                threat.limits[index] = threat.limits[index].min(budget / feature.factor);
-                found = true;
-            }
-        }
-        if !found {
-            let known = schema
-                .features
-                .iter()
-                .map(|feature| feature.column.as_str());
-            return Err(Error::UnknownFeature {
-                what: "column",
-                name: name.clone(),
-                nearest: nearest(name, known),
-            });
+        Ok(())
+    }
+}
+
+fn limit(name: &str, budget: f64, schema: &Schema, threat: &mut Threat) -> Result<()> {
+    if !(budget >= 0.0 && budget.is_finite()) {
+        return Err(Error::OutOfRange {
+            what: "`feature_budget` of a column",
+            expected: "finite and not negative",
+            got: budget,
+        });
+    }
+    let mut is_known = false;
+    for (limit, feature) in threat.limits.iter_mut().zip(&schema.features) {
+        if feature.column == name || feature.name == name {
+            *limit = limit.min(budget / feature.factor);
+            is_known = true;
         }
     }
-    Ok(())
+    if is_known {
+        return Ok(());
+    }
+    let known = schema.features.iter();
+    Err(Error::UnknownFeature {
+        what: "column",
+        name: name.to_owned(),
+        nearest: nearest(name, known.map(|feature| feature.column.as_str())),
+    })
 }

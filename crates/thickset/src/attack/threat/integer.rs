@@ -1,6 +1,7 @@
 //! Integer columns: values that are whole in the column's own unit stay whole.
 
-use super::Threat;
+use super::{Threat, ThreatConfig, ThreatPart};
+use crate::Result;
 use crate::data::{FeatureKind, Schema};
 use crate::registry::{Family, Info};
 
@@ -59,18 +60,28 @@ impl Whole {
     }
 }
 
-pub(super) fn apply(schema: &Schema, threat: &mut Threat) {
-    for (feature, meaning) in schema.features.iter().enumerate() {
-        let is_number = matches!(
-            meaning.kind,
-            FeatureKind::Number | FeatureKind::Pixel { .. }
-        );
-        if meaning.integer && is_number {
-            threat.whole.push(Whole {
-                feature,
-                offset: meaning.offset,
-                factor: meaning.factor,
-            });
+/// The part.
+pub(super) struct Integer;
+
+impl ThreatPart for Integer {
+    fn info(&self) -> &'static Info {
+        &INFO
+    }
+
+    fn apply(&self, config: &ThreatConfig, schema: &Schema, threat: &mut Threat) -> Result<()> {
+        for (feature, meaning) in schema.features.iter().enumerate() {
+            let is_number = matches!(
+                meaning.kind,
+                FeatureKind::Number | FeatureKind::Pixel { .. }
+            );
+            if config.integer && meaning.integer && is_number {
+                threat.whole.push(Whole {
+                    feature,
+                    offset: meaning.offset,
+                    factor: meaning.factor,
+                });
+            }
         }
+        Ok(())
     }
 }

@@ -18,24 +18,56 @@ pub mod integer;
 pub mod one_hot;
 
 use std::collections::BTreeMap;
+use std::fmt::{self, Formatter};
 
-use serde::{Deserialize, Serialize};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{self, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 pub use ball::{BallConfig, Norm};
 pub use one_hot::OneHot;
 
 use crate::data::Schema;
+use crate::registry::Info;
 use crate::{Result, Stream};
 
-/// The set as a configuration states it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+/// One part of a set of inputs. Its settings are a field of [`ThreatConfig`].
+pub trait ThreatPart: Sync {
+    /// The registry's entry.
+    fn info(&self) -> &'static Info;
+
+    /// Narrows the set for rows of this schema, if the part is switched on. Parts may come in any order.
+    ///
+    /// # Errors
+    /// When a setting is out of range, or does not fit the schema.
+    fn apply(&self, config: &ThreatConfig, schema: &Schema, threat: &mut Threat) -> Result<()>;
+}
+
+/// Every part.
+pub static PARTS: &[&dyn ThreatPart] = &[
+    &ball::Ball,
+    &r#box::Box,
+    &feature_budget::FeatureBudget,
+    &immutable::Immutable,
+    &integer::Integer,
+    &one_hot::OneHotGroups,
+];
+
+/// The registry's entries of this family.
+pub(crate) fn infos() -> impl Iterator<Item = &'static Info> {
+    PARTS.iter().map(|part| part.info())
+}
+
+/// The set as a configuration states it: a table of its parts, or a name. `"table"` is the default, in which immutable
+/// columns stay as they are; `"papers"` is the ball alone.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self", deny_unknown_fields, default)]
 pub struct ThreatConfig {
     /// The ball around the row, in encoded units.
     pub ball: BallConfig,
     /// Features stay in the range of the training rows.
     pub r#box: bool,
-    /// Features that a person cannot change stay.
+    /// Columns that a person cannot change stay.
     pub immutable: bool,
     /// Whole numbers stay whole, in the column's own unit.
     pub integer: bool,
@@ -45,13 +77,72 @@ pub struct ThreatConfig {
     pub feature_budget: BTreeMap<String, f64>,
 }
 
+impl Default for ThreatConfig {
+    /// The ball around the row, immutable columns as they are.
+    fn default() -> Self {
+        Self {
+            immutable: true,
+            ..Self::papers()
+        }
+    }
+}
+
+/// The names of sets.
+const NAMES: [&str; 2] = ["table", "papers"];
+
+impl Serialize for ThreatConfig {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        Self::serialize(self, serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for ThreatConfig {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        deserializer.deserialize_any(NameOrTable)
+    }
+}
+
+struct NameOrTable;
+
+impl<'de> Visitor<'de> for NameOrTable {
+    type Value = ThreatConfig;
+
+    fn expecting(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a table of the threat set's parts, \"table\" or \"papers\"")
+    }
+
+    fn visit_str<E: de::Error>(self, name: &str) -> std::result::Result<ThreatConfig, E> {
+        match name {
+            "table" => Ok(ThreatConfig::default()),
+            "papers" => Ok(ThreatConfig::papers()),
+            _ => Err(E::unknown_variant(name, &NAMES)),
+        }
+    }
+
+    fn visit_map<M: MapAccess<'de>>(self, map: M) -> std::result::Result<ThreatConfig, M::Error> {
+        ThreatConfig::deserialize(MapAccessDeserializer::new(map))
+    }
+}
+
 impl ThreatConfig {
+    /// The ball alone, as the papers have it.
+    #[must_use]
+    pub fn papers() -> Self {
+        Self {
+            ball: BallConfig::default(),
+            r#box: false,
+            immutable: false,
+            integer: false,
+            one_hot: OneHot::Free,
+            feature_budget: BTreeMap::new(),
+        }
+    }
+
     /// Checks the settings and resolves them for rows of this schema.
     ///
     /// # Errors
-    /// When a radius or budget is out of range, or names no column.
+    /// When a radius or budget is out of range, a budget names no column, or every column is immutable.
     pub fn check(&self, schema: &Schema) -> Result<Threat> {
-        self.ball.check()?;
         let count = schema.len();
         let mut threat = Threat {
             ball: self.ball,
@@ -59,26 +150,14 @@ impl ThreatConfig {
             high: vec![f64::INFINITY; count],
             limits: vec![f64::INFINITY; count],
             is_bounded: false,
+            immutable: vec![false; count],
             whole: Vec::new(),
             one_hot: self.one_hot,
             groups: Vec::new(),
             flags: Vec::new(),
         };
-        if self.r#box {
-            r#box::apply(schema, &mut threat);
-        }
-        if self.immutable {
-            immutable::apply(schema, &mut threat);
-        }
-        if self.integer {
-            integer::apply(schema, &mut threat);
-        }
-        one_hot::apply(schema, &mut threat);
-        feature_budget::apply(&self.feature_budget, schema, &mut threat)?;
-        if self.ball.norm == Norm::Linf {
-            for limit in &mut threat.limits {
-                *limit = limit.min(self.ball.radius);
-            }
+        for part in PARTS {
+            part.apply(self, schema, &mut threat)?;
         }
         let bounds = threat.low.iter().chain(&threat.high).chain(&threat.limits);
         threat.is_bounded = bounds.into_iter().any(|bound| bound.is_finite());
@@ -94,6 +173,8 @@ pub struct Threat {
     high: Vec<f64>,
     /// The most each feature may move.
     limits: Vec<f64>,
+    /// Features that stay because a person cannot change them.
+    immutable: Vec<bool>,
     /// Whether any feature has a bound of its own.
     is_bounded: bool,
     /// Features whose original values stay whole.
@@ -110,6 +191,12 @@ impl Threat {
     #[must_use]
     pub fn ball(&self) -> BallConfig {
         self.ball
+    }
+
+    /// Which features stay because a person cannot change them.
+    #[must_use]
+    pub fn immutable(&self) -> &[bool] {
+        &self.immutable
     }
 
     /// The least and the greatest value of a feature of a row.

@@ -8,7 +8,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Norm, Threat};
+use super::{Norm, Threat, ThreatConfig, ThreatPart};
+use crate::Result;
 use crate::data::{FeatureKind, Schema};
 use crate::registry::{Family, Info, Setting};
 
@@ -41,10 +42,24 @@ pub enum OneHot {
 /// Halvings of the interval in which the simplex's shift lies; enough for the last bit of a double.
 const HALVINGS: usize = 80;
 
-pub(super) fn apply(schema: &Schema, threat: &mut Threat) {
-    if threat.one_hot == OneHot::Free {
-        return;
+/// The part.
+pub(super) struct OneHotGroups;
+
+impl ThreatPart for OneHotGroups {
+    fn info(&self) -> &'static Info {
+        &INFO
     }
+
+    fn apply(&self, config: &ThreatConfig, schema: &Schema, threat: &mut Threat) -> Result<()> {
+        if config.one_hot != OneHot::Free {
+            hold(schema, threat);
+        }
+        Ok(())
+    }
+}
+
+/// Bounds the features of categories, and lists which belong together.
+fn hold(schema: &Schema, threat: &mut Threat) {
     for (index, feature) in schema.features.iter().enumerate() {
         match feature.kind {
             FeatureKind::Missing => threat.limits[index] = 0.0,

@@ -5,7 +5,7 @@
 use thickset_engine::Network;
 
 use crate::Result;
-use crate::explain::{CheckedExplain, Explained, Rows};
+use crate::explain::{CheckedExplain, Explained, Points};
 use crate::host::read;
 use crate::metric::faithfulness::{self, Counts, Faithfulness, Removal};
 use crate::metric::ranking;
@@ -17,7 +17,7 @@ use crate::metric::ranking;
 pub fn measure(
     network: &Network,
     explain: &CheckedExplain,
-    rows: Rows<'_>,
+    rows: Points<'_>,
     explained: &[Explained],
     counts: Counts,
 ) -> Result<Vec<Faithfulness>> {

@@ -9,7 +9,7 @@ use thickset_engine::Network;
 use crate::attack::threat::BallConfig;
 use crate::attack::threat::ball::Surface;
 use crate::check::{as_f64, check_length, check_not_empty};
-use crate::explain::{Binding, CheckedExplain, Explained, Rows, chunk_rows};
+use crate::explain::{Binding, CheckedExplain, Explained, Points, chunk_rows};
 use crate::host::read;
 use crate::metric::thickness::{Form, Gauge, Sum, Thickness};
 use crate::{Error, Result, Seed, Stream};
@@ -65,6 +65,8 @@ pub struct Survey<'a> {
     pub k: usize,
     /// Where the ways lead.
     pub neighbours: Neighbours<'a>,
+    /// Features that drawn neighbours have in common with the row; none if empty.
+    pub immutable: &'a [bool],
     /// Points of each way, `t = (j + 1/2) / points`.
     pub points: usize,
     /// Decides the draws.
@@ -83,7 +85,7 @@ impl Survey<'_> {
         &self,
         network: &Network,
         explain: &CheckedExplain,
-        rows: Rows<'_>,
+        rows: Points<'_>,
         explained: &[Explained],
         forms: &[Form],
     ) -> Result<Vec<Vec<Thickness>>> {
@@ -122,7 +124,7 @@ impl Survey<'_> {
         &self,
         network: &Network,
         explain: &CheckedExplain,
-        rows: Rows<'_>,
+        rows: Points<'_>,
         explained: &[Explained],
         forms: &[Form],
         first: usize,
@@ -154,7 +156,15 @@ impl Survey<'_> {
                 way.extend(ends.iter().zip(rows.values).map(|(end, x)| end - x));
             }
             for stream in &mut streams {
+                let start = way.len();
                 self.neighbours.draw(features, stream, &mut way);
+                for (way, _) in way[start..]
+                    .iter_mut()
+                    .zip(self.immutable)
+                    .filter(|(_, stays)| **stays)
+                {
+                    *way = 0.0;
+                }
             }
             for point in 0..self.points {
                 let t = (as_f64(point) + 0.5) / as_f64(self.points);
@@ -210,7 +220,7 @@ mod tests {
         let mut stream = Seed::new(4).stream("x");
         let x: Vec<f64> = (0..300 * 64).map(|_| stream.uniform()).collect();
         let ids: Vec<u64> = (0..300).collect();
-        let rows = Rows {
+        let rows = Points {
             values: &x[range.start * 64..range.end * 64],
             ids: &ids[range],
         };
@@ -218,6 +228,7 @@ mod tests {
         let survey = Survey {
             k: 8,
             neighbours: of,
+            immutable: &[],
             points: 3,
             seed: Seed::new(1),
             stream: "test",

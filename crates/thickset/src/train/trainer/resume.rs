@@ -6,6 +6,7 @@ use std::path::Path;
 use super::super::checkpoint;
 use super::super::folder::RunFolder;
 use super::super::observer::{Event, Observer};
+use super::super::sink::Sink;
 use super::Trainer;
 use crate::{Error, Result};
 
@@ -63,15 +64,16 @@ impl Trainer<'_> {
         Ok(())
     }
 
-    /// Writes a checkpoint.
-    pub(super) fn save(&self, folder: &RunFolder) -> Result<()> {
-        let bytes = checkpoint::to_bytes(
-            &self.model.network,
-            &*self.optimizer,
-            &self.progress,
-            &self.front,
-            &self.fingerprint,
-        );
-        folder.write_checkpoint(&bytes)
+    /// Hands a checkpoint to the sink.
+    pub(super) fn save(&self, sink: &mut dyn Sink) -> Result<()> {
+        sink.checkpoint(&|| {
+            checkpoint::to_bytes(
+                &self.model.network,
+                &*self.optimizer,
+                &self.progress,
+                &self.front,
+                &self.fingerprint,
+            )
+        })
     }
 }

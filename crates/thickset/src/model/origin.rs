@@ -1,18 +1,19 @@
-//! Where a model file comes from: its hash, and what the run's folder around it says.
+//! Where a model comes from: the hash of its file, and what its run says.
 
 use std::ffi::OsStr;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
-use super::case::Subject;
+use super::Model;
+use super::stored::ModelSource;
+use crate::audit::Subject;
 use crate::config::RunConfig;
 use crate::data::hash;
-use crate::model::Model;
 use crate::train::{EpochRecord, RunFolder};
 use crate::{Error, Result, file};
 
-/// What is known of a model file beside the model.
+/// What is known of a model beside its weights.
 #[derive(Clone, Debug)]
 pub struct Origin {
     /// The run's name, or that of the file without folders and ending.
@@ -79,6 +80,34 @@ impl Origin {
             sha256: self.sha256.clone(),
             objective,
             training: self.training.clone(),
+        }
+    }
+}
+
+impl Model {
+    /// Where the model comes from: the run in memory that trained it, or the file it was read from and the run's folder around it.
+    ///
+    /// # Errors
+    /// If a file of the run's folder cannot be read.
+    pub fn origin(&self) -> Result<Origin> {
+        let in_memory = |name: &str| Origin {
+            name: name.to_owned(),
+            file: String::new(),
+            sha256: hash(&self.to_bytes()),
+            run: None,
+            training: Vec::new(),
+        };
+        match &self.source {
+            ModelSource::File(path) => Origin::of(path),
+            ModelSource::Unknown => Ok(in_memory("model")),
+            ModelSource::Run(run) => {
+                let (config, epochs) = &**run;
+                Ok(Origin {
+                    run: Some(config.clone()),
+                    training: epochs.clone(),
+                    ..in_memory(&config.name)
+                })
+            }
         }
     }
 }

@@ -2,24 +2,23 @@
 
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow};
 use clap::Args;
+use thickset::Model;
 use thickset::audit::gate::Known;
 use thickset::audit::result::{Audit, Requirement, ThicknessSettings};
-use thickset::audit::{AuditConfig, Case, Event, Options, Origin, Outcome, run};
-use thickset::config::AuditDefaults;
-use thickset::model::Model;
-use thickset::train::usual_k;
+use thickset::audit::{AuditConfig, Event};
+use thickset::model::{AuditOptions, OpenedRows, Origin};
 
 use super::explain::How;
-use super::rows::{DataSource, Opened, file_name};
+use super::rows::{DataSource, say_notes};
 use super::threat::SuiteOptions;
 use crate::progress::{Progress, ProgressOption};
 
 #[derive(Args)]
-pub struct AuditOptions {
+pub struct AuditArguments {
     #[command(flatten)]
     data: DataSource,
     /// At most so many rows, from the first of the part on; 0 for all
@@ -45,7 +44,7 @@ pub struct AuditOptions {
     progress: ProgressOption,
 }
 
-/// A model from its file, with what its run says.
+/// A model from its file, and where it comes from.
 pub struct Loaded {
     pub model: Model,
     pub origin: Origin,
@@ -53,140 +52,85 @@ pub struct Loaded {
 
 impl Loaded {
     pub fn read(file: &Path) -> Result<Self> {
-        Ok(Self {
-            model: Model::load(file)?,
-            origin: Origin::of(file)?,
-        })
-    }
-
-    /// What its run says of audits.
-    pub fn defaults(&self) -> AuditDefaults {
-        let run = self.origin.run.as_ref();
-        run.map(|run| run.audit.clone()).unwrap_or_default()
-    }
-
-    /// What its run requires, and then what is given beside that.
-    pub fn require(&self, given: &[String]) -> Vec<String> {
-        let mut require = self.defaults().require;
-        for text in given {
-            if !require.contains(text) {
-                require.push(text.clone());
-            }
-        }
-        require
+        let model = Model::load(file)?;
+        let origin = model.origin()?;
+        Ok(Self { model, origin })
     }
 }
 
-/// The rows that are audited.
-pub struct ChosenRows {
-    opened: Opened,
-    /// How many there are in the part or file.
-    all: usize,
-}
-
-impl AuditOptions {
+impl AuditArguments {
     /// The rows for a model.
-    pub fn rows(&self, loaded: &Loaded) -> Result<ChosenRows> {
-        let run = loaded.origin.run.as_ref();
-        let mut opened = self.data.open_labelled(run, &loaded.model)?;
-        let all = opened.len();
-        if all == 0 {
-            bail!("`{}` has no rows in that part", self.data.name());
-        }
-        if self.max_rows > 0 {
-            opened.truncate(self.max_rows);
-        }
-        Ok(ChosenRows { opened, all })
-    }
-
-    /// A model and the rows it is asked about.
-    pub fn case<'a>(&self, loaded: &'a Loaded, rows: &'a ChosenRows) -> Case<'a> {
-        Case {
-            subject: loaded.origin.subject(&loaded.model),
-            data: file_name(Path::new(self.data.name())),
-            rows: rows.opened.source(),
-        }
-    }
-
-    /// Audits a model. With a file for the rows done, goes on where an earlier session was killed.
-    pub fn audit(
-        &self,
-        loaded: &Loaded,
-        rows: &ChosenRows,
-        config: &AuditConfig,
-        partial: Option<PathBuf>,
-    ) -> Result<Audit> {
-        let audit = config.check(rows.opened.schema())?;
-        let case = self.case(loaded, rows);
-        let mut progress = self.progress.start();
-        progress.say(&begun(&case, rows, config));
-        let mut observer = |event: &Event<'_>| {
-            show(&mut progress, event);
-            ControlFlow::Continue(())
+    pub fn rows(&self, loaded: &Loaded) -> Result<OpenedRows> {
+        let opened = loaded.model.open_labelled_rows(&self.data.config())?;
+        say_notes(&opened);
+        let most = if self.max_rows == 0 {
+            opened.all()
+        } else {
+            self.max_rows
         };
-        let options = Options {
-            partial,
-            ..Options::default()
-        };
-        match run(&audit, &case, &options, &mut observer)? {
-            Outcome::Done(audit) => Ok(*audit),
-            Outcome::Stopped => bail!("the audit was stopped"),
-        }
+        Ok(opened.first(most)?)
     }
 
-    /// What is asked of a model, where its run says something, as that says.
-    pub fn config(
-        &self,
-        loaded: &Loaded,
-        rows: &ChosenRows,
-        require: Vec<String>,
-    ) -> Result<AuditConfig> {
-        let opened = &rows.opened;
-        let defaults = loaded.defaults();
-        let of_data = opened.attack();
-        let explain = self.how.config(opened.schema());
-        // As many names as importances; settings that do not fit are refused when they are checked.
-        let width = explain
-            .check(opened.schema())
-            .map_or(opened.schema().len(), |explain| explain.names(0).len());
-        let of_run = loaded.origin.run.as_ref().and_then(|run| run.k);
-        let own = defaults.k.or(of_run).or(of_data.map(|attack| attack.k));
-        let k = usual_k(own, width);
-        let radius = defaults.radius.or(of_data.map(|attack| attack.epsilon));
-        Ok(AuditConfig {
-            seed: self.data.seed(),
-            explain,
-            suite: self.suite.config(k, defaults.effort, radius)?,
+    /// How models are audited.
+    pub fn options(&self) -> AuditOptions {
+        let data = Path::new(self.data.name());
+        let name = data.file_name().unwrap_or(data.as_os_str());
+        AuditOptions {
+            explain: self.how.options(self.data.seed()),
+            effort: self.suite.effort(),
+            k: self.suite.k,
+            radius: self.suite.threat.radius,
+            threat: self.suite.threat.config(),
             thickness: ThicknessSettings {
                 neighbours: self.neighbours,
                 points: self.points,
             },
             noise_draws: self.noise_draws,
             worst: self.worst,
-            require,
-        })
+            data_name: Some(name.to_string_lossy().into_owned()),
+            ..AuditOptions::default()
+        }
+    }
+
+    /// Audits a model with these settings. With a file for the rows done, goes on where an earlier audit was killed.
+    pub fn audit(
+        &self,
+        loaded: &Loaded,
+        rows: &OpenedRows,
+        config: &AuditConfig,
+        options: &AuditOptions,
+    ) -> Result<Audit> {
+        let mut progress = self.progress.start();
+        progress.say(&begun(loaded, rows, config, options));
+        let mut observer = |event: &Event<'_>| {
+            show(&mut progress, event);
+            ControlFlow::Continue(())
+        };
+        let Loaded { model, origin } = loaded;
+        let audit = model.audit_as(origin, &rows.rows(), options, config, &mut observer)?;
+        audit.ok_or_else(|| anyhow!("the audit was stopped"))
     }
 }
 
 /// `auditing vanilla on 152 test rows of loans.csv`.
-fn begun(case: &Case<'_>, chosen: &ChosenRows, config: &AuditConfig) -> String {
-    let ChosenRows { opened, all } = chosen;
-    let part = match opened {
-        Opened::Dataset {
-            part: Some(part), ..
-        } => format!("{} ", part.name()),
-        _ => String::new(),
-    };
-    let rows = opened.len();
-    let of = if rows < *all {
+fn begun(
+    loaded: &Loaded,
+    opened: &OpenedRows,
+    config: &AuditConfig,
+    options: &AuditOptions,
+) -> String {
+    let part = opened.part();
+    let part = part.map_or_else(String::new, |part| format!("{} ", part.name()));
+    let (rows, all) = (opened.rows().len(), opened.all());
+    let of = if rows < all {
         format!("the first {rows} of {all} {part}rows")
     } else {
         format!("{rows} {part}rows")
     };
     format!(
         "auditing {} on {of} of {}, {} effort",
-        case.subject.name,
-        case.data,
+        loaded.origin.name,
+        options.data_name.as_deref().unwrap_or_default(),
         config.suite.effort.name()
     )
 }

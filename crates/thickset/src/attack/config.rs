@@ -1,0 +1,126 @@
+//! An attack as a configuration states it.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Attack, AttackKind, CheckedAttack, ConstraintConfig, Setup, ThreatConfig};
+use crate::check::as_f64;
+use crate::data::Schema;
+use crate::explain::ExplainConfig;
+use crate::metric::manipulation_epoch;
+use crate::{Error, Result};
+
+/// An attack as a configuration states it. Which of the fields have an effect, the attack [says](Attack::options).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct AttackConfig {
+    /// What it does.
+    pub method: AttackKind,
+    /// Salient features.
+    pub k: usize,
+    /// Which inputs it may reach.
+    pub threat: ThreatConfig,
+    /// How it keeps the prediction.
+    pub constraint: ConstraintConfig,
+    /// Steps of each run.
+    pub steps: usize,
+    /// Length of a step in encoded units; 2.5 radius / steps if absent.
+    pub step_size: Option<f64>,
+    /// Runs: the first from the row itself, the others from random points of the set.
+    pub restarts: usize,
+    /// Sharpness of the softplus in the smooth twin that directions come from; the network's own if absent.
+    pub surrogate: Option<f64>,
+    /// Directions come from importances as shares of their sum, so that confidence plays no part.
+    pub shares: bool,
+}
+
+impl Default for AttackConfig {
+    fn default() -> Self {
+        Self {
+            method: AttackKind::default(),
+            k: 8,
+            threat: ThreatConfig::default(),
+            constraint: ConstraintConfig::default(),
+            steps: 100,
+            step_size: None,
+            restarts: 1,
+            surrogate: None,
+            shares: false,
+        }
+    }
+}
+
+const MOST_STEPS: usize = 1_000_000;
+
+impl AttackConfig {
+    /// Checks the settings, and that they fit rows of this schema.
+    ///
+    /// # Errors
+    /// When a setting is out of range, or the method does not fit the input.
+    pub fn check(&self, explain: &ExplainConfig, schema: &Schema) -> Result<CheckedAttack> {
+        self.check_with(self.method.behaviour(), explain, schema)
+    }
+
+    /// The same for an attack that is not one of [`AttackKind`], in place of `method`.
+    ///
+    /// # Errors
+    /// As for [`AttackConfig::check`].
+    pub fn check_with(
+        &self,
+        attack: &dyn Attack,
+        explain: &ExplainConfig,
+        schema: &Schema,
+    ) -> Result<CheckedAttack> {
+        self.check_ranges()?;
+        let explain = explain.check(schema)?;
+        let plan = attack.plan(&Setup {
+            explain: &explain,
+            schema,
+            threat: &self.threat,
+        })?;
+        self.constraint.behaviour().multipliers(1)?;
+        Ok(CheckedAttack {
+            kind: attack.info().id,
+            plan,
+            explain,
+            k: self.k,
+            threat: self.threat.check(schema)?,
+            constraint: self.constraint,
+            steps: self.steps,
+            step_size: self
+                .step_size
+                .unwrap_or(2.5 * self.threat.ball.radius / as_f64(self.steps)),
+            restarts: self.restarts,
+            surrogate: self.surrogate,
+            shares: self.shares,
+            bound: manipulation_epoch::bound(&schema.shape),
+        })
+    }
+
+    fn check_ranges(&self) -> Result<()> {
+        for (what, got) in [
+            ("`attack.steps`", self.steps),
+            ("`attack.restarts`", self.restarts),
+        ] {
+            if !(1..=MOST_STEPS).contains(&got) {
+                return Err(Error::OutOfRange {
+                    what,
+                    expected: "in 1..=1000000",
+                    got: as_f64(got),
+                });
+            }
+        }
+        for (what, got) in [
+            ("`attack.step_size`", self.step_size),
+            ("`attack.surrogate`", self.surrogate),
+        ] {
+            if let Some(got) = got.filter(|got| !(*got > 0.0 && got.is_finite())) {
+                return Err(Error::OutOfRange {
+                    what,
+                    expected: "positive and finite",
+                    got,
+                });
+            }
+        }
+        Ok(())
+    }
+}

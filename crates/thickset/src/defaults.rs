@@ -1,0 +1,31 @@
+//! What is done where nothing else is said: the one place for numbers that several parts share.
+
+use crate::data::{InputShape, Schema};
+use crate::explain::reduce::ReductionConfig;
+
+/// Salient features.
+pub const K: usize = 8;
+
+/// Radius of the l2 ball, in encoded units, in which a row may move.
+pub const RADIUS: f64 = 0.5;
+
+/// The size of the salient set of so many importances: the given one, or [`K`] and at most half of them; at least 1, and where
+/// there are two or more, not all of them.
+#[must_use]
+pub fn salient(given: Option<usize>, importances: usize) -> usize {
+    given
+        .unwrap_or(K.min(importances / 2))
+        .min(importances.saturating_sub(1))
+        .max(1)
+}
+
+/// How attributions of rows like these become importances: their size, summed over the channels of a colour image.
+#[must_use]
+pub fn reduction(schema: &Schema, is_of_units: bool) -> ReductionConfig {
+    match schema.shape {
+        InputShape::Image { channels, .. } if channels > 1 && !is_of_units => {
+            ReductionConfig::ChannelSum
+        }
+        _ => ReductionConfig::Absolute,
+    }
+}

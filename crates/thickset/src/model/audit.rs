@@ -1,0 +1,180 @@
+//! How far a model's explanations can be trusted, over all rows.
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use super::{AttackOptions, ExplainOptions, Model, Origin};
+use crate::attack::ThreatConfig;
+use crate::attack::suite::{Effort, SuiteConfig};
+use crate::audit::result::ThicknessSettings;
+use crate::audit::{self, Audit, AuditConfig, Case, Event, Observer, Outcome};
+use crate::config::AuditDefaults;
+use crate::{Error, Result, Rows};
+
+/// How a model is audited. What is left out is the model's own, or that of its data.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AuditOptions {
+    /// How predictions are explained; its seed decides every draw.
+    pub explain: ExplainOptions,
+    /// How hard the suite tries.
+    pub effort: Option<Effort>,
+    /// Salient features.
+    pub k: Option<usize>,
+    /// The largest move in encoded units. An l-infinity ball has no usual one.
+    pub radius: Option<f64>,
+    /// Which inputs an attack may reach; its radius counts only where `radius` and the data's own are absent.
+    pub threat: ThreatConfig,
+    /// How thickness is measured.
+    pub thickness: ThicknessSettings,
+    /// Draws of the noise floor for each row.
+    pub noise_draws: usize,
+    /// Worst rows that are listed in full.
+    pub worst: usize,
+    /// What must hold beside what the model's run requires, like `p_at_k>=0.9`.
+    pub require: Vec<String>,
+    /// What the rows are called in the record; the dataset's name where absent.
+    pub data_name: Option<String>,
+    /// Where the rows done so far are kept, so that a killed audit can continue; nowhere if absent.
+    pub partial: Option<PathBuf>,
+}
+
+impl Default for AuditOptions {
+    fn default() -> Self {
+        let usual = AuditConfig::default();
+        let AttackOptions { threat, .. } = AttackOptions::default();
+        Self {
+            explain: ExplainOptions::default(),
+            effort: None,
+            k: None,
+            radius: None,
+            threat,
+            thickness: usual.thickness,
+            noise_draws: usual.noise_draws,
+            worst: usual.worst,
+            require: Vec::new(),
+            data_name: None,
+            partial: None,
+        }
+    }
+}
+
+impl Model {
+    /// Audits the explanations of the rows.
+    ///
+    /// # Errors
+    /// When rows do not fit the model, a setting is out of range, or something is not finite.
+    pub fn audit(&self, rows: &Rows<'_>, options: &AuditOptions) -> Result<Audit> {
+        let mut ignore = |_: &Event<'_>| ControlFlow::Continue(());
+        let audit = self.audit_observed(rows, options, &mut ignore)?;
+        audit.ok_or(Error::Empty {
+            what: "the rows to audit",
+        })
+    }
+
+    /// The same with an observer, which hears of the progress and may stop the audit; nothing is returned if it did.
+    ///
+    /// # Errors
+    /// As for [`Model::audit`].
+    pub fn audit_observed(
+        &self,
+        rows: &Rows<'_>,
+        options: &AuditOptions,
+        observer: &mut dyn Observer,
+    ) -> Result<Option<Audit>> {
+        let origin = self.origin()?;
+        let mut config = self.audit_config(&origin, rows, options)?;
+        config.require = origin.require(&options.require);
+        self.audit_as(&origin, rows, options, &config, observer)
+    }
+
+    /// What an audit of these rows asks, with everything that was left out filled in, and no requirement.
+    ///
+    /// # Errors
+    /// When an l-infinity ball has no radius.
+    pub fn audit_config(
+        &self,
+        origin: &Origin,
+        rows: &Rows<'_>,
+        options: &AuditOptions,
+    ) -> Result<AuditConfig> {
+        let schema = rows.schema();
+        let explain = origin.explain_config(rows, &options.explain);
+        // As many names as importances; settings that do not fit are refused when they are checked.
+        let width = explain
+            .check(schema)
+            .map_or(schema.len(), |explain| explain.names(0).len());
+        Ok(AuditConfig {
+            seed: options.explain.seed,
+            explain,
+            suite: SuiteConfig {
+                effort: options.effort.or(origin.audit().effort).unwrap_or_default(),
+                k: origin.k(rows, options.k, width),
+                threat: origin.threat(rows, &options.threat, options.radius)?,
+            },
+            thickness: options.thickness,
+            noise_draws: options.noise_draws,
+            worst: options.worst,
+            require: Vec::new(),
+        })
+    }
+
+    /// Audits with exactly these settings, such as those of another model that it is compared with.
+    ///
+    /// # Errors
+    /// As for [`Model::audit`].
+    pub fn audit_as(
+        &self,
+        origin: &Origin,
+        rows: &Rows<'_>,
+        options: &AuditOptions,
+        config: &AuditConfig,
+        observer: &mut dyn Observer,
+    ) -> Result<Option<Audit>> {
+        let checked = config.check(rows.schema())?;
+        let case = self.audit_case(origin, rows, options);
+        let run = audit::Options {
+            partial: options.partial.clone(),
+            ..audit::Options::default()
+        };
+        Ok(match audit::run(&checked, &case, &run, observer)? {
+            Outcome::Done(audit) => Some(*audit),
+            Outcome::Stopped => None,
+        })
+    }
+
+    /// The model and its rows, as an audit records them.
+    #[must_use]
+    pub fn audit_case<'a>(
+        &'a self,
+        origin: &Origin,
+        rows: &Rows<'a>,
+        options: &AuditOptions,
+    ) -> Case<'a> {
+        let name = options.data_name.as_deref().or(rows.dataset_name());
+        Case {
+            subject: origin.subject(self),
+            data: name.unwrap_or("rows").to_owned(),
+            rows: *rows,
+        }
+    }
+}
+
+impl Origin {
+    /// What the model's run says of audits.
+    pub(super) fn audit(&self) -> AuditDefaults {
+        let run = self.run.as_ref();
+        run.map(|run| run.audit.clone()).unwrap_or_default()
+    }
+
+    /// What the model's run requires, and then what is given beside that.
+    #[must_use]
+    pub fn require(&self, given: &[String]) -> Vec<String> {
+        let mut require = self.audit().require;
+        for text in given {
+            if !require.contains(text) {
+                require.push(text.clone());
+            }
+        }
+        require
+    }
+}
