@@ -73,14 +73,52 @@ impl<'n> Pass<'n> {
         Softmax.forward(&[self.logits()])
     }
 
+    /// The network that ran.
+    #[must_use]
+    pub fn network(&self) -> &'n Network {
+        self.network
+    }
+
+    /// The batch that it ran on.
+    #[must_use]
+    pub fn input(&self) -> Tensor<2> {
+        self.input.clone()
+    }
+
     /// What the last layer read.
     #[must_use]
     pub fn penultimate(&self) -> Tensor<2> {
-        let last = &self.network.nodes[self.network.nodes.len() - 1];
-        match last.inputs[0] {
+        match self.read_by_last() {
             Source::Input => self.input.clone(),
             Source::Layer(place) => self.outputs[place].clone(),
         }
+    }
+
+    /// The change of what the last layer reads when each row moves along its direction: a Jacobian times the direction,
+    /// `[rows, units]`.
+    #[must_use]
+    pub fn penultimate_tangent(&self, direction: &Tensor<2>) -> Tensor<2> {
+        match self.read_by_last() {
+            Source::Input => direction.clone(),
+            Source::Layer(place) => {
+                let mut tangents = self.tangents_until(place + 1, direction);
+                tangents.swap_remove(place)
+            }
+        }
+    }
+
+    /// The gradient in the input of a weighted sum of what the last layer reads: the same Jacobian, transposed, times the
+    /// weights.
+    #[must_use]
+    pub fn penultimate_pullback(&self, weights: Tensor<2>) -> Tensor<2> {
+        match self.read_by_last() {
+            Source::Input => weights,
+            Source::Layer(place) => self.pulled_back_from(place, weights).0,
+        }
+    }
+
+    fn read_by_last(&self) -> Source {
+        self.network.nodes[self.network.nodes.len() - 1].inputs[0]
     }
 
     /// The gradient in the input of each row's `output` for the class that `classes`, one-hot
@@ -116,8 +154,13 @@ impl<'n> Pass<'n> {
 
     /// The change of each layer's output when the input moves along `direction`.
     fn tangents(&self, direction: &Tensor<2>) -> Vec<Tensor<2>> {
-        let mut tangents: Vec<Tensor<2>> = Vec::with_capacity(self.outputs.len());
-        for (node, at) in self.network.nodes.iter().zip(&self.linearised) {
+        self.tangents_until(self.outputs.len(), direction)
+    }
+
+    /// The same for the first `count` layers.
+    fn tangents_until(&self, count: usize, direction: &Tensor<2>) -> Vec<Tensor<2>> {
+        let mut tangents: Vec<Tensor<2>> = Vec::with_capacity(count);
+        for (node, at) in self.network.nodes.iter().zip(&self.linearised).take(count) {
             tangents.push(at.tangent(&moved(&node.inputs, direction, &tangents)));
         }
         tangents
@@ -128,24 +171,32 @@ impl<'n> Pass<'n> {
     }
 
     fn pulled_back(&self, head: Head) -> InputGradient<'_> {
+        let (value, adjoints) = self.pulled_back_from(self.outputs.len() - 1, head.seed.clone());
+        InputGradient {
+            value,
+            pass: self,
+            head,
+            adjoints,
+        }
+    }
+
+    /// The gradient in the input of a layer's outputs times `seed`, and the adjoint of every layer on the way.
+    fn pulled_back_from(
+        &self,
+        from: usize,
+        seed: Tensor<2>,
+    ) -> (Tensor<2>, Vec<Option<Tensor<2>>>) {
         let mut adjoints: Vec<Option<Tensor<2>>> = vec![None; self.outputs.len()];
         let mut input = None;
-        if let Some(last) = adjoints.last_mut() {
-            *last = Some(head.seed.clone());
-        }
-        for (place, node) in self.network.nodes.iter().enumerate().rev() {
+        adjoints[from] = Some(seed);
+        for (place, node) in self.network.nodes.iter().enumerate().take(from + 1).rev() {
             let Some(adjoint) = adjoints[place].clone() else {
                 continue;
             };
             let shares = self.linearised[place].pullback(adjoint);
             hand_out(&node.inputs, shares, &mut adjoints, &mut input);
         }
-        InputGradient {
-            value: input.unwrap_or_else(|| self.input.zeros_like()),
-            pass: self,
-            head,
-            adjoints,
-        }
+        (input.unwrap_or_else(|| self.input.zeros_like()), adjoints)
     }
 }
 

@@ -6,7 +6,8 @@
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use thickset::data::InputShape;
+use thickset::data::{InputShape, Schema};
+use thickset::explain::{CheckedExplain, ExplainConfig};
 use thickset::model::{CnnConfig, Fresh, MlpConfig, ModelConfig, Resnet9Config};
 use thickset::objective::term::gap::Pairs;
 use thickset::objective::term::reading::{mean_over_rows, predicted_one_hot};
@@ -76,6 +77,12 @@ struct TimedModel {
     classes: usize,
     batch: usize,
     k: usize,
+}
+
+impl TimedModel {
+    fn schema(&self) -> Schema {
+        Schema::of_shape(&self.input, self.features)
+    }
 }
 
 /// Names of the models that can be measured.
@@ -329,6 +336,7 @@ struct Training {
     network: Network,
     optimizer: Adam,
     batches: Vec<(Tensor<2>, Tensor<2>)>,
+    explain: CheckedExplain,
     k: usize,
     steps: u64,
 }
@@ -359,6 +367,7 @@ impl Training {
             .collect();
         network.track();
         Ok(Self {
+            explain: ExplainConfig::default().check(&timed.schema())?,
             network,
             optimizer: Adam::new(1e-3),
             batches,
@@ -374,6 +383,7 @@ impl Training {
             network: &self.network,
             x,
             labels,
+            explain: &self.explain,
             k: self.k,
             reference: None,
             perturbed: None,
@@ -399,7 +409,7 @@ impl Training {
 fn grad_penalty(batch: &Batch<'_>) -> Result<Loss> {
     let pass = batch.network.pass(batch.x.clone());
     let loss = batch.class_loss_of(&pass);
-    let classes = batch.predicted(&pass)?;
+    let classes = predicted_one_hot(batch.network, &pass.logits())?;
     let gradient = pass.input_gradient(Output::Probability, classes).value();
     let penalty = mean_over_rows(gradient.clone() * gradient);
     Ok(loss.plus("penalty", PENALTY_WEIGHT, penalty, false))

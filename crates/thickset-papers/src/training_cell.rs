@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use thickset::config::RunConfig;
-use thickset::data::hash;
+use thickset::data::{InputShape, hash};
+use thickset::explain::{ExplainConfig, InlineExplain};
 use thickset::model::ModelConfig;
 use thickset::objective::ObjectiveConfig;
 use thickset::train::{
@@ -67,20 +68,27 @@ impl TrainedCell {
 
 impl TrainingJob<'_> {
     fn run(&self, from: Option<PathBuf>) -> RunConfig {
+        // On all data, models train and are chosen by the absolute gradient; that of tables is the default.
+        let (mut objective, mut probe) = (self.objective.clone(), self.probe.clone());
+        if *self.data.dataset.shape() != InputShape::Table {
+            let plain = InlineExplain::from(ExplainConfig::default());
+            objective = objective.with_explain(&plain);
+            probe.explain = Some(plain);
+        }
         RunConfig {
             name: "bench".to_owned(),
             seed: self.data.seed,
             k: Some(self.data.k),
             data: self.data.source.clone(),
             model: self.model.clone(),
-            objective: self.objective.clone(),
+            objective,
             train: TrainConfig {
                 epochs: self.epochs,
                 batch: self.batch,
                 optimizer: self.optimizer.clone(),
                 ..TrainConfig::default()
             },
-            probe: self.probe.clone(),
+            probe,
             selection: SelectionConfig {
                 auc_within: AUC_WITHIN,
                 auc_at_least: self.auc_at_least,

@@ -7,7 +7,7 @@ use thickset_engine::{DType, Tensor};
 /// # Panics
 /// If the tensor holds neither f32 nor f64; no network computes in another type.
 #[must_use]
-pub fn read(tensor: Tensor<2>) -> Vec<f64> {
+pub fn read<const D: usize>(tensor: Tensor<D>) -> Vec<f64> {
     let data = tensor.without_autodiff().into_data();
     if data.dtype() == DType::F64 {
         return data.try_into_vec().expect("a tensor of f64 holds f64");

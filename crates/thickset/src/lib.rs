@@ -69,6 +69,8 @@ mod inline;
 mod kinds;
 mod rows;
 mod seed;
+#[cfg(test)]
+mod toy;
 
 pub use data::{Dataset, Schema};
 pub use error::{Error, Result};

@@ -2,9 +2,9 @@
 //! read them from [`METHODS`], so that nothing is described twice. A family whose behaviour is a list of its own, as that of
 //! attacks, is taken from there.
 
-use std::sync::LazyLock;
-
 mod setting;
+
+use std::sync::LazyLock;
 
 use serde::Serialize;
 
@@ -131,7 +131,10 @@ impl Family {
 
 /// Every method there is: families in the order of [`Family::ALL`], ids in alphabetical order within one.
 pub static METHODS: LazyLock<Vec<&'static Info>> = LazyLock::new(|| {
-    let of_families = attack::infos()
+    let of_families = explain::infos()
+        .chain(reduce::infos())
+        .chain(objective::infos())
+        .chain(attack::infos())
         .chain(constraint::infos())
         .chain(threat::infos());
     let mut methods: Vec<&Info> = LISTED.iter().copied().chain(of_families).collect();
@@ -148,33 +151,6 @@ static LISTED: &[&Info] = &[
     &model::resnet18::INFO,
     &model::resnet9::INFO,
     &model::siamese::INFO,
-    &explain::concept::INFO,
-    &explain::grad::INFO,
-    &explain::grad_input::INFO,
-    &explain::integrated_gradients::INFO,
-    &explain::smooth_grad::INFO,
-    &reduce::absolute::INFO,
-    &reduce::channel_sum::INFO,
-    &reduce::normalised_absolute::INFO,
-    &reduce::signed::INFO,
-    &objective::adv_aat::INFO,
-    &objective::art::INFO,
-    &objective::at::INFO,
-    &objective::cl::INFO,
-    &objective::est_h::INFO,
-    &objective::exact_h::INFO,
-    &objective::ig_norm::INFO,
-    &objective::ig_sum_norm::INFO,
-    &objective::igr::INFO,
-    &objective::mart::INFO,
-    &objective::max_thickness::INFO,
-    &objective::pgd_at::INFO,
-    &objective::r2et::INFO,
-    &objective::softplus::INFO,
-    &objective::ssr::INFO,
-    &objective::trades::INFO,
-    &objective::vanilla::INFO,
-    &objective::weight_decay::INFO,
     &metric::accuracy::INFO,
     &metric::auc::INFO,
     &metric::comprehensiveness::INFO,

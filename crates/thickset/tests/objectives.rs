@@ -4,17 +4,21 @@
 mod golden;
 
 use std::fmt::Write as _;
+use std::sync::LazyLock;
 
 use golden::{Golden, Stored, close};
-use thickset::data::InputShape;
+use thickset::attack::threat::Norm;
+use thickset::data::{InputShape, Schema};
+use thickset::explain::{CheckedExplain, ExplainConfig};
+use thickset::metric::ranking::TopK;
 use thickset::model::{Activation, Fresh, MlpConfig, ModelConfig};
 use thickset::objective::max_thickness::thickness;
-use thickset::objective::term::inner_attack::{InnerAttack, Norm};
+use thickset::objective::term::inner_attack::InnerAttack;
 use thickset::objective::term::reading::{predicted, value};
 use thickset::objective::{Batch, Loss, ObjectiveConfig};
 use thickset::{Seed, registry};
 use thickset_engine::kernel::cross_entropy;
-use thickset_engine::{Network, Tensor, one_hot};
+use thickset_engine::{Network, Output, Tensor, one_hot};
 
 /// Relative to the largest entry; f64 against f64 with another order of sums.
 const TOLERANCE: f64 = 1e-9;
@@ -42,6 +46,13 @@ fn network(folder: &str, golden: &Golden) -> Network {
     network
 }
 
+/// The absolute gradient of a table of ten numbers.
+static EXPLAIN: LazyLock<CheckedExplain> = LazyLock::new(|| {
+    let names: Vec<String> = (0..10).map(|feature| format!("x{feature}")).collect();
+    let schema = Schema::table(&names);
+    ExplainConfig::default().check(&schema).unwrap()
+});
+
 fn batch<'n>(network: &'n Network, golden: &Golden, perturbed: bool) -> Batch<'n> {
     let x = golden.batch(network, "x");
     let labels = one_hot(&golden.labels(), 3, network.dtype(), &x.device());
@@ -49,6 +60,7 @@ fn batch<'n>(network: &'n Network, golden: &Golden, perturbed: bool) -> Batch<'n
         network,
         x,
         labels,
+        explain: &EXPLAIN,
         k: 3,
         reference: None,
         perturbed: perturbed.then(|| golden.batch(network, "x_adv")),
@@ -255,30 +267,53 @@ fn weight_decay_adds_half_the_squares_and_a_gradient_of_weight_times_weight() {
     );
 }
 
+/// The sizes of the gradient of each row's predicted class at `x`, at other points.
+fn importances(network: &Network, x: &Tensor<2>, points: Tensor<2>) -> Vec<f64> {
+    let classes = predicted(&network.logits(x.clone())).unwrap();
+    let classes = one_hot(&classes, 3, network.dtype(), &x.device());
+    let pass = network.pass(points);
+    let gradient = pass.input_gradient(Output::Probability, classes).value();
+    let sizes = golden::values(&gradient).into_iter();
+    sizes.map(f64::abs).collect()
+}
+
 #[test]
-fn a_thicker_ranking_is_a_smaller_loss() {
+fn the_thickness_that_is_trained_is_the_mean_gap_of_every_pair_at_every_point() {
     let golden = Golden::read("mlp_softplus");
     let network = network("mlp_softplus", &golden);
     let batch = batch(&network, &golden, false);
-    let config = objective("kind = \"max-thickness\"\nweight = 0.7\ndraws = 2\ndeviation = 0.1");
-    let got = value(&config.objective().loss(&batch).unwrap().total);
-    let size = batch.x.dims();
+    let (x, size) = (&batch.x, batch.x.dims());
+    // Written out pair by pair, over the same draws.
+    let at_x = importances(&network, x, x.clone());
     let mut draws = batch.draws("neighbours");
-    let neighbours: Vec<Tensor<2>> = (0..2)
-        .map(|_| {
-            let shift = (0..size[0] * size[1])
-                .map(|_| draws.normal() * 0.1)
-                .collect();
-            batch.x.clone() + network.tensor(shift, size)
-        })
-        .collect();
-    let thickness = value(&thickness(&batch, &neighbours, 5).unwrap());
-    let ce = golden_losses("mlp_softplus")["ce"].as_f64().unwrap();
+    let (mut sum, mut count) = (0.0, 0.0);
+    for _ in 0..2 {
+        let normal = (0..size[0] * size[1]).map(|_| draws.normal() * 0.1);
+        let shift = network.tensor(normal.collect(), size);
+        for t in [0.1, 0.3, 0.5, 0.7, 0.9] {
+            let there = importances(&network, x, x.clone() + shift.clone() * t);
+            for (at_x, there) in at_x.chunks(10).zip(there.chunks(10)) {
+                let salient = TopK::of(at_x, 3).unwrap();
+                for i in salient.iter() {
+                    for j in (0..10).filter(|j| !salient.contains(*j)) {
+                        sum += there[i] - there[j];
+                        count += 1.0;
+                    }
+                }
+            }
+        }
+    }
+    let thickness = sum / count;
     assert!(thickness > 0.01, "{thickness}");
-    assert!(
-        (got - (ce - 0.7 * thickness)).abs() < 1e-9,
-        "{got} {ce} {thickness}"
-    );
+    let ce = golden_losses("mlp_softplus")["ce"].as_f64().unwrap();
+    for weight in [0.7, 1.4] {
+        let config = objective(&format!(
+            "kind = \"max-thickness\"\nweight = {weight}\ndraws = 2\ndeviation = 0.1"
+        ));
+        let got = value(&config.objective().loss(&batch).unwrap().total);
+        let expected = ce - weight * thickness;
+        assert!((got - expected).abs() < 1e-12, "{got} {expected}");
+    }
 }
 
 /// Every objective of the registry with weights that leave no term out of sight, and the variants that differ in code.
@@ -359,41 +394,50 @@ fn an_adaptive_term_is_the_given_share_of_the_class_loss_and_its_weight_a_consta
 }
 
 #[test]
-fn an_inner_attack_stays_in_its_ball_and_its_range() {
+fn an_inner_attack_goes_to_the_edge_of_its_ball_and_no_further_and_stays_in_its_range() {
+    const RADIUS: f64 = 0.3;
     let golden = Golden::read("mlp_relu");
     let network = network("mlp_relu", &golden);
     let x = golden.batch(&network, "x");
     let labels = one_hot(&golden.labels(), 3, network.dtype(), &x.device());
-    for (norm, range) in [
-        (Norm::Linf, None),
-        (Norm::L2, None),
-        (Norm::L2, Some([-0.2, 0.4])),
-    ] {
+    let search = |norm: Norm, range: Option<[f64; 2]>| {
         let attack = InnerAttack {
             norm,
             range,
-            epsilon: 0.3,
+            epsilon: RADIUS,
             step_size: Some(0.2),
             ..InnerAttack::default()
         };
         let mut draws = Seed::new(1).stream("test");
-        let found = attack
-            .perturb(&network, &x, &mut draws, |network, x| {
-                Ok(cross_entropy(network.logits(x), labels.clone()))
-            })
-            .unwrap();
-        let (found, x) = (golden::values(&found), golden::values(&x));
-        if let Some([low, high]) = range {
-            assert!(found.iter().all(|value| (low..=high).contains(value)));
-            continue;
+        let found = attack.perturb(&network, &x, &mut draws, |network, x| {
+            Ok(cross_entropy(network.logits(x), labels.clone()))
+        });
+        golden::values(&found.unwrap())
+    };
+    let size = |norm: Norm, change: &mut dyn Iterator<Item = f64>| match norm {
+        Norm::Linf => change.fold(0.0, |most: f64, c| most.max(c.abs())),
+        Norm::L2 => change.map(|c| c * c).sum::<f64>().sqrt(),
+    };
+    let x = golden::values(&x);
+    for norm in [Norm::Linf, Norm::L2] {
+        for (found, x) in search(norm, None).chunks(10).zip(x.chunks(10)) {
+            let size = size(norm, &mut found.iter().zip(x).map(|(a, b)| a - b));
+            // Ten steps of 0.2 in one direction would leave the ball; the projection ends on its edge.
+            assert!((size - RADIUS).abs() < 1e-9, "{norm:?}: {size}");
         }
+        let [low, high] = [-0.2, 0.4];
+        let found = search(norm, Some([low, high]));
+        assert!(found.iter().all(|value| (low..=high).contains(value)));
+        let at_bound = |value: &f64| [low, high].contains(value);
+        assert!(found.iter().any(at_bound), "{norm:?}");
         for (found, x) in found.chunks(10).zip(x.chunks(10)) {
-            let change = found.iter().zip(x).map(|(a, b)| a - b);
-            let size = match norm {
-                Norm::Linf => change.fold(0.0, |most: f64, c| most.max(c.abs())),
-                Norm::L2 => change.map(|c| c * c).sum::<f64>().sqrt(),
-            };
-            assert!((0.1..=0.3 + 1e-12).contains(&size), "{norm:?}: {size}");
+            // What begins outside of the range is brought in by more than the radius.
+            let inside = found
+                .iter()
+                .zip(x)
+                .filter(|(_, x)| (low..=high).contains(*x));
+            let size = size(norm, &mut inside.map(|(a, b)| a - b));
+            assert!(size <= RADIUS + 1e-12, "{norm:?}: {size}");
         }
     }
 }

@@ -47,7 +47,7 @@ fn options_that_would_do_nothing_are_refused() {
             &["--method", "top-k", "--radii", "0.1"],
             "`--radii` has no effect with `--method top-k`",
         ),
-        (&["--norm", "linf"], "`--norm linf` needs `--radius`"),
+        (&["--norm", "linf"], "an l-infinity ball needs a radius"),
         (
             &["--radius", "1e308"],
             "`ball.radius` must be at most 1000000",

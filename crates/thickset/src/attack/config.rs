@@ -7,7 +7,7 @@ use crate::check::as_f64;
 use crate::data::Schema;
 use crate::explain::ExplainConfig;
 use crate::metric::manipulation_epoch;
-use crate::{Error, Result};
+use crate::{Error, Result, defaults};
 
 /// An attack as a configuration states it. Which of the fields have an effect, the attack [says](Attack::options).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -37,7 +37,7 @@ impl Default for AttackConfig {
     fn default() -> Self {
         Self {
             method: AttackKind::default(),
-            k: 8,
+            k: defaults::K,
             threat: ThreatConfig::default(),
             constraint: ConstraintConfig::default(),
             steps: 100,

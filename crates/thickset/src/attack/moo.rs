@@ -150,9 +150,6 @@ pub struct MooConfig {
     pub surrogate: Option<f64>,
 }
 
-/// The largest move of an input of which nothing is known.
-const INPUT_BUDGET: f64 = 0.5;
-
 impl Default for MooConfig {
     fn default() -> Self {
         Self {
@@ -216,7 +213,7 @@ impl Attack for MooConfig {
 impl MooConfig {
     /// The largest move of the input.
     fn move_within(&self) -> f64 {
-        self.input_budget.unwrap_or(INPUT_BUDGET)
+        self.input_budget.unwrap_or(crate::defaults::RADIUS)
     }
 
     fn check(&self) -> Result<()> {

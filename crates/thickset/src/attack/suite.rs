@@ -24,7 +24,7 @@ use crate::data::{InputShape, Schema};
 use crate::explain::reduce::ReductionConfig;
 use crate::explain::{ExplainConfig, Points};
 use crate::registry::{Family, Info, Setting};
-use crate::{Result, Seed};
+use crate::{Result, Seed, defaults};
 
 /// The registry's entry.
 pub static INFO: Info = Info {
@@ -143,7 +143,7 @@ impl Default for SuiteConfig {
     fn default() -> Self {
         Self {
             effort: Effort::default(),
-            k: 8,
+            k: defaults::K,
             threat: ThreatConfig::default(),
         }
     }

@@ -39,6 +39,7 @@ kind = "r2et"
 gap_weight = 0.2                  # keeps salient features apart from the others; too much costs AUC
 hessian_weight = {hessian:<16} # keeps explanations from turning quickly; 0 leaves it out
 pairs = "all"                     # or "closest": only the pairs that are nearest to changing places
+# explain = {{ kind = "grad" }}     # what is ranked; what the paper takes for this kind of data if left out
 
 [train]
 epochs = 30

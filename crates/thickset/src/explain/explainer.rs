@@ -1,11 +1,11 @@
 //! From a configuration to importances: an explanation, its reduction, and what an importance stands for.
 
 use serde::{Deserialize, Serialize};
-use thickset_engine::kernel::{linear, linear_input};
 use thickset_engine::{Network, Tensor};
 
-use super::reduce::{Reduction, ReductionConfig};
-use super::{Attribution, Binding, Explanation, ExplanationConfig};
+use super::grad_input::GradInputConfig;
+use super::reduce::{CheckedReduction, ReductionConfig};
+use super::{Binding, Explainer, ExplanationConfig};
 use crate::check::{check_finite, check_length};
 use crate::data::{InputShape, Schema};
 use crate::host::read;
@@ -36,13 +36,39 @@ pub struct ExplainConfig {
 }
 
 impl ExplainConfig {
+    /// What the papers explain by for rows of this shape (R2ET, B.1.3): the absolute gradient for tables, as shares of its sum
+    /// for grey images, summed over the channels of a pixel for colour images, and times the input for graphs. Pairs of
+    /// colour images have no pixel of their own to sum for, and keep the absolute gradient.
+    #[must_use]
+    pub fn usual(shape: &InputShape) -> Self {
+        let of_one = match shape {
+            InputShape::Pair { of } => of,
+            other => other,
+        };
+        match (of_one, shape) {
+            (InputShape::Graph { .. }, _) => Self {
+                explanation: GradInputConfig::default().into(),
+                ..Self::default()
+            },
+            (InputShape::Image { channels: 1, .. }, _) => Self {
+                reduce: ReductionConfig::NormalisedAbsolute,
+                ..Self::default()
+            },
+            (InputShape::Image { .. }, InputShape::Image { .. }) => Self {
+                reduce: ReductionConfig::ChannelSum,
+                ..Self::default()
+            },
+            _ => Self::default(),
+        }
+    }
+
     /// Checks the settings, and that they fit rows of this schema.
     ///
     /// # Errors
     /// When a setting is out of range, or the reduction or the grouping does not fit the input.
     pub fn check(&self, schema: &Schema) -> Result<CheckedExplain> {
-        let explanation = self.explanation.check(&schema.shape)?;
-        let of_units = self.explanation.is_of_units();
+        let explanation = self.explanation.behaviour().check(&schema.shape)?;
+        let of_units = self.explanation.behaviour().is_of_units();
         // A layer's units have no channels and no columns.
         let shape = if of_units {
             &InputShape::Table
@@ -50,18 +76,18 @@ impl ExplainConfig {
             &schema.shape
         };
         let reduction = self.reduce.check(shape)?;
-        let mut names: Vec<String> = match reduction {
-            Reduction::ChannelSum { channels } => (0..schema.len() / channels)
-                .map(|pixel| pixel_name(schema, pixel))
-                .collect(),
-            _ => schema.features.iter().map(|one| one.name.clone()).collect(),
+        let mut names: Vec<String> = if reduction.merges() {
+            let pixels = 0..schema.len() / reduction.merged();
+            pixels.map(|pixel| pixel_name(schema, pixel)).collect()
+        } else {
+            schema.features.iter().map(|one| one.name.clone()).collect()
         };
         let mut groups = None;
         if of_units {
             names.clear();
         }
         if self.per == Per::Column {
-            if of_units || matches!(reduction, Reduction::ChannelSum { .. }) {
+            if of_units || reduction.merges() {
                 return Err(Error::ReductionInput {
                     reduction: "per column",
                     expected: "an explanation of table features",
@@ -97,7 +123,7 @@ fn pixel_name(schema: &Schema, pixel: usize) -> String {
 #[derive(Clone, Debug)]
 pub struct CheckedExplain {
     pub(super) config: ExplainConfig,
-    pub(super) reduction: Reduction,
+    pub(super) reduction: CheckedReduction,
     /// The features of each column, when importances are columns'.
     pub(super) groups: Option<Vec<Vec<usize>>>,
     names: Vec<String>,
@@ -186,16 +212,14 @@ impl CheckedExplain {
     /// The features that importance `index` stands for, and only those.
     #[must_use]
     pub fn inputs(&self, index: usize) -> Vec<usize> {
-        match (&self.groups, self.reduction) {
-            (Some(groups), _) => groups.get(index).cloned().unwrap_or_default(),
-            (None, Reduction::ChannelSum { channels }) => {
-                let pixels = self.features / channels;
-                (0..channels)
-                    .map(|channel| channel * pixels + index)
-                    .collect()
-            }
-            (None, _) => vec![index],
+        if let Some(groups) = &self.groups {
+            return groups.get(index).cloned().unwrap_or_default();
         }
+        let merged = self.reduction.merged();
+        let pixels = self.features / merged;
+        (0..merged)
+            .map(|channel| channel * pixels + index)
+            .collect()
     }
 
     /// Refuses classes that do not fit the rows or the network.
@@ -232,11 +256,27 @@ impl CheckedExplain {
             }
             network.tensor(matrix, [groups.len(), self.features])
         });
-        Ok(Explainer {
-            explanation: self.config.explanation.bind(network, to),
-            reduction: self.reduction,
+        Ok(Explainer::new(
+            self.config.explanation.behaviour().bind(network, to),
+            self.reduction,
             columns,
-        })
+            to.classes.to_vec(),
+        ))
+    }
+
+    /// How many importances a row of this network has.
+    ///
+    /// # Errors
+    /// When the network is of other rows.
+    pub fn importances(&self, network: &Network) -> Result<usize> {
+        let one_row = Binding {
+            classes: &[0],
+            ids: &[0],
+            seed: Seed::new(0),
+        };
+        let x = network.batch(&vec![0.0; network.features()]);
+        let [_, importances] = self.bind(network, one_row)?.importance(network, x).dims();
+        Ok(importances)
     }
 
     /// Explains the predicted class of every row. A row's result does not depend on the others.
@@ -336,60 +376,4 @@ impl CheckedExplain {
 /// The predicted class of each row.
 pub(crate) fn predicted(logits: &[f64], classes: usize) -> Result<Vec<usize>> {
     logits.chunks(classes).map(ranking::largest).collect()
-}
-
-/// The explanation of the rows of one batch, reduced.
-pub struct Explainer {
-    explanation: Box<dyn Explanation>,
-    reduction: Reduction,
-    columns: Option<Tensor<2>>,
-}
-
-impl Explainer {
-    /// The importances, `[rows, importances]`; differentiable in `x` and in the network's weights.
-    #[must_use]
-    pub fn importance(&self, network: &Network, x: Tensor<2>) -> Tensor<2> {
-        self.reduced(self.explanation.attribute(network, x).value)
-    }
-
-    /// The importances and, where they came for free, the logits.
-    #[must_use]
-    pub fn attribution(&self, network: &Network, x: Tensor<2>) -> Attribution {
-        let Attribution { value, logits } = self.explanation.attribute(network, x);
-        Attribution {
-            value: self.reduced(value),
-            logits,
-        }
-    }
-
-    fn reduced(&self, raw: Tensor<2>) -> Tensor<2> {
-        let importance = self.reduction.reduce(raw);
-        match &self.columns {
-            Some(columns) => linear(importance, columns.clone()),
-            None => importance,
-        }
-    }
-
-    /// The gradient in `x` of a function of the importances, by exact products. `slope` is shown the importances and answers with
-    /// the function's gradient in them.
-    #[must_use]
-    pub fn pull_back(
-        &self,
-        network: &Network,
-        x: Tensor<2>,
-        slope: &mut dyn FnMut(Attribution) -> Tensor<2>,
-    ) -> Tensor<2> {
-        let mut of_raw = |attribution: Attribution| {
-            let Attribution { value: raw, logits } = attribution;
-            let mut u = slope(Attribution {
-                value: self.reduced(raw.clone()),
-                logits,
-            });
-            if let Some(columns) = &self.columns {
-                u = linear_input(u, columns.clone());
-            }
-            self.reduction.pull_back(raw, u)
-        };
-        self.explanation.pull_back(network, x, &mut of_raw)
-    }
 }

@@ -2,8 +2,8 @@
 //!
 //! An [`Explanation`] turns a batch into raw attributions, `[rows, features]`, and a [reduction](reduce) turns those into
 //! importances, one number a feature, pixel or column. Both are written in differentiable tensor operations, so objectives
-//! differentiate them by one `backward`; and both have a pullback of their own, made of exact Hessian products, with which
-//! attacks follow them without recording anything.
+//! differentiate them by one `backward`; and both have a tangent and a pullback of their own, made of exact Hessian
+//! products: objectives bound the one, attacks follow the other without recording anything.
 //!
 //! The class explained is chosen by the caller, row by row, and does not change while a row moves.
 
@@ -15,17 +15,23 @@ pub mod reduce;
 pub mod smooth_grad;
 
 mod explainer;
+mod importance;
+mod inline;
 mod probe;
 mod stack;
 
-pub use explainer::{CheckedExplain, ExplainConfig, Explained, Explainer, Per, Points};
+pub use explainer::{CheckedExplain, ExplainConfig, Explained, Per, Points};
 pub(crate) use explainer::{chunk_rows, predicted};
+pub use importance::{Explainer, ImportanceAt};
+pub use inline::InlineExplain;
 pub(crate) use probe::{ModelView, Probe, RowGradient};
 
 use serde::{Deserialize, Serialize};
-use thickset_engine::{Network, Output, Tensor};
+use thickset_engine::{Network, Output, Pass, Tensor};
 
 use crate::data::InputShape;
+use crate::kinds::kinds;
+use crate::registry::Info;
 use crate::{Error, Result, Seed};
 
 /// Which scalar of a row is explained.
@@ -51,20 +57,40 @@ impl From<Of> for Output {
     }
 }
 
-/// An explanation as a configuration states it: `explanation = { kind = "grad", of = "logit" }`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum ExplanationConfig {
-    /// The activations that the last layer reads.
-    Concept(concept::ConceptConfig),
-    /// The gradient.
-    Grad(grad::GradConfig),
-    /// The gradient times the input.
-    GradInput(grad_input::GradInputConfig),
-    /// The gradient averaged along the way from a baseline, times that way.
-    IntegratedGradients(integrated_gradients::IntegratedGradientsConfig),
-    /// Another explanation averaged over noisy copies of the input.
-    SmoothGrad(smooth_grad::SmoothGradConfig),
+/// A way to explain, with its settings.
+pub trait Explain {
+    /// The registry's entry.
+    fn info(&self) -> &'static Info;
+
+    /// Whether what is scored are a layer's units instead of the input's features.
+    fn is_of_units(&self) -> bool {
+        false
+    }
+
+    /// The output whose plain gradient it is, where it is one; such a gradient has a fast path in attacks.
+    fn plain_gradient(&self) -> Option<Of> {
+        None
+    }
+
+    /// Checks the settings, and gives them with everything that depends on the input filled in.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`], with the setting's name.
+    fn check(&self, shape: &InputShape) -> Result<ExplanationConfig>;
+
+    /// The explanation of the rows of one batch.
+    fn bind(&self, network: &Network, to: Binding<'_>) -> Box<dyn Explanation>;
+}
+
+kinds! {
+    /// An explanation as a configuration states it: `explanation = { kind = "grad", of = "logit" }`.
+    pub enum ExplanationConfig of Explain, read as "the explanation" {
+        Concept(concept::ConceptConfig),
+        Grad(grad::GradConfig),
+        GradInput(grad_input::GradInputConfig),
+        IntegratedGradients(integrated_gradients::IntegratedGradientsConfig),
+        SmoothGrad(smooth_grad::SmoothGradConfig),
+    }
 }
 
 impl Default for ExplanationConfig {
@@ -73,13 +99,18 @@ impl Default for ExplanationConfig {
     }
 }
 
-impl std::str::FromStr for ExplanationConfig {
-    type Err = Error;
-
-    /// Reads an id, or an inline TOML table with settings.
-    fn from_str(text: &str) -> Result<Self> {
-        crate::inline::parse("the explanation", text)
+impl ExplanationConfig {
+    /// Whether what is scored are a layer's units instead of the input's features.
+    #[must_use]
+    pub fn is_of_units(&self) -> bool {
+        self.behaviour().is_of_units()
     }
+}
+
+/// The registry's entries of explanations.
+pub(crate) fn infos() -> impl Iterator<Item = &'static Info> {
+    let kinds = ExplanationConfig::all().into_iter();
+    kinds.map(|kind| kind.behaviour().info())
 }
 
 /// What binds an explanation to the rows of a batch.
@@ -93,59 +124,6 @@ pub struct Binding<'a> {
     pub seed: Seed,
 }
 
-impl ExplanationConfig {
-    /// The registry's id.
-    #[must_use]
-    pub fn kind(&self) -> &'static str {
-        match self {
-            Self::Concept(_) => concept::INFO.id,
-            Self::Grad(_) => grad::INFO.id,
-            Self::GradInput(_) => grad_input::INFO.id,
-            Self::IntegratedGradients(_) => integrated_gradients::INFO.id,
-            Self::SmoothGrad(_) => smooth_grad::INFO.id,
-        }
-    }
-
-    /// Whether what is scored are a layer's units instead of the input's features.
-    #[must_use]
-    pub fn is_of_units(&self) -> bool {
-        match self {
-            Self::Concept(_) => true,
-            Self::SmoothGrad(config) => config.base.is_of_units(),
-            Self::Grad(_) | Self::GradInput(_) | Self::IntegratedGradients(_) => false,
-        }
-    }
-
-    /// Checks the settings, and gives them with everything that depends on the input filled in.
-    fn check(&self, shape: &InputShape) -> Result<Self> {
-        Ok(match self {
-            Self::Concept(_) | Self::Grad(_) | Self::GradInput(_) => self.clone(),
-            Self::IntegratedGradients(config) => {
-                config.check()?;
-                self.clone()
-            }
-            Self::SmoothGrad(config) => Self::SmoothGrad(config.check(shape)?),
-        })
-    }
-
-    /// The explanation of the rows of one batch.
-    fn bind(&self, network: &Network, to: Binding<'_>) -> Box<dyn Explanation> {
-        match self {
-            Self::Concept(_) => Box::new(concept::Concept),
-            Self::Grad(config) => Box::new(grad::Grad {
-                of: config.of.into(),
-                classes: hot(network, to.classes),
-            }),
-            Self::GradInput(config) => Box::new(grad_input::GradInput {
-                of: config.of.into(),
-                classes: hot(network, to.classes),
-            }),
-            Self::IntegratedGradients(config) => Box::new(config.path(hot(network, to.classes))),
-            Self::SmoothGrad(config) => Box::new(config.bind(network, to)),
-        }
-    }
-}
-
 /// One row a class: 1 at the class, 0 elsewhere.
 fn hot(network: &Network, classes: &[usize]) -> Tensor<2> {
     let count = network.classes();
@@ -156,38 +134,52 @@ fn hot(network: &Network, classes: &[usize]) -> Tensor<2> {
     network.tensor(values, [classes.len(), count])
 }
 
-/// What an explanation says of a batch.
+/// Attributions and logits of a batch.
 pub struct Attribution {
     /// `[rows, features]`, signed.
     pub value: Tensor<2>,
-    /// The logits at the same inputs, where they came with the attribution for free.
-    pub logits: Option<Tensor<2>>,
+    /// At the same inputs.
+    pub logits: Tensor<2>,
 }
 
 /// An explanation of the rows of one batch. The same object serves a network and its smooth twin.
 pub trait Explanation {
-    /// The attributions at `x`, differentiable in `x` and in the network's weights.
-    fn attribute(&self, network: &Network, x: Tensor<2>) -> Attribution;
+    /// The explanation at the input of a pass over as many rows.
+    fn at<'p>(&'p self, pass: &'p Pass<'p>) -> Box<dyn ExplanationAt + 'p>;
 
-    /// The gradient in `x` of a function of the attributions. `slope` is shown the attributions, not recorded, and
-    /// answers with the function's gradient in them.
-    ///
-    /// The default records [`Explanation::attribute`]; those made of input gradients use exact Hessian products instead.
+    /// The gradient in `x` of a function of the attributions, not recorded. `gradient` reads the attributions and answers
+    /// with the function's gradient in them.
     fn pull_back(
         &self,
         network: &Network,
         x: Tensor<2>,
-        slope: &mut dyn FnMut(Attribution) -> Tensor<2>,
+        gradient: &mut dyn FnMut(Attribution) -> Tensor<2>,
     ) -> Tensor<2> {
-        let x = x.autodiff().require_grad();
-        let Attribution { value, logits } = self.attribute(network, x.clone());
-        let slope = slope(Attribution {
-            value: value.clone().without_autodiff(),
-            logits: logits.map(Tensor::without_autodiff),
+        let pass = network.pass(x);
+        let at = self.at(&pass);
+        let weights = gradient(Attribution {
+            value: at.value(),
+            logits: pass.logits(),
         });
-        let gradients = (value * slope).sum().backward();
-        x.grad(&gradients)
-            .unwrap_or_else(|| x.without_autodiff().zeros_like())
+        at.pull_back(weights)
+    }
+}
+
+/// An explanation where a pass ran, with its Jacobian in the input. All of it is differentiable in the input and in the
+/// network's weights.
+pub trait ExplanationAt {
+    /// The attributions, `[rows, features]`, signed.
+    fn value(&self) -> Tensor<2>;
+
+    /// The change of the attributions when each row moves along its direction: the Jacobian times the direction.
+    fn tangent(&self, direction: Tensor<2>) -> Tensor<2>;
+
+    /// The gradient in the input of a weighted sum of the attributions: the Jacobian transposed, times the weights.
+    fn pull_back(&self, weights: Tensor<2>) -> Tensor<2>;
+
+    /// The gradient of the explained output, where it came with the attributions.
+    fn input_gradient(&self) -> Option<Tensor<2>> {
+        None
     }
 }
 
@@ -201,4 +193,52 @@ fn check_count(what: &'static str, expected: &'static str, got: usize, most: usi
         expected,
         got: crate::check::as_f64(got),
     })
+}
+
+/// Explanations of the toy network, for tests.
+#[cfg(test)]
+mod sample {
+    use super::{Binding, ExplanationConfig};
+    use crate::host::read;
+    use crate::{Seed, toy};
+
+    /// The attributions of the first class at a row, their change along a direction, and the gradient of their sum with the
+    /// direction's numbers as weights.
+    pub(super) fn explained(
+        explanation: impl Into<ExplanationConfig>,
+        x: [f64; 3],
+        direction: [f64; 3],
+    ) -> [Vec<f64>; 3] {
+        let network = toy::network();
+        let to = Binding {
+            classes: &[0],
+            ids: &[0],
+            seed: Seed::new(1),
+        };
+        let bound = explanation.into().behaviour().bind(&network, to);
+        let pass = network.pass(network.batch(&x));
+        let at = bound.at(&pass);
+        let direction = network.batch(&direction);
+        [
+            read(at.value()),
+            read(at.tangent(direction.clone())),
+            read(at.pull_back(direction)),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_explanation_is_read_by_its_id_alone_and_written_back() {
+        for kind in ExplanationConfig::all() {
+            let read: ExplanationConfig = kind.kind().parse().unwrap();
+            assert_eq!(read, kind);
+            let written = toml::to_string(&kind).unwrap();
+            assert_eq!(toml::from_str::<ExplanationConfig>(&written).unwrap(), kind);
+            kind.behaviour().check(&InputShape::Table).unwrap();
+        }
+    }
 }

@@ -23,22 +23,18 @@ pub struct ExplainOptions {
 impl ExplainOptions {
     /// The settings for rows of this schema, given those that a model was trained for.
     #[must_use]
-    pub fn config(&self, schema: &Schema, own: Option<&ExplainConfig>) -> ExplainConfig {
-        // An explanation that is asked for by name comes with the forms that fit it, not with those of another one.
-        let own = own.filter(|own| {
-            let asked = self.explanation.as_ref();
-            asked.is_none_or(|asked| asked.kind() == own.explanation.kind())
-        });
-        let explanation = self.explanation.clone();
-        let explanation = explanation
-            .or(own.map(|own| own.explanation.clone()))
-            .unwrap_or_default();
-        let usual = || defaults::reduction(schema, explanation.is_of_units());
-        let reduce = self.reduce.or(own.map(|own| own.reduce));
+    pub fn config(&self, schema: &Schema, own: &ExplainConfig) -> ExplainConfig {
+        let explanation = self.explanation.as_ref().unwrap_or(&own.explanation);
+        // An explanation that is asked for by name comes with the form that fits it, not with that of another one.
+        let usual = if explanation.kind() == own.explanation.kind() {
+            own.reduce
+        } else {
+            defaults::reduction(schema, explanation.is_of_units())
+        };
         ExplainConfig {
-            reduce: reduce.unwrap_or_else(usual),
-            per: self.per.or(own.map(|own| own.per)).unwrap_or_default(),
-            explanation,
+            explanation: explanation.clone(),
+            reduce: self.reduce.unwrap_or(usual),
+            per: self.per.unwrap_or(own.per),
         }
     }
 }
@@ -88,10 +84,12 @@ impl Model {
 }
 
 impl Origin {
-    /// The explanation that the model's run trained for, if there is a run.
+    /// What the model's run ranked in rows of this schema, if there is a run: the explanation that it trained for and that its
+    /// epochs were chosen by.
     #[must_use]
-    pub fn explain(&self) -> Option<ExplainConfig> {
-        None
+    pub fn explain(&self, schema: &Schema) -> Option<ExplainConfig> {
+        let run = self.run.as_ref()?;
+        Some(run.objective.explain(schema))
     }
 
     /// How the model's predictions are explained where the options leave something out.
@@ -100,6 +98,9 @@ impl Origin {
         rows: &Rows<'_>,
         options: &ExplainOptions,
     ) -> ExplainConfig {
-        options.config(rows.schema(), self.explain().as_ref())
+        let schema = rows.schema();
+        let own = self.explain(schema);
+        let own = own.unwrap_or_else(|| ExplainConfig::usual(&schema.shape));
+        options.config(schema, &own)
     }
 }

@@ -8,12 +8,12 @@ use thickset_engine::Tensor;
 
 use super::igr::check_steps;
 use super::term::inner_attack::InnerAttack;
-use super::term::integrated_gradients::of_logit;
 use super::term::reading::{constant, mean_over_rows};
 use super::term::similarity::pearson;
 use super::{Batch, Loss, Objective};
 use crate::Result;
 use crate::check::check_weight;
+use crate::explain::integrated_gradients::of_logit;
 use crate::registry::{Family, Info, Setting};
 use thickset_engine::kernel::cross_entropy;
 
@@ -105,4 +105,24 @@ impl Objective for AdvAatConfig {
 /// The mean over rows of PCL.
 fn correlation_loss(first: Tensor<2>, second: Tensor<2>) -> Tensor<1> {
     mean_over_rows(pearson(first, second) * -0.5 + 0.5)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::batch::sample;
+    use super::*;
+    use crate::toy;
+
+    #[test]
+    fn the_correlation_of_two_attributions_by_hand() {
+        // (4, 0, 0) and (4, -2, 0) less their means are (8, -4, -4) / 3 and (10, -8, -2) / 3.
+        let got = sample::toy_loss(
+            AdvAatConfig::default(),
+            [1.0, 0.0, 0.0],
+            Some([1.0, 1.0, 0.0]),
+        );
+        let correlation = 120.0 / (96.0_f64 * 168.0).sqrt();
+        let expected = sample::cross_entropy(2.0) + 0.5 - 0.5 * correlation;
+        toy::assert_close(&[got], &[expected]);
+    }
 }

@@ -7,11 +7,12 @@ use serde::{Deserialize, Deserializer, Serialize};
 use thickset_engine::{Network, Output, Tensor, activation::softplus};
 
 use super::term::inner_attack::{InnerAttack, PartialAttack};
-use super::term::reading::{constant, mean_over_rows, predicted_one_hot, values};
+use super::term::reading::{constant, mean_over_rows, predicted_one_hot};
 use super::term::similarity::cosine;
 use super::{Batch, Loss, Objective};
 use crate::Result;
 use crate::check::check_weight;
+use crate::host::read;
 use crate::registry::{Family, Info, Setting};
 
 /// The registry's entry.
@@ -62,7 +63,7 @@ fn alignment(network: &Network, x: &Tensor<2>, labels: &Tensor<2>) -> Result<Ten
     let pass = network.pass(x.clone());
     // The labels' logits are put below all others, so that the best class is another one.
     let logits = constant(&pass.logits());
-    let span = values(&logits)
+    let span = read(logits.clone())
         .iter()
         .fold(1.0_f64, |most, logit| most.max(logit.abs()));
     let others = logits - labels.clone() * (4.0 * span);
@@ -122,8 +123,8 @@ mod tests {
 
     #[test]
     fn the_search_turns_the_true_classs_gradient_away_from_the_input() {
-        let network = sample::network();
-        let batch = sample::batch(&network);
+        let (network, explain) = (sample::network(), sample::explain());
+        let batch = sample::batch(&network, &explain);
         let found = ArtConfig::default().perturbed(&batch).unwrap();
         let of = |x: &Tensor<2>| value(&alignment(&network, x, &batch.labels).unwrap());
         let (before, after) = (of(&batch.x), of(&found));
@@ -135,5 +136,14 @@ mod tests {
             value(&mean_over_rows(cosine(gradient.value(), x.clone())))
         };
         assert!(cosine_of(&found) < cosine_of(&batch.x));
+    }
+
+    #[test]
+    fn the_alignment_of_one_row_by_hand() {
+        // The true class's gradient is (4, -2, 1), the other's is zero; the row is (1, 0, 0).
+        let got = sample::toy_loss(ArtConfig::default(), [1.0, 0.0, 0.0], Some([1.0, 1.0, 0.0]));
+        let alignment = sample::cross_entropy(4.0 / 21.0_f64.sqrt());
+        let expected = sample::cross_entropy(2.0) + 0.5 * alignment;
+        assert!((got - expected).abs() < 1e-9, "{got} {expected}");
     }
 }

@@ -1,10 +1,12 @@
 //! A batch of training rows and all that an objective may look at.
 
-use thickset_engine::{Network, Output, Pass, Tensor};
+use thickset_engine::{Network, Pass, Tensor};
 
 use super::loss::Loss;
 use super::term::gap::{PairWeights, Pairs, pair_weights};
-use super::term::reading::{constant, explanation, predicted_one_hot, values};
+use super::term::reading::{constant, predicted};
+use crate::explain::{Binding, CheckedExplain, Explainer, ImportanceAt};
+use crate::host::read;
 use crate::{Result, Seed, Stream};
 use thickset_engine::kernel::cross_entropy;
 
@@ -16,6 +18,8 @@ pub struct Batch<'n> {
     pub x: Tensor<2>,
     /// The true classes, one-hot.
     pub labels: Tensor<2>,
+    /// What is ranked.
+    pub explain: &'n CheckedExplain,
     /// Size of the salient set.
     pub k: usize,
     /// Whose ranking shall be kept: another model's when retraining. The network's own, as it is before the step, where
@@ -60,29 +64,66 @@ impl Batch<'_> {
         Loss::new("class", cross_entropy(pass.logits(), self.labels.clone()))
     }
 
-    /// The classes predicted at `x`, one-hot and constant.
+    /// The explanation of the classes predicted at the batch's own rows, with noise of the step's own where it draws any.
     ///
     /// # Errors
-    /// If a logit is not finite.
-    pub fn predicted(&self, pass: &Pass<'_>) -> Result<Tensor<2>> {
-        predicted_one_hot(self.network, &pass.logits())
+    /// If a logit is not finite, or the explanation is of other rows.
+    pub fn explainer(&self, pass: &Pass<'_>) -> Result<Explainer> {
+        self.bind(pass, 1)
     }
 
-    /// The pairs of the ranking to be kept, given the network's own explanation.
+    /// The same for `copies` of the rows, one after the other.
+    ///
+    /// # Errors
+    /// As for [`Batch::explainer`].
+    pub fn explainer_of_copies(&self, pass: &Pass<'_>, copies: usize) -> Result<Explainer> {
+        self.bind(pass, copies)
+    }
+
+    fn bind(&self, pass: &Pass<'_>, copies: usize) -> Result<Explainer> {
+        let classes = predicted(&pass.logits())?;
+        let ids: Vec<u64> = (0..classes.len() as u64).collect();
+        let binding = Binding {
+            classes: &classes.repeat(copies),
+            ids: &ids.repeat(copies),
+            seed: self.noise(),
+        };
+        self.explain.bind(pass.network(), binding)
+    }
+
+    /// The seed of the noise that an explanation draws in this step; a row's stream is named by its place in the batch.
+    #[must_use]
+    pub fn noise(&self) -> Seed {
+        Seed::new(self.draws("explanation").bits())
+    }
+
+    /// The importances that rank the features, row by row: the network's own as they are before the step, or the
+    /// reference's.
+    ///
+    /// # Errors
+    /// If a logit of the reference is not finite.
+    pub fn ranked(&self, own: &ImportanceAt<'_>) -> Result<Vec<f64>> {
+        let Some(reference) = self.reference else {
+            return Ok(read(own.constant()));
+        };
+        let pass = reference.pass(constant(&self.x));
+        let explainer = self.explainer(&pass)?;
+        Ok(read(explainer.at(&pass).constant()))
+    }
+
+    /// The pairs of the ranking to be kept, given the network's own importances.
     ///
     /// # Errors
     /// If k does not fit the features, or an explanation is not finite.
     pub fn pair_weights(
         &self,
-        gradients: &Tensor<2>,
+        own: &ImportanceAt<'_>,
         pairs: Pairs,
         pair_count: Option<usize>,
     ) -> Result<PairWeights> {
-        let ranked = match self.reference {
-            None => values(gradients),
-            Some(reference) => explanation(reference, constant(&self.x))?,
-        };
-        pair_weights(&ranked, self.x.dims()[1], self.k, pairs, pair_count)
+        let ranked = self.ranked(own)?;
+        let importances = ranked.len() / self.x.dims()[0].max(1);
+        pair_weights(&ranked, importances, self.k, pairs, pair_count)
     }
 
     /// The perturbed rows: the given ones, or those that `search` finds with the step's own draws.
@@ -105,15 +146,14 @@ impl Batch<'_> {
         self.seed.stream_at(&format!("train {purpose}"), self.step)
     }
 
-    /// The mean gap over all pairs of `weights` at other points, for the classes predicted at `x`.
+    /// The mean gap over all pairs of `weights` at other points.
     pub(super) fn gap_at(
         network: &Network,
         points: Tensor<2>,
-        classes: Tensor<2>,
+        explainer: &Explainer,
         weights: &PairWeights,
     ) -> Tensor<1> {
-        let pass = network.pass(points);
-        weights.mean_gap(pass.input_gradient(Output::Probability, classes).value())
+        weights.mean_gap(&explainer.at(&network.pass(points)))
     }
 }
 
@@ -122,10 +162,14 @@ impl Batch<'_> {
 pub(super) mod sample {
     use thickset_engine::{Network, one_hot};
 
+    use super::super::ObjectiveConfig;
+    use super::super::term::reading::value;
     use super::Batch;
     use crate::Seed;
-    use crate::data::InputShape;
+    use crate::data::{InputShape, Schema};
+    use crate::explain::{CheckedExplain, ExplainConfig};
     use crate::model::{Activation, Fresh, MlpConfig, ModelConfig};
+    use crate::toy;
 
     pub(in super::super) fn network() -> Network {
         let model = ModelConfig::Mlp(MlpConfig {
@@ -138,7 +182,48 @@ pub(super) mod sample {
             .unwrap()
     }
 
-    pub(in super::super) fn batch(network: &Network) -> Batch<'_> {
+    /// Of ten numbers, by the absolute gradient.
+    pub(in super::super) fn explain() -> CheckedExplain {
+        let names: Vec<String> = (0..10).map(|feature| format!("x{feature}")).collect();
+        let schema = Schema::table(&names);
+        ExplainConfig::default().check(&schema).unwrap()
+    }
+
+    /// The loss of the toy network at one row of its first class, with the largest importance salient and, where an objective
+    /// looks for one, this perturbed row.
+    pub(in super::super) fn toy_loss(
+        objective: impl Into<ObjectiveConfig>,
+        x: [f64; 3],
+        perturbed: Option<[f64; 3]>,
+    ) -> f64 {
+        let network = toy::network();
+        let objective: ObjectiveConfig = objective.into();
+        let explain = objective.explain(&toy::schema());
+        let explain = explain.check(&toy::schema()).unwrap();
+        let x = network.batch(&x);
+        let batch = Batch {
+            network: &network,
+            labels: one_hot(&[0], 2, network.dtype(), &x.device()),
+            x,
+            explain: &explain,
+            k: 1,
+            reference: None,
+            perturbed: perturbed.map(|row| network.batch(&row)),
+            seed: Seed::new(3),
+            step: 0,
+        };
+        value(&objective.objective().loss(&batch).unwrap().total)
+    }
+
+    /// The cross-entropy of a row of the first class whose margin is this.
+    pub(in super::super) fn cross_entropy(margin: f64) -> f64 {
+        (-margin).exp().ln_1p()
+    }
+
+    pub(in super::super) fn batch<'n>(
+        network: &'n Network,
+        explain: &'n CheckedExplain,
+    ) -> Batch<'n> {
         let mut stream = Seed::new(3).stream("rows");
         let values: Vec<f64> = (0..120).map(|_| stream.normal()).collect();
         let x = network.batch(&values);
@@ -147,6 +232,7 @@ pub(super) mod sample {
             network,
             labels: one_hot(&classes, 3, network.dtype(), &x.device()),
             x,
+            explain,
             k: 3,
             reference: None,
             perturbed: None,

@@ -2,18 +2,20 @@
 //! `r = min over salient i and other j of (I_i - I_j) / (||H_i - H_j||_2 + 1e-6)`, capped at 5 (R2ET, Prop. 4.5 with the
 //! Hessian taken at x; a Taylor estimate and no certificate).
 //!
-//! With s the gradient's signs, `I_i - I_j = <g, d>` and `H_i - H_j = H d` for `d = s_i e_i - s_j e_j`. So once the least
-//! pair is known, which takes the whole Hessian as a constant, one exact product along d is all that is differentiated.
+//! `I_i - I_j = <I, d>` and `H_i - H_j = H' d` for `d = e_i - e_j`, H the Jacobian of the importances. So once the least pair
+//! is known, which takes the whole Jacobian as a constant, one exact product with d is all that is differentiated.
 
 use serde::{Deserialize, Serialize};
-use thickset_engine::{Output, Tensor};
+use thickset_engine::{Tensor, one_hot};
 
 use super::term::gap::Pairs;
 use super::term::hessian_norm::lengths;
-use super::term::reading::{check_gradient, constant, explanation, mean_over_rows, values};
-use super::{Batch, Loss, Objective};
+use super::term::reading::{constant, mean_over_rows};
+use super::{Batch, EXPLAIN, Loss, Objective, ObjectiveConfig};
 use crate::Result;
-use crate::check::{check_positive, check_weight};
+use crate::check::{check_finite, check_positive, check_weight};
+use crate::explain::{Explainer, InlineExplain};
+use crate::host::read;
 use crate::metric::ranking::TopK;
 use crate::registry::{Family, Info, Setting};
 
@@ -31,6 +33,7 @@ pub static INFO: Info = Info {
         Setting::new("weight", "w, the weight of the radius"),
         Setting::new("cap", "a radius above this counts as this"),
         Setting::new("adaptive", "weigh relative to the class loss"),
+        EXPLAIN,
     ],
 };
 
@@ -47,6 +50,9 @@ pub struct ClConfig {
     pub cap: f64,
     /// Weigh relative to the class loss.
     pub adaptive: bool,
+    /// What is ranked; the papers' explanation for the kind of data if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub explain: Option<InlineExplain>,
 }
 
 impl Default for ClConfig {
@@ -55,6 +61,7 @@ impl Default for ClConfig {
             weight: 0.01,
             cap: 5.0,
             adaptive: false,
+            explain: None,
         }
     }
 }
@@ -75,57 +82,79 @@ impl Objective for ClConfig {
         }
         let pass = batch.network.pass(batch.x.clone());
         let loss = batch.class_loss_of(&pass);
-        let classes = batch.predicted(&pass)?;
-        let direction = least_pairs(batch, &classes)?;
-        let gradient = pass.input_gradient(Output::Probability, classes);
-        let gaps = (gradient.value() * direction.clone()).sum_dim(1);
-        let norms = lengths(gradient.hessian_product(direction)) + LEAST_NORM;
+        let explainer = batch.explainer(&pass)?;
+        let pairs = least_pairs(batch, &explainer)?;
+        let importance = explainer.at(&pass);
+        let gaps = importance.weighted(pairs.clone()).sum_dim(1);
+        let norms = lengths(importance.pull_back(pairs)) + LEAST_NORM;
         let radius = mean_over_rows((gaps / norms).clamp_max(self.cap));
         Ok(loss.plus("radius", -self.weight, radius, self.adaptive))
     }
+
+    fn explain(&self) -> Option<&InlineExplain> {
+        self.explain.as_ref()
+    }
+
+    fn with_explain(&self, explain: &InlineExplain) -> Option<ObjectiveConfig> {
+        let explain = Some(explain.clone());
+        Some(
+            Self {
+                explain,
+                ..self.clone()
+            }
+            .into(),
+        )
+    }
 }
 
-/// `d` of each row's pair with the least quotient, a constant.
-fn least_pairs(batch: &Batch<'_>, classes: &Tensor<2>) -> Result<Tensor<2>> {
+/// `d` of each row's pair with the least quotient, a constant: 1 at the salient feature, -1 at the other.
+fn least_pairs(batch: &Batch<'_>, explainer: &Explainer) -> Result<Tensor<2>> {
     let mut frozen = batch.network.clone();
     frozen.untrack();
     let pass = frozen.pass(constant(&batch.x));
-    let gradient = pass.input_gradient(Output::Probability, classes.clone());
-    let [rows, features] = batch.x.dims();
-    let (gradients, hessians) = (values(&gradient.value()), values(&gradient.hessian()));
-    check_gradient(&gradients)?;
-    let ranked = match batch.reference {
-        None => gradients.clone(),
-        Some(reference) => explanation(reference, constant(&batch.x))?,
-    };
+    let importance = explainer.at(&pass);
+    let own = read(importance.constant());
+    check_finite("the explanation", &own)?;
+    let ranked = batch.ranked(&importance)?;
     // Refuses a k that does not fit, in the same words as every other objective.
-    batch.pair_weights(&gradient.value(), Pairs::All, None)?;
-    let mut directions = vec![0.0; rows * features];
-    for (row, direction) in directions.chunks_mut(features).enumerate() {
-        let of_row = row * features..(row + 1) * features;
-        let (g, ranked) = (&gradients[of_row.clone()], &ranked[of_row]);
-        let hessian = &hessians[row * features * features..(row + 1) * features * features];
-        let magnitudes: Vec<f64> = ranked.iter().map(|value| value.abs()).collect();
-        let salient = TopK::of(&magnitudes, batch.k)?;
-        let (i, j) = least_pair(g, hessian, &salient);
-        direction[i] = sign(g[i]);
-        direction[j] = -sign(g[j]);
+    batch.pair_weights(&importance, Pairs::All, None)?;
+    let [rows, features] = batch.x.dims();
+    let count = own.len() / rows.max(1);
+    // The gradient of importance i at every row.
+    let gradient = |i: usize| {
+        let weights = one_hot(
+            &vec![i; rows],
+            count,
+            frozen.dtype(),
+            &pass.input().device(),
+        );
+        read(importance.pull_back(weights))
+    };
+    let gradients: Vec<Vec<f64>> = (0..count).map(gradient).collect();
+    let mut pairs = vec![0.0; rows * count];
+    for (row, pair) in pairs.chunks_mut(count).enumerate() {
+        let of_row = row * count..(row + 1) * count;
+        let salient = TopK::of(&ranked[of_row.clone()], batch.k)?;
+        let gradient = |i: usize| &gradients[i][row * features..(row + 1) * features];
+        let (i, j) = least_pair(&own[of_row], gradient, &salient);
+        pair[i] = 1.0;
+        pair[j] = -1.0;
     }
-    Ok(batch.network.tensor(directions, [rows, features]))
+    Ok(batch.network.tensor(pairs, [rows, count]))
 }
 
-fn least_pair(g: &[f64], hessian: &[f64], salient: &TopK) -> (usize, usize) {
-    let features = g.len();
+/// The pair with the least quotient, given the importances of a row and their gradients.
+fn least_pair<'g>(
+    importance: &[f64],
+    gradient: impl Fn(usize) -> &'g [f64],
+    salient: &TopK,
+) -> (usize, usize) {
     let mut least = (f64::INFINITY, (0, 0));
     for i in salient.iter() {
-        for j in (0..features).filter(|&j| !salient.contains(j)) {
-            let (of_i, of_j) = (&hessian[i * features..], &hessian[j * features..]);
-            let square: f64 = of_i[..features]
-                .iter()
-                .zip(&of_j[..features])
-                .map(|(a, b)| (sign(g[i]) * a - sign(g[j]) * b).powi(2))
-                .sum();
-            let quotient = (g[i].abs() - g[j].abs()) / (square.sqrt() + LEAST_NORM);
+        for j in (0..importance.len()).filter(|&j| !salient.contains(j)) {
+            let (of_i, of_j) = (gradient(i), gradient(j));
+            let square: f64 = of_i.iter().zip(of_j).map(|(a, b)| (a - b).powi(2)).sum();
+            let quotient = (importance[i] - importance[j]) / (square.sqrt() + LEAST_NORM);
             if quotient < least.0 {
                 least = (quotient, (i, j));
             }
@@ -134,7 +163,22 @@ fn least_pair(g: &[f64], hessian: &[f64], salient: &TopK) -> (usize, usize) {
     least.1
 }
 
-/// 1, -1, or 0 at zero.
-fn sign(value: f64) -> f64 {
-    if value == 0.0 { 0.0 } else { value.signum() }
+#[cfg(test)]
+mod tests {
+    use super::super::batch::sample;
+    use super::*;
+    use crate::toy;
+
+    #[test]
+    fn the_radius_of_one_row_by_hand() {
+        // The gradient of I_i is -3/32 |w_i| w, so (I_i - I_j) / ||H_i - H_j|| is 2 / sqrt 21 for every pair; what keeps the
+        // quotient finite weighs most on the shorter difference, that of the first two.
+        let config = ClConfig {
+            weight: 0.1,
+            ..ClConfig::default()
+        };
+        let radius = (6.0 / 16.0) / (6.0 / 32.0 * 21.0_f64.sqrt() + LEAST_NORM);
+        let expected = -0.75_f64.ln() - 0.1 * radius;
+        toy::assert_close(&[sample::toy_loss(config, toy::row(), None)], &[expected]);
+    }
 }

@@ -3,10 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::term::gap::Pairs;
-use super::term::hessian_norm::Method;
-use super::{Batch, Loss, Objective, r2et};
+use super::term::hessian_norm::HessianMethod;
+use super::{Batch, EXPLAIN, Loss, Objective, ObjectiveConfig, r2et};
 use crate::Result;
 use crate::check::{check_positive, check_weight};
+use crate::explain::InlineExplain;
 use crate::registry::{Family, Info, Setting};
 
 /// The registry's entry.
@@ -24,6 +25,7 @@ pub static INFO: Info = Info {
         Setting::new("hessian", "or \"finite-difference\", as the paper"),
         Setting::new("step", "length of the finite difference"),
         Setting::new("adaptive", "weigh relative to the class loss"),
+        EXPLAIN,
     ],
 };
 
@@ -34,20 +36,24 @@ pub struct EstHConfig {
     /// The weight of the norm.
     pub weight: f64,
     /// How it is computed.
-    pub hessian: Method,
+    pub hessian: HessianMethod,
     /// Length of the finite difference.
     pub step: f64,
     /// Weigh relative to the class loss.
     pub adaptive: bool,
+    /// Whose change is bounded; the papers' explanation for the kind of data if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub explain: Option<InlineExplain>,
 }
 
 impl Default for EstHConfig {
     fn default() -> Self {
         Self {
             weight: 0.01,
-            hessian: Method::Exact,
+            hessian: HessianMethod::Exact,
             step: 0.01,
             adaptive: false,
+            explain: None,
         }
     }
 }
@@ -71,7 +77,41 @@ impl Objective for EstHConfig {
             hessian: self.hessian,
             step: self.step,
             adaptive: self.adaptive,
+            explain: None,
         };
         without_gap.loss(batch)
+    }
+
+    fn explain(&self) -> Option<&InlineExplain> {
+        self.explain.as_ref()
+    }
+
+    fn with_explain(&self, explain: &InlineExplain) -> Option<ObjectiveConfig> {
+        let explain = Some(explain.clone());
+        Some(
+            Self {
+                explain,
+                ..self.clone()
+            }
+            .into(),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::batch::sample;
+    use super::*;
+    use crate::toy;
+
+    #[test]
+    fn the_hessian_norm_along_one_direction_by_hand() {
+        // As in R2ET: 21/32 sqrt 7.
+        let config = EstHConfig {
+            weight: 0.1,
+            ..EstHConfig::default()
+        };
+        let expected = -0.75_f64.ln() + 0.1 * 21.0 / 32.0 * 7.0_f64.sqrt();
+        toy::assert_close(&[sample::toy_loss(config, toy::row(), None)], &[expected]);
     }
 }

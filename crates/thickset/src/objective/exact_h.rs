@@ -1,13 +1,13 @@
-//! The class loss and the whole Hessian's norm: `L = CE + w ||H||_F`, H the input Hessian of the predicted class's
-//! probability, by one exact product a feature.
+//! The class loss and the whole Hessian's norm: `L = CE + w ||H||_F`, H the Jacobian of the predicted class's explanation,
+//! for the gradient the input Hessian, by one exact product a feature.
 
 use serde::{Deserialize, Serialize};
-use thickset_engine::Output;
 
 use super::term::hessian_norm::frobenius;
-use super::{Batch, Loss, Objective};
+use super::{Batch, EXPLAIN, Loss, Objective, ObjectiveConfig};
 use crate::Result;
 use crate::check::check_weight;
+use crate::explain::InlineExplain;
 use crate::registry::{Family, Info, Setting};
 
 /// The registry's entry.
@@ -23,6 +23,7 @@ pub static INFO: Info = Info {
     defaults: &[
         Setting::new("weight", "w, the weight of the norm"),
         Setting::new("adaptive", "weigh relative to the class loss"),
+        EXPLAIN,
     ],
 };
 
@@ -34,6 +35,9 @@ pub struct ExactHConfig {
     pub weight: f64,
     /// Weigh relative to the class loss.
     pub adaptive: bool,
+    /// Whose change is bounded; the papers' explanation for the kind of data if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub explain: Option<InlineExplain>,
 }
 
 impl Default for ExactHConfig {
@@ -41,6 +45,7 @@ impl Default for ExactHConfig {
         Self {
             weight: 0.01,
             adaptive: false,
+            explain: None,
         }
     }
 }
@@ -60,8 +65,41 @@ impl Objective for ExactHConfig {
         }
         let pass = batch.network.pass(batch.x.clone());
         let loss = batch.class_loss_of(&pass);
-        let gradient = pass.input_gradient(Output::Probability, batch.predicted(&pass)?);
-        let norm = frobenius(&gradient);
+        let explainer = batch.explainer(&pass)?;
+        let norm = frobenius(&explainer.at(&pass));
         Ok(loss.plus("hessian", self.weight, norm, self.adaptive))
+    }
+
+    fn explain(&self) -> Option<&InlineExplain> {
+        self.explain.as_ref()
+    }
+
+    fn with_explain(&self, explain: &InlineExplain) -> Option<ObjectiveConfig> {
+        let explain = Some(explain.clone());
+        Some(
+            Self {
+                explain,
+                ..self.clone()
+            }
+            .into(),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::batch::sample;
+    use super::*;
+    use crate::toy;
+
+    #[test]
+    fn the_norm_of_an_outer_product_by_hand() {
+        // H = -3/32 w w', whose Frobenius norm is 3/32 of the square of w's length, 21.
+        let config = ExactHConfig {
+            weight: 0.1,
+            ..ExactHConfig::default()
+        };
+        let expected = -0.75_f64.ln() + 0.1 * 3.0 / 32.0 * 21.0;
+        toy::assert_close(&[sample::toy_loss(config, toy::row(), None)], &[expected]);
     }
 }

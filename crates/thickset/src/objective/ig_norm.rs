@@ -7,11 +7,11 @@ use thickset_engine::{Network, Output, Tensor};
 
 use super::igr::check_steps;
 use super::term::inner_attack::InnerAttack;
-use super::term::integrated_gradients::{Rule, along};
 use super::term::reading::{constant, mean_over_rows};
 use super::{Batch, Loss, Objective};
 use crate::Result;
 use crate::check::check_weight;
+use crate::explain::integrated_gradients::{Rule, along};
 use crate::registry::{Family, Info, Setting};
 
 /// The registry's entry.
@@ -100,5 +100,24 @@ impl Objective for IgNormConfig {
         })?;
         let norm = norm(batch.network, &batch.x, &perturbed, labels, self.ig_steps);
         Ok(loss.plus("attribution", self.weight, norm, self.adaptive))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::batch::sample;
+    use super::*;
+    use crate::toy;
+
+    #[test]
+    fn one_step_of_the_path_by_hand() {
+        // The loss's gradient at the end of the path, where the margin is 2, is q - 1 times the weights; the path is (0, 1, 0).
+        let config = IgNormConfig {
+            ig_steps: 1,
+            ..IgNormConfig::default()
+        };
+        let q = 1.0 / (1.0 + (-2.0_f64).exp());
+        let got = sample::toy_loss(config, [1.0, 0.0, 0.0], Some([1.0, 1.0, 0.0]));
+        toy::assert_close(&[got], &[sample::cross_entropy(4.0) + 2.0 * (1.0 - q)]);
     }
 }

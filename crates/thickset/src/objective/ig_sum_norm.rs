@@ -95,3 +95,22 @@ impl Objective for IgSumNormConfig {
         Ok(loss.plus("attribution", self.weight, norm, self.adaptive))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::batch::sample;
+    use super::*;
+    use crate::toy;
+
+    #[test]
+    fn one_step_of_the_path_by_hand() {
+        // As in IG-NORM, with the class loss where the margin is 2.
+        let config = IgSumNormConfig {
+            ig_steps: 1,
+            ..IgSumNormConfig::default()
+        };
+        let q = 1.0 / (1.0 + (-2.0_f64).exp());
+        let got = sample::toy_loss(config, [1.0, 0.0, 0.0], Some([1.0, 1.0, 0.0]));
+        toy::assert_close(&[got], &[-q.ln() + 2.0 * (1.0 - q)]);
+    }
+}

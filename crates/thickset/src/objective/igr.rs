@@ -8,11 +8,11 @@
 use serde::{Deserialize, Serialize};
 use thickset_engine::Tensor;
 
-use super::term::integrated_gradients::of_logit;
 use super::term::reading::mean_over_rows;
 use super::term::similarity::cosine;
 use super::{Batch, Loss, Objective, mart, pgd_at, trades};
 use crate::check::check_weight;
+use crate::explain::integrated_gradients::of_logit;
 use crate::registry::{Family, Info, Setting};
 use crate::{Error, Result};
 
@@ -130,4 +130,19 @@ pub(super) fn check_steps(what: &'static str, steps: usize) -> Result<()> {
         expected: "at least 1",
         got: 0.0,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::batch::sample;
+    use super::*;
+    use crate::toy;
+
+    #[test]
+    fn the_angle_between_two_attributions_by_hand() {
+        // Of a linear logit they are the weights times the rows, (4, 0, 0) and (4, -2, 0); the attacked margin is 2.
+        let got = sample::toy_loss(IgrConfig::default(), [1.0, 0.0, 0.0], Some([1.0, 1.0, 0.0]));
+        let expected = sample::cross_entropy(2.0) + 1.0 - 2.0 / 5.0_f64.sqrt();
+        toy::assert_close(&[got], &[expected]);
+    }
 }

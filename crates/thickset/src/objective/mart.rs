@@ -137,11 +137,12 @@ mod tests {
     use super::super::igr::Base;
     use super::super::term::reading::value;
     use super::*;
+    use crate::toy;
 
     #[test]
     fn under_igr_the_search_is_of_the_whole_loss() {
-        let network = sample::network();
-        let batch = sample::batch(&network);
+        let (network, explain) = (sample::network(), sample::explain());
+        let batch = sample::batch(&network, &explain);
         let config = MartConfig {
             beta: 50.0,
             ..MartConfig::default()
@@ -152,5 +153,21 @@ mod tests {
         let by_loss = at(Base::Mart(config.clone()).perturbed(&batch).unwrap());
         assert!(clean < by_class, "{clean} {by_class}");
         assert!(by_class < by_loss, "{by_class} {by_loss}");
+    }
+
+    #[test]
+    fn the_loss_of_one_row_by_hand() {
+        // The margins are 4 and 2; the only wrong class has probability 1 - q.
+        let p = 1.0 / (1.0 + (-4.0_f64).exp());
+        let q = 1.0 / (1.0 + (-2.0_f64).exp());
+        let divergence =
+            p * (p / (q + TINY)).ln() + (1.0 - p) * ((1.0 - p) / (1.0 - q + TINY)).ln();
+        let class = -q.ln() - (MARGIN - (1.0 - q) + TINY).ln();
+        let got = sample::toy_loss(
+            MartConfig::default(),
+            [1.0, 0.0, 0.0],
+            Some([1.0, 1.0, 0.0]),
+        );
+        toy::assert_close(&[got], &[class + 5.0 * (CONFIDENCE - p) * divergence]);
     }
 }

@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 use thickset_engine::Tensor;
 
 use super::term::gap::Pairs;
-use super::{Batch, Loss, Objective};
+use super::{Batch, EXPLAIN, Loss, Objective, ObjectiveConfig};
 use crate::check::{as_f64, check_positive, check_weight};
+use crate::explain::InlineExplain;
 use crate::registry::{Family, Info, Setting};
 use crate::{Error, Result};
 
@@ -31,6 +32,7 @@ pub static INFO: Info = Info {
             "standard deviation of the neighbours, in encoded units",
         ),
         Setting::new("adaptive", "weigh relative to the class loss"),
+        EXPLAIN,
     ],
 };
 
@@ -48,6 +50,9 @@ pub struct MaxThicknessConfig {
     pub deviation: f64,
     /// Weigh relative to the class loss.
     pub adaptive: bool,
+    /// What is ranked; the papers' explanation for the kind of data if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub explain: Option<InlineExplain>,
 }
 
 impl Default for MaxThicknessConfig {
@@ -58,6 +63,7 @@ impl Default for MaxThicknessConfig {
             interpolations: 5,
             deviation: 0.1,
             adaptive: false,
+            explain: None,
         }
     }
 }
@@ -103,6 +109,21 @@ impl Objective for MaxThicknessConfig {
         let thickness = thickness(batch, &neighbours, self.interpolations)?;
         Ok(loss.plus("thickness", -self.weight, thickness, self.adaptive))
     }
+
+    fn explain(&self) -> Option<&InlineExplain> {
+        self.explain.as_ref()
+    }
+
+    fn with_explain(&self, explain: &InlineExplain) -> Option<ObjectiveConfig> {
+        let explain = Some(explain.clone());
+        Some(
+            Self {
+                explain,
+                ..self.clone()
+            }
+            .into(),
+        )
+    }
 }
 
 /// The mean over rows, neighbours, pairs and points `t = (j + 1/2) / interpolations` of the gap.
@@ -115,9 +136,8 @@ pub fn thickness(
     interpolations: usize,
 ) -> Result<Tensor<1>> {
     let pass = batch.network.pass(batch.x.clone());
-    let classes = batch.predicted(&pass)?;
-    let gradient = pass.input_gradient(thickset_engine::Output::Probability, classes.clone());
-    let weights = batch.pair_weights(&gradient.value(), Pairs::All, None)?;
+    let explainer = batch.explainer(&pass)?;
+    let weights = batch.pair_weights(&explainer.at(&pass), Pairs::All, None)?;
     let mut points = Vec::with_capacity(neighbours.len() * interpolations);
     for neighbour in neighbours {
         let path = neighbour.clone() - batch.x.clone();
@@ -130,7 +150,38 @@ pub fn thickness(
     Ok(Batch::gap_at(
         batch.network,
         Tensor::cat(points, 0),
-        classes.repeat_dim(0, copies),
+        &batch.explainer_of_copies(&pass, copies)?,
         &weights.repeated(copies),
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::toy;
+
+    #[test]
+    fn the_thickness_towards_one_neighbour_by_hand() {
+        // Half way to a neighbour the margin is 0, where I is (16, 8, 4) / 16.
+        let network = toy::network();
+        let explain = crate::explain::ExplainConfig::default();
+        let explain = explain.check(&toy::schema()).unwrap();
+        let x = toy::row();
+        let rows = network.batch(&x);
+        let batch = Batch {
+            network: &network,
+            labels: thickset_engine::one_hot(&[0], 2, network.dtype(), &rows.device()),
+            x: rows,
+            explain: &explain,
+            k: 1,
+            reference: None,
+            perturbed: None,
+            seed: crate::Seed::new(1),
+            step: 0,
+        };
+        let neighbour = network.batch(&[-x[0], 1.0, 2.0]);
+        let found = thickness(&batch, &[neighbour], 1).unwrap();
+        let expected = f64::midpoint(8.0 / 16.0, 12.0 / 16.0);
+        toy::assert_close(&crate::host::read(found), &[expected]);
+    }
 }

@@ -20,7 +20,6 @@ pub mod r2et;
 pub mod softplus;
 pub mod ssr;
 pub mod term;
-
 pub mod trades;
 pub mod vanilla;
 pub mod weight_decay;
@@ -31,11 +30,12 @@ mod loss;
 pub use batch::Batch;
 pub use loss::{Loss, Term};
 
-use serde::{Deserialize, Serialize};
-
 use crate::Result;
+use crate::data::Schema;
+use crate::explain::{ExplainConfig, InlineExplain};
+use crate::kinds::kinds;
 use crate::model::ModelConfig;
-use crate::registry::Info;
+use crate::registry::{Info, Setting};
 
 /// Something to minimise.
 pub trait Objective {
@@ -62,78 +62,81 @@ pub trait Objective {
     /// If the model has diverged, or k does not fit the features.
     fn loss(&self, batch: &Batch<'_>) -> Result<Loss>;
 
+    /// The explanation that its settings name, where it ranks features and they name one.
+    fn explain(&self) -> Option<&InlineExplain> {
+        None
+    }
+
+    /// The same objective with another explanation, where it ranks features.
+    fn with_explain(&self, _explain: &InlineExplain) -> Option<ObjectiveConfig> {
+        None
+    }
+
     /// The architecture to train: the given one, unless the objective is about it.
     fn model(&self, model: ModelConfig) -> ModelConfig {
         model
     }
 }
 
-/// An objective as a configuration states it: `objective = { kind = "r2et", gap_weight = 0.1 }`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum ObjectiveConfig {
-    /// Cross-entropy alone.
-    Vanilla(vanilla::VanillaConfig),
-    /// With a penalty on the weights.
-    WeightDecay(weight_decay::WeightDecayConfig),
-    /// Of a network with softplus for `ReLU`.
-    Softplus(softplus::SoftplusConfig),
-    /// With the Hessian norm along one direction.
-    EstH(est_h::EstHConfig),
-    /// With the whole Hessian's norm.
-    ExactH(exact_h::ExactHConfig),
-    /// With the largest eigenvalue of the loss's Hessian.
-    Ssr(ssr::SsrConfig),
-    /// On inputs whose explanation is attacked.
-    At(at::AtConfig),
-    /// With the radius in which the ranking holds, to first order.
-    Cl(cl::ClConfig),
-    /// With the thickness itself.
-    MaxThickness(max_thickness::MaxThicknessConfig),
-    /// With gap and Hessian norm.
-    R2et(r2et::R2etConfig),
-    /// On inputs whose class is attacked.
-    PgdAt(pgd_at::PgdAtConfig),
-    /// With the divergence from attacked inputs.
-    Trades(trades::TradesConfig),
-    /// With more weight on what is classified wrongly.
-    Mart(mart::MartConfig),
-    /// With the angle between the attributions of an input and its attacked twin.
-    Igr(igr::IgrConfig),
-    /// With the loss's attribution along the way to an attacked input.
-    IgNorm(ig_norm::IgNormConfig),
-    /// The same, on the attacked input.
-    IgSumNorm(ig_sum_norm::IgSumNormConfig),
-    /// With the correlation of attributions.
-    AdvAat(adv_aat::AdvAatConfig),
-    /// With the alignment of gradient and input.
-    Art(art::ArtConfig),
+kinds! {
+    /// An objective as a configuration states it: `objective = { kind = "r2et", gap_weight = 0.1 }`.
+    pub enum ObjectiveConfig of Objective, read as "the objective" {
+        AdvAat(adv_aat::AdvAatConfig),
+        Art(art::ArtConfig),
+        At(at::AtConfig),
+        Cl(cl::ClConfig),
+        EstH(est_h::EstHConfig),
+        ExactH(exact_h::ExactHConfig),
+        IgNorm(ig_norm::IgNormConfig),
+        IgSumNorm(ig_sum_norm::IgSumNormConfig),
+        Igr(igr::IgrConfig),
+        Mart(mart::MartConfig),
+        MaxThickness(max_thickness::MaxThicknessConfig),
+        PgdAt(pgd_at::PgdAtConfig),
+        R2et(r2et::R2etConfig),
+        Softplus(softplus::SoftplusConfig),
+        Ssr(ssr::SsrConfig),
+        Trades(trades::TradesConfig),
+        Vanilla(vanilla::VanillaConfig),
+        WeightDecay(weight_decay::WeightDecayConfig),
+    }
 }
+
+/// The registry's entries of objectives.
+pub(crate) fn infos() -> impl Iterator<Item = &'static Info> {
+    let kinds = ObjectiveConfig::all().into_iter();
+    kinds.map(|kind| kind.behaviour().info())
+}
+
+/// The setting of every objective that ranks.
+const EXPLAIN: Setting = Setting::in_words(
+    "explain",
+    "the papers' for the kind of data",
+    "what is ranked, such as { kind = \"grad\", of = \"logit\", reduce = \"absolute\" }",
+);
 
 impl ObjectiveConfig {
     /// The objective with these settings.
     #[must_use]
     pub fn objective(&self) -> &dyn Objective {
-        match self {
-            Self::Vanilla(config) => config,
-            Self::WeightDecay(config) => config,
-            Self::Softplus(config) => config,
-            Self::EstH(config) => config,
-            Self::ExactH(config) => config,
-            Self::Ssr(config) => config,
-            Self::At(config) => config,
-            Self::Cl(config) => config,
-            Self::MaxThickness(config) => config,
-            Self::R2et(config) => config,
-            Self::PgdAt(config) => config,
-            Self::Trades(config) => config,
-            Self::Mart(config) => config,
-            Self::Igr(config) => config,
-            Self::IgNorm(config) => config,
-            Self::IgSumNorm(config) => config,
-            Self::AdvAat(config) => config,
-            Self::Art(config) => config,
+        self.behaviour()
+    }
+
+    /// What a run with this objective ranks, and so what is trained, chosen and measured: the objective's own `explain`, or
+    /// the papers' explanation for rows of this schema.
+    #[must_use]
+    pub fn explain(&self, schema: &Schema) -> ExplainConfig {
+        match self.objective().explain() {
+            Some(explain) => explain.resolve(&schema.shape),
+            None => ExplainConfig::usual(&schema.shape),
         }
+    }
+
+    /// The same objective with this explanation, where it ranks at all.
+    #[must_use]
+    pub fn with_explain(&self, explain: &InlineExplain) -> Self {
+        let changed = self.objective().with_explain(explain);
+        changed.unwrap_or_else(|| self.clone())
     }
 }
 
@@ -193,6 +196,38 @@ mod tests {
         assert!(
             toml::from_str::<ObjectiveConfig>("kind = \"art\"\nattack = { eps = 1.0 }").is_err()
         );
+    }
+
+    #[test]
+    fn every_objective_that_ranks_takes_the_explanation_as_a_field() {
+        let ranking = ["at", "cl", "est-h", "exact-h", "max-thickness", "r2et"];
+        let explain: InlineExplain =
+            toml::from_str("kind = \"smooth-grad\"\ndraws = 7\nreduce = \"signed\"").unwrap();
+        for config in ObjectiveConfig::all() {
+            let id = config.kind();
+            let text = format!(
+                "kind = \"{id}\"\nexplain = {{ kind = \"smooth-grad\", draws = 7, reduce = \"signed\" }}"
+            );
+            let read: std::result::Result<ObjectiveConfig, _> = toml::from_str(&text);
+            assert_eq!(read.is_ok(), ranking.contains(&id), "{id}");
+            let changed = config.with_explain(&explain);
+            assert_eq!(changed != config, ranking.contains(&id), "{id}");
+            if let Ok(read) = read {
+                assert_eq!(read, changed, "{id}");
+                assert_eq!(read.objective().explain(), Some(&explain), "{id}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_run_ranks_is_the_objectives_field_or_the_papers_for_the_data() {
+        let image = Schema::image(3, 4, 4, 255.0);
+        let vanilla: ObjectiveConfig = toml::from_str("kind = \"vanilla\"").unwrap();
+        let usual = vanilla.explain(&image);
+        assert_eq!(usual, ExplainConfig::usual(&image.shape));
+        assert_eq!(ObjectiveConfig::default().explain(&image), usual);
+        let own = ObjectiveConfig::default().with_explain(&ExplainConfig::default().into());
+        assert_eq!(own.explain(&image), ExplainConfig::default());
     }
 
     #[test]

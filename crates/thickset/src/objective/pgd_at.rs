@@ -63,3 +63,18 @@ impl Objective for PgdAtConfig {
         Ok(Self::loss_at(batch, self.perturbed(batch)?))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::batch::sample;
+    use super::*;
+    use crate::toy;
+
+    #[test]
+    fn the_worst_corner_of_the_cube_by_hand() {
+        // Every feature moves by 0.1 against its weight.
+        let got = sample::toy_loss(PgdAtConfig::default(), toy::row(), None);
+        let expected = sample::cross_entropy(3.0_f64.ln() - 0.7);
+        toy::assert_close(&[got], &[expected]);
+    }
+}

@@ -1,19 +1,20 @@
 //! R2ET: `L = CE - w1 * mean gap + w2 * ||H z||` (R2ET, Eq. 6).
 //!
-//! The gap is between salient features and others, of the explanation `I = |gradient of f_c|` for the class c predicted
-//! at x. The salient set is the model's own ranking before the step when training from scratch, and the reference
+//! The gap is between salient features and others, of the explanation I of the class c predicted at x, which is the
+//! gradient of `f_c`, absolute, for tables; H is its Jacobian. For `concept` the features are the units that the last layer
+//! reads (R2ET, section 6.2). The salient set is the model's own ranking before the step when training from scratch, and the reference
 //! model's when retraining (B.1.2); it is a constant for the gradient. The paper sums the gaps; we divide by the number of
 //! pairs, so that a weight means the same for every number of features. The four rows of Table 1 are `pairs` "all" or
 //! "closest", with or without `hessian_weight`.
 
 use serde::{Deserialize, Serialize};
-use thickset_engine::Output;
 
 use super::term::gap::Pairs;
-use super::term::hessian_norm::{self, Method};
-use super::{Batch, Loss, Objective};
+use super::term::hessian_norm::{self, HessianMethod};
+use super::{Batch, EXPLAIN, Loss, Objective, ObjectiveConfig};
 use crate::check::{as_f64, check_positive, check_weight};
 use crate::data::InputShape;
+use crate::explain::InlineExplain;
 use crate::registry::{Family, Info, Setting};
 use crate::{Error, Result};
 
@@ -42,6 +43,7 @@ pub static INFO: Info = Info {
         Setting::new("hessian", "or \"finite-difference\", as the paper"),
         Setting::new("step", "length of the finite difference"),
         Setting::new("adaptive", "weigh relative to the class loss"),
+        EXPLAIN,
     ],
 };
 
@@ -59,11 +61,14 @@ pub struct R2etConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pair_count: Option<usize>,
     /// How the Hessian norm is computed.
-    pub hessian: Method,
+    pub hessian: HessianMethod,
     /// Length of the finite difference.
     pub step: f64,
     /// Weigh relative to the class loss.
     pub adaptive: bool,
+    /// What is ranked; the papers' explanation for the kind of data if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub explain: Option<InlineExplain>,
 }
 
 /// The weight of the Hessian norm that serves inputs of this shape. As the paper finds, gaps do most for a few features, and
@@ -83,9 +88,10 @@ impl Default for R2etConfig {
             hessian_weight: 0.01,
             pairs: Pairs::All,
             pair_count: None,
-            hessian: Method::Exact,
+            hessian: HessianMethod::Exact,
             step: 0.01,
             adaptive: false,
+            explain: None,
         }
     }
 }
@@ -126,26 +132,90 @@ impl Objective for R2etConfig {
         }
         let pass = batch.network.pass(batch.x.clone());
         let mut loss = batch.class_loss_of(&pass);
-        let classes = batch.predicted(&pass)?;
-        let gradient = pass.input_gradient(Output::Probability, classes.clone());
+        let explainer = batch.explainer(&pass)?;
+        let importance = explainer.at(&pass);
         if self.gap_weight > 0.0 {
-            let weights = batch.pair_weights(&gradient.value(), self.pairs, self.pair_count)?;
-            let gap = weights.mean_gap(gradient.value());
+            let weights = batch.pair_weights(&importance, self.pairs, self.pair_count)?;
+            let gap = weights.mean_gap(&importance);
             loss = loss.plus("gap", -self.gap_weight, gap, self.adaptive);
         }
         if self.hessian_weight > 0.0 {
             let norm = match self.hessian {
-                Method::Exact => hessian_norm::exact(&gradient),
-                Method::FiniteDifference => hessian_norm::finite_difference(
+                HessianMethod::Exact => hessian_norm::exact(&importance),
+                HessianMethod::FiniteDifference => hessian_norm::finite_difference(
                     batch.network,
                     &batch.x,
-                    classes,
-                    gradient.value(),
+                    &explainer,
+                    &importance,
                     self.step,
                 ),
             };
             loss = loss.plus("hessian", self.hessian_weight, norm, self.adaptive);
         }
         Ok(loss)
+    }
+
+    fn explain(&self) -> Option<&InlineExplain> {
+        self.explain.as_ref()
+    }
+
+    fn with_explain(&self, explain: &InlineExplain) -> Option<ObjectiveConfig> {
+        let explain = Some(explain.clone());
+        Some(
+            Self {
+                explain,
+                ..self.clone()
+            }
+            .into(),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::batch::sample;
+    use super::*;
+    use crate::toy;
+
+    #[test]
+    fn gap_and_hessian_norm_of_one_row_by_hand() {
+        // I = (12, 6, 3) / 16, and the first is salient: the mean of 6/16 and 9/16. With z = (1, -1, 1) / sqrt 3,
+        // H z = -3/32 * 7 / sqrt 3 * (4, -2, 1), whose length is 21/32 sqrt 7.
+        let (gap, hessian) = (7.5 / 16.0, 21.0 / 32.0 * 7.0_f64.sqrt());
+        let of = |pairs: Pairs, gap_weight: f64, hessian_weight: f64| {
+            let config = R2etConfig {
+                gap_weight,
+                hessian_weight,
+                pairs,
+                ..R2etConfig::default()
+            };
+            sample::toy_loss(config, toy::row(), None)
+        };
+        let class = -0.75_f64.ln();
+        toy::assert_close(&[of(Pairs::All, 0.5, 0.0)], &[class - 0.5 * gap]);
+        toy::assert_close(&[of(Pairs::All, 0.0, 0.1)], &[class + 0.1 * hessian]);
+        toy::assert_close(
+            &[of(Pairs::All, 0.5, 0.1)],
+            &[class - 0.5 * gap + 0.1 * hessian],
+        );
+        toy::assert_close(&[of(Pairs::Closest, 0.5, 0.0)], &[class - 0.5 * 6.0 / 16.0]);
+    }
+
+    #[test]
+    fn on_concepts_the_gap_is_of_units_and_the_norm_of_their_jacobian() {
+        // A linear model's last layer reads the row (x0, 1, 2) itself, whose change along a unit direction is that direction.
+        let config = R2etConfig {
+            gap_weight: 0.5,
+            hessian_weight: 0.1,
+            explain: Some(InlineExplain {
+                explanation: crate::explain::concept::ConceptConfig {}.into(),
+                ..InlineExplain::default()
+            }),
+            ..R2etConfig::default()
+        };
+        let x = toy::row();
+        let gap = f64::midpoint(2.0 - 1.0, 2.0 - x[0]);
+        let expected = -0.75_f64.ln() - 0.5 * gap + 0.1;
+        toy::assert_close(&[sample::toy_loss(config, x, None)], &[expected]);
     }
 }

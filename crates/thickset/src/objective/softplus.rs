@@ -54,3 +54,16 @@ impl Objective for SoftplusConfig {
         model.with_activation(Activation::Softplus { beta: self.rho })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::batch::sample;
+    use super::*;
+    use crate::toy;
+
+    #[test]
+    fn a_network_without_an_activation_is_trained_as_it_is() {
+        let got = sample::toy_loss(SoftplusConfig::default(), toy::row(), None);
+        toy::assert_close(&[got], &[-0.75_f64.ln()]);
+    }
+}

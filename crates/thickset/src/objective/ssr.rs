@@ -9,10 +9,11 @@ use serde::{Deserialize, Serialize};
 use thickset_engine::{Network, Pass, Tensor};
 
 use super::term::largest_eigenvector::largest_eigenvector;
-use super::term::reading::{check_gradient, constant, mean_over_rows, values};
+use super::term::reading::{constant, mean_over_rows};
 use super::{Batch, Loss, Objective};
 use crate::Result;
-use crate::check::check_weight;
+use crate::check::{check_finite, check_weight};
+use crate::host::read;
 use crate::registry::{Family, Info, Setting};
 
 /// The registry's entry.
@@ -85,11 +86,8 @@ fn eigenvectors(network: &Network, x: &Tensor<2>) -> Result<Tensor<2>> {
     let mut frozen = network.clone();
     frozen.untrack();
     let pass = frozen.pass(constant(x));
-    let (p, jacobian) = (
-        values(&pass.probabilities()),
-        values(&pass.logit_jacobian()),
-    );
-    check_gradient(&jacobian)?;
+    let (p, jacobian) = (read(pass.probabilities()), read(pass.logit_jacobian()));
+    check_finite("the input gradient", &jacobian)?;
     let [rows, features] = x.dims();
     let classes = network.classes();
     let mut directions = Vec::with_capacity(rows * features);
@@ -130,5 +128,23 @@ fn eigenvectors(network: &Network, x: &Tensor<2>) -> Result<Tensor<2>> {
 fn add_scaled(target: &mut [f64], factor: f64, source: &[f64]) {
     for (target, source) in target.iter_mut().zip(source) {
         *target += factor * source;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::batch::sample;
+    use super::*;
+    use crate::toy;
+
+    #[test]
+    fn the_eigenvalue_of_two_classes_by_hand() {
+        // J' (diag p - p p') J = p (1 - p) w w', whose eigenvalue is 3/16 of the square of w's length, 21.
+        let config = SsrConfig {
+            weight: 0.1,
+            ..SsrConfig::default()
+        };
+        let expected = -0.75_f64.ln() + 0.1 * 3.0 / 16.0 * 21.0;
+        toy::assert_close(&[sample::toy_loss(config, toy::row(), None)], &[expected]);
     }
 }

@@ -111,3 +111,24 @@ impl Objective for TradesConfig {
         Ok(self.loss_at(batch, perturbed))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::batch::sample;
+    use super::*;
+    use crate::toy;
+
+    #[test]
+    fn the_divergence_of_two_predictions_by_hand() {
+        // The margins are 4 and 2.
+        let p = 1.0 / (1.0 + (-4.0_f64).exp());
+        let q = 1.0 / (1.0 + (-2.0_f64).exp());
+        let divergence = p * (p / q).ln() + (1.0 - p) * ((1.0 - p) / (1.0 - q)).ln();
+        let got = sample::toy_loss(
+            TradesConfig::default(),
+            [1.0, 0.0, 0.0],
+            Some([1.0, 1.0, 0.0]),
+        );
+        toy::assert_close(&[got], &[-p.ln() + 6.0 * divergence]);
+    }
+}

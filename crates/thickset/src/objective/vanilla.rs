@@ -37,3 +37,16 @@ impl Objective for VanillaConfig {
         Ok(batch.class_loss(batch.x.clone()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::batch::sample;
+    use super::*;
+    use crate::toy;
+
+    #[test]
+    fn the_class_loss_of_three_quarters_by_hand() {
+        let got = sample::toy_loss(VanillaConfig {}, toy::row(), None);
+        toy::assert_close(&[got], &[-0.75_f64.ln()]);
+    }
+}

@@ -70,3 +70,20 @@ impl Objective for WeightDecayConfig {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::batch::sample;
+    use super::*;
+    use crate::toy;
+
+    #[test]
+    fn half_the_squares_by_hand() {
+        let config = WeightDecayConfig {
+            weight: 0.1,
+            ..WeightDecayConfig::default()
+        };
+        let expected = -0.75_f64.ln() + 0.05 * 21.0;
+        toy::assert_close(&[sample::toy_loss(config, toy::row(), None)], &[expected]);
+    }
+}

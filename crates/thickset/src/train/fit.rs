@@ -2,14 +2,17 @@
 
 use thickset_engine::Network;
 
-use super::settings::salient_features;
+use super::settings::salient_importances;
 use crate::config::RunConfig;
 use crate::data::{Dataset, Part, hash};
+use crate::explain::CheckedExplain;
 use crate::model::{Description, Model};
 use crate::{Error, Result, file};
 
 /// What a run begins with.
 pub(super) struct Fit {
+    /// What the objective ranks.
+    pub(super) explain: CheckedExplain,
     /// Size of the salient set.
     pub(super) k: usize,
     /// With fresh weights, or with the reference's.
@@ -35,9 +38,12 @@ impl Fit {
                 what: "the training rows",
             });
         }
-        let k = salient_features(config.k, dataset)?;
-        config.objective.objective().check_k(k)?;
+        let explain = config.objective.explain(&dataset.schema);
+        let explain = explain.check(&dataset.schema)?;
         let mut model = Model::for_dataset(config.model.clone(), dataset, config.seed)?;
+        let importances = explain.importances(&model.network)?;
+        let k = salient_importances(config.k, dataset, importances)?;
+        config.objective.objective().check_k(k)?;
         let mut reference = None;
         if let Some(retrain) = &config.retrain {
             let from = Model::load(&retrain.from)?;
@@ -51,6 +57,7 @@ impl Fit {
             });
         }
         Ok(Self {
+            explain,
             k,
             model,
             reference,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::optimizer::{OptimizerConfig, Schedule};
 use crate::check::{check_positive, check_weight};
 use crate::data::Dataset;
-use crate::{Error, Result};
+use crate::{Error, Result, defaults};
 
 /// Epochs, batches and the optimiser.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -124,28 +124,24 @@ impl RetrainConfig {
     }
 }
 
-/// The salient set's size where none is asked for.
-const USUAL_K: usize = 8;
-
-/// The size of the salient set of so many importances where none is given: the run's or dataset's own, or 8 and at most half
-/// of them; at least 1, and where there are two or more, not all of them.
-#[must_use]
-pub fn usual_k(own: Option<usize>, importances: usize) -> usize {
-    own.unwrap_or(USUAL_K.min(importances / 2))
-        .min(importances.saturating_sub(1))
-        .max(1)
-}
-
 /// The size of the salient set: the given one, or the usual one for the dataset.
 ///
 /// # Errors
 /// If the given one leaves no other feature.
 pub fn salient_features(given: Option<usize>, dataset: &Dataset) -> Result<usize> {
-    let features = dataset.features();
+    salient_importances(given, dataset, dataset.features())
+}
+
+/// The same for explanations of so many importances, which may be pixels or a layer's units instead of features.
+pub(super) fn salient_importances(
+    given: Option<usize>,
+    dataset: &Dataset,
+    importances: usize,
+) -> Result<usize> {
     let own = dataset.attack.as_ref().map(|attack| attack.k);
-    let k = given.unwrap_or_else(|| usual_k(own, features));
-    if k == 0 || k >= features {
-        let largest = features.saturating_sub(1);
+    let k = given.unwrap_or_else(|| defaults::salient(own, importances));
+    if k == 0 || k >= importances {
+        let largest = importances.saturating_sub(1);
         return Err(Error::TopKOutOfRange { k, largest });
     }
     Ok(k)

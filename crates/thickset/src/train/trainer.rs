@@ -21,13 +21,11 @@ use super::validation_attack::ValidationAttack;
 use crate::check::as_f64;
 use crate::config::{CheckedRun, RunConfig};
 use crate::data::{Dataset, Part};
+use crate::explain::CheckedExplain;
 use crate::model::Model;
-use crate::objective::Batch;
 use crate::objective::term::reading::value;
-use crate::{Error, Result};
-
-/// The ball's radius where neither the run nor the dataset has one.
-const USUAL_EPSILON: f64 = 0.5;
+use crate::objective::{Batch, Objective};
+use crate::{Error, Result, defaults};
 
 /// A trained model and how it came about.
 #[derive(Clone, Debug)]
@@ -72,6 +70,26 @@ pub fn train(run: &CheckedRun, dataset: &Dataset) -> Result<Trained> {
     })
 }
 
+/// The same with an objective of one's own in place of the run's.
+///
+/// # Errors
+/// As for [`train`].
+pub fn train_objective(
+    run: &CheckedRun,
+    dataset: &Dataset,
+    objective: &dyn Objective,
+) -> Result<Trained> {
+    objective.check()?;
+    let mut ignore = |_: &Event<'_>| ControlFlow::Continue(());
+    let (config, fit) = fitted(run, dataset)?;
+    objective.check_k(fit.k)?;
+    let training = Trainer::new(&config, dataset, fit, objective)?;
+    let trained = training.train(&mut InMemory, &mut ignore)?;
+    trained.ok_or(Error::Empty {
+        what: "the list of judged epochs",
+    })
+}
+
 /// The same with an observer, which hears of every step and may stop the training; nothing is returned if it did.
 ///
 /// # Errors
@@ -82,7 +100,7 @@ pub fn train_observed(
     observer: &mut dyn Observer,
 ) -> Result<Option<Trained>> {
     let (config, fit) = fitted(run, dataset)?;
-    let trainer = Trainer::new(&config, dataset, fit)?;
+    let trainer = Trainer::new(&config, dataset, fit, config.objective.objective())?;
     trainer.train(&mut InMemory, observer)
 }
 
@@ -100,7 +118,7 @@ pub fn train_into(
 ) -> Result<Option<Trained>> {
     // All that may be refused is refused before the folder is made.
     let (config, fit) = fitted(run, dataset)?;
-    let mut trainer = Trainer::new(&config, dataset, fit)?;
+    let mut trainer = Trainer::new(&config, dataset, fit, config.objective.objective())?;
     folder.prepare(&config.to_text(), resume)?;
     if trainer.restore(folder, observer)?.is_break() {
         return Ok(None);
@@ -124,6 +142,8 @@ fn fitted(run: &CheckedRun, dataset: &Dataset) -> Result<(RunConfig, Fit)> {
 struct Trainer<'r> {
     config: &'r RunConfig,
     dataset: &'r Dataset,
+    objective: &'r dyn Objective,
+    explain: CheckedExplain,
     k: usize,
     model: Model,
     reference: Option<(Network, Verdict)>,
@@ -136,16 +156,24 @@ struct Trainer<'r> {
 }
 
 impl<'r> Trainer<'r> {
-    fn new(config: &'r RunConfig, dataset: &'r Dataset, fit: Fit) -> Result<Self> {
+    fn new(
+        config: &'r RunConfig,
+        dataset: &'r Dataset,
+        fit: Fit,
+        objective: &'r dyn Objective,
+    ) -> Result<Self> {
         let Fit {
+            explain,
             k,
             model,
             reference,
         } = fit;
         let own = dataset.attack.as_ref().map(|attack| attack.epsilon);
-        let own = own.unwrap_or(USUAL_EPSILON);
-        let attack = config.probe.bind(&dataset.schema, k, own, config.seed)?;
-        let validation = Validation::new(dataset, config.probe.rows, config.seed);
+        let own = own.unwrap_or(defaults::RADIUS);
+        let (schema, seed) = (&dataset.schema, config.seed);
+        let chosen_by = config.probe.explain(&config.objective, schema);
+        let attack = config.probe.bind(&chosen_by, schema, k, own, seed)?;
+        let validation = Validation::new(dataset, &chosen_by, config.probe.rows, seed)?;
         let hash = reference.as_ref().map(|reference| &*reference.sha256);
         let fingerprint = fingerprint(dataset, hash);
         let mut front = Front::default();
@@ -163,6 +191,8 @@ impl<'r> Trainer<'r> {
         Ok(Self {
             config,
             dataset,
+            objective,
+            explain,
             k,
             model,
             reference,
@@ -274,13 +304,14 @@ impl<'r> Trainer<'r> {
             network,
             labels: one_hot(&labels, network.classes(), network.dtype(), &x.device()),
             x,
+            explain: &self.explain,
             k: self.k,
             reference: self.reference.as_ref().map(|(network, _)| network),
             perturbed: None,
             seed: self.config.seed,
             step: self.progress.step,
         };
-        let loss = self.config.objective.objective().loss(&batch)?;
+        let loss = self.objective.loss(&batch)?;
         drop(batch);
         let total = value(&loss.total);
         if !total.is_finite() {

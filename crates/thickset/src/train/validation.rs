@@ -6,11 +6,11 @@ use super::selection::Standing;
 use super::validation_attack::ValidationAttack;
 use crate::check::as_f64;
 use crate::data::{Dataset, Part};
-use crate::explain::Points;
+use crate::explain::{CheckedExplain, ExplainConfig, Points};
+use crate::host::read;
 use crate::metric::precision_at_k::between;
 use crate::metric::ranking::{TopK, largest};
 use crate::metric::{accuracy, auc};
-use crate::objective::term::reading::{explanation, values};
 use crate::{Result, Seed};
 
 /// Rows that run through the network at once.
@@ -26,6 +26,8 @@ pub(super) struct Validation<'d> {
     attacked: Vec<f64>,
     ids: Vec<u64>,
     compared: Vec<usize>,
+    explain: CheckedExplain,
+    seed: Seed,
 }
 
 /// What validation says of a model.
@@ -49,7 +51,15 @@ impl Verdict {
 
 impl<'d> Validation<'d> {
     /// Takes the validation rows, and of them at most `attacked`, chosen by the seed once for the whole run.
-    pub(super) fn new(dataset: &'d Dataset, attacked: usize, seed: Seed) -> Self {
+    ///
+    /// # Errors
+    /// If the explanation does not fit the rows.
+    pub(super) fn new(
+        dataset: &'d Dataset,
+        explain: &ExplainConfig,
+        attacked: usize,
+        seed: Seed,
+    ) -> Result<Self> {
         let part = dataset.part(Part::Validation);
         // A table of a few rows may have none to validate on; the training rows are then better than nothing.
         let rows = if part.is_empty() {
@@ -65,13 +75,15 @@ impl<'d> Validation<'d> {
             chosen
         };
         let chosen = first(attacked);
-        Self {
+        Ok(Self {
             dataset,
             rows,
             attacked: dataset.gather(&chosen).into_iter().map(f64::from).collect(),
             ids: chosen.into_iter().map(|row| row as u64).collect(),
             compared: first(COMPARED),
-        }
+            explain: explain.check(&dataset.schema)?,
+            seed,
+        })
     }
 
     /// Whether there are no validation rows, so that the training rows stand in.
@@ -86,7 +98,7 @@ impl<'d> Validation<'d> {
         // Chunk by chunk: all rows of pairs at once would not fit in memory.
         for rows in self.rows.chunks(CHUNK) {
             let x = network.batch_f32(&self.dataset.gather(rows));
-            let chunk = values(&network.probabilities(x));
+            let chunk = read(network.probabilities(x));
             probabilities.extend(chunk.chunks(network.classes()).map(<[f64]>::to_vec));
         }
         let predicted = probabilities
@@ -112,15 +124,17 @@ impl<'d> Validation<'d> {
 
     /// The mean share of one model's salient features that are the other's too, without any attack.
     pub(super) fn agreement(&self, first: &Network, second: &Network, k: usize) -> Result<f64> {
-        let x = first.batch_f32(&self.dataset.gather(&self.compared));
+        let values = self.dataset.gather(&self.compared);
+        let values: Vec<f64> = values.into_iter().map(f64::from).collect();
+        let ids: Vec<u64> = self.compared.iter().map(|row| *row as u64).collect();
+        let rows = Points {
+            values: &values,
+            ids: &ids,
+        };
         let sets = |network: &Network| -> Result<Vec<TopK>> {
-            let explanations = explanation(network, x.clone())?;
-            let rows = explanations.chunks(network.features());
-            rows.map(|row| {
-                let magnitudes: Vec<f64> = row.iter().map(|value| value.abs()).collect();
-                TopK::of(&magnitudes, k)
-            })
-            .collect()
+            let explained = self.explain.attribute(network, rows, self.seed)?;
+            let rows = explained.iter();
+            rows.map(|row| TopK::of(&row.importance, k)).collect()
         };
         let (first, second) = (sets(first)?, sets(second)?);
         let mut sum = 0.0;

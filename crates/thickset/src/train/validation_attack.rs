@@ -12,7 +12,8 @@ use crate::attack::threat::BallConfig;
 use crate::attack::{AttackConfig, CheckedAttack, ThreatConfig};
 use crate::check::{as_f64, check_positive};
 use crate::data::Schema;
-use crate::explain::{ExplainConfig, Points};
+use crate::explain::{ExplainConfig, InlineExplain, Points};
+use crate::objective::ObjectiveConfig;
 use crate::{Result, Seed};
 
 /// What validation rows are attacked by.
@@ -46,6 +47,9 @@ pub struct ValidationAttackConfig {
     pub epsilon: Option<f64>,
     /// Columns that a person cannot change stay, where not all are such.
     pub immutable: bool,
+    /// What is attacked; what the objective ranks if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub explain: Option<InlineExplain>,
 }
 
 impl Default for ValidationAttackConfig {
@@ -56,6 +60,7 @@ impl Default for ValidationAttackConfig {
             against: Against::default(),
             epsilon: None,
             immutable: true,
+            explain: None,
         }
     }
 }
@@ -73,12 +78,22 @@ impl ValidationAttackConfig {
         }
     }
 
-    /// The attack on rows of this schema; `epsilon` where the configuration has none.
+    /// What is attacked and compared in rows of this schema: its own explanation, or what the objective ranks.
+    #[must_use]
+    pub fn explain(&self, objective: &ObjectiveConfig, schema: &Schema) -> ExplainConfig {
+        match &self.explain {
+            Some(explain) => explain.resolve(&schema.shape),
+            None => objective.explain(schema),
+        }
+    }
+
+    /// The attack on explanations of rows of this schema; `epsilon` where the configuration has none.
     ///
     /// # Errors
     /// If the settings do not fit the rows.
     pub(super) fn bind(
         &self,
+        explain: &ExplainConfig,
         schema: &Schema,
         k: usize,
         epsilon: f64,
@@ -108,10 +123,9 @@ impl ValidationAttackConfig {
             Against::ErAttack => vec![plain],
             Against::Both => vec![plain, on_shares],
         };
-        let explain = ExplainConfig::default();
         let attacks = attacks
             .iter()
-            .map(|attack| attack.check(&explain, schema))
+            .map(|attack| attack.check(explain, schema))
             .collect::<Result<_>>()?;
         Ok(ValidationAttack { attacks, seed })
     }

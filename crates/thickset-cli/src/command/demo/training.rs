@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use thickset::config::{DataConfig, RunConfig};
 use thickset::data::Dataset;
+use thickset::explain::{ExplainConfig, InlineExplain};
 use thickset::model::{Model, Origin};
-use thickset::train::{Event, TrainConfig, train_observed};
+use thickset::train::{Event, TrainConfig, ValidationAttackConfig, train_observed};
 use thickset::{Error, Result};
 
 use super::demonstration::DemoOptions;
@@ -33,6 +34,8 @@ pub(super) fn trained(
     options: &DemoOptions,
 ) -> Result<DemoTrained> {
     let name = demo.name(wanted);
+    // What the report shows of both datasets is the absolute gradient.
+    let plain = InlineExplain::from(ExplainConfig::default());
     let run = RunConfig {
         name: name.clone(),
         seed: options.seed,
@@ -41,12 +44,16 @@ pub(super) fn trained(
             ..DataConfig::default()
         },
         model: wanted.model.clone(),
-        objective: wanted.objective.clone(),
+        objective: wanted.objective.with_explain(&plain),
         train: TrainConfig {
             epochs: demo.epochs,
             batch: BATCH,
             optimizer: wanted.optimizer.clone(),
             ..TrainConfig::default()
+        },
+        probe: ValidationAttackConfig {
+            explain: Some(plain),
+            ..ValidationAttackConfig::default()
         },
         ..RunConfig::default()
     };

@@ -55,7 +55,7 @@ impl Default for BallConfig {
     fn default() -> Self {
         Self {
             norm: Norm::L2,
-            radius: 0.5,
+            radius: crate::defaults::RADIUS,
         }
     }
 }

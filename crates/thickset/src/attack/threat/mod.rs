@@ -11,6 +11,7 @@
 //! [settled]: Threat::settle
 
 pub mod ball;
+mod ball_of_tensors;
 pub mod r#box;
 pub mod feature_budget;
 pub mod immutable;

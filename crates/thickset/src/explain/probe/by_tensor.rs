@@ -1,6 +1,6 @@
 //! A probe by tensors: any explanation of any network.
 
-use thickset_engine::{Network, Tensor};
+use thickset_engine::Network;
 
 use super::{ModelView, Probe, RowGradient};
 use crate::explain::{Attribution, Explainer};
@@ -11,21 +11,14 @@ pub(super) struct ByTensor<'n> {
     pub(super) explainer: Explainer,
 }
 
-impl ByTensor<'_> {
-    fn view(&self, importance: Vec<f64>, logits: Option<Tensor<2>>, x: Tensor<2>) -> ModelView {
-        let logits = logits.unwrap_or_else(|| self.network.logits(x));
-        ModelView {
-            importance,
-            logits: read(logits),
-        }
-    }
-}
-
 impl Probe for ByTensor<'_> {
     fn evaluate(&mut self, points: &[f64], view: &mut ModelView) {
         let x = self.network.batch(points);
-        let Attribution { value, logits } = self.explainer.attribution(self.network, x.clone());
-        *view = self.view(read(value), logits, x);
+        let Attribution { value, logits } = self.explainer.attribution(self.network, x);
+        *view = ModelView {
+            importance: read(value),
+            logits: read(logits),
+        };
     }
 
     fn gradient(
@@ -44,12 +37,15 @@ impl Probe for ByTensor<'_> {
             for (row, (importance, slopes)) in rows.enumerate() {
                 row_gradient(row, importance, slopes);
             }
-            *view = self.view(importance, attribution.logits, x.clone());
+            *view = ModelView {
+                importance,
+                logits: read(attribution.logits),
+            };
             self.network.tensor(slopes, size)
         };
         let pulled_back = self
             .explainer
-            .pull_back(self.network, x.clone(), &mut of_importance);
+            .pull_back(self.network, x, &mut of_importance);
         *gradient = read(pulled_back);
     }
 }

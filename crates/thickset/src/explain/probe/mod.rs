@@ -11,8 +11,8 @@ use thickset_engine::{Chain, Network};
 
 use self::by_tensor::ByTensor;
 use self::by_tile::ByTile;
-use super::reduce::Reduction;
-use super::{Binding, CheckedExplain, ExplanationConfig};
+use super::reduce::ReductionConfig;
+use super::{Binding, CheckedExplain};
 use crate::Result;
 
 /// Importances and logits of a network at some points, row-major.
@@ -52,18 +52,19 @@ impl CheckedExplain {
         chain: Option<&'n Chain>,
         to: Binding<'_>,
     ) -> Result<Box<dyn Probe + 'n>> {
-        let is_absolute = match self.reduction {
-            Reduction::Absolute => Some(true),
-            Reduction::Signed => Some(false),
-            Reduction::ChannelSum { .. } | Reduction::NormalisedAbsolute => None,
+        let is_absolute = match self.config.reduce {
+            ReductionConfig::Absolute => Some(true),
+            ReductionConfig::Signed => Some(false),
+            ReductionConfig::ChannelSum | ReductionConfig::NormalisedAbsolute => None,
         };
-        if let (ExplanationConfig::Grad(config), None, Some(chain), Some(is_absolute)) =
-            (&self.config.explanation, &self.groups, chain, is_absolute)
+        let gradient = self.config.explanation.behaviour().plain_gradient();
+        if let (Some(of), None, Some(chain), Some(is_absolute)) =
+            (gradient, &self.groups, chain, is_absolute)
         {
             self.check_binding(network, to)?;
             return Ok(Box::new(ByTile::new(
                 chain,
-                config.of.into(),
+                of.into(),
                 to.classes,
                 is_absolute,
             )));

@@ -2,6 +2,7 @@
 
 use thickset_engine::Tensor;
 
+use super::{Reduction, signs};
 use crate::registry::{Family, Info};
 
 /// The registry's entry.
@@ -17,17 +18,40 @@ pub static INFO: Info = Info {
     defaults: &[],
 };
 
-pub(super) fn reduce(raw: Tensor<2>, channels: usize) -> Tensor<2> {
-    let [rows, all] = raw.dims();
+/// The rule.
+#[derive(Debug)]
+pub struct ChannelSum;
+
+/// The sum of a row's planes, one for each channel.
+fn over_channels(planes: &Tensor<2>, channels: usize) -> Tensor<2> {
+    let [rows, all] = planes.dims();
     let pixels = all / channels;
-    let size = raw.abs();
     let plane = |channel: usize| {
-        size.clone()
+        planes
+            .clone()
             .slice([0..rows, channel * pixels..(channel + 1) * pixels])
     };
     (1..channels).fold(plane(0), |sum, channel| sum + plane(channel))
 }
 
-pub(super) fn pull_back(raw: Tensor<2>, slope: Tensor<2>, channels: usize) -> Tensor<2> {
-    raw.sign() * slope.repeat_dim(1, channels)
+impl Reduction for ChannelSum {
+    fn info(&self) -> &'static Info {
+        &INFO
+    }
+
+    fn merges_channels(&self) -> bool {
+        true
+    }
+
+    fn reduce(&self, raw: Tensor<2>, channels: usize) -> Tensor<2> {
+        over_channels(&raw.abs(), channels)
+    }
+
+    fn tangent(&self, raw: Tensor<2>, change: Tensor<2>, channels: usize) -> Tensor<2> {
+        over_channels(&(signs(&raw) * change), channels)
+    }
+
+    fn pull_back(&self, raw: Tensor<2>, gradient: Tensor<2>, channels: usize) -> Tensor<2> {
+        signs(&raw) * gradient.repeat_dim(1, channels)
+    }
 }

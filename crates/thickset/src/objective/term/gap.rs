@@ -1,15 +1,15 @@
 //! The mean gap between salient and other features (R2ET, Eq. 6, first regulariser).
 //!
-//! With `I = |g|`, `sum over salient i and other j of (I_i - I_j) = sum_i l_i I_i`, where
-//! `l_i = n - k` for the k salient features and `-k` for the rest. We divide by the number of pairs,
-//! `k (n - k)`, so that a weight means the same for every number of features. Other choices of pairs
-//! only change the `l_i`. The ranking is a constant for the gradient.
+//! `sum over salient i and other j of (I_i - I_j) = sum_i l_i I_i`, where `l_i = n - k` for the k salient features and `-k`
+//! for the rest. We divide by the number of pairs, `k (n - k)`, so that a weight means the same for every number of
+//! features. Other choices of pairs only change the `l_i`. The ranking is a constant for the gradient.
 
 use serde::{Deserialize, Serialize};
 use thickset_engine::{Tensor, TensorData};
 
-use super::reading::{check_gradient, mean_over_rows};
-use crate::check::as_f64;
+use super::reading::mean_over_rows;
+use crate::check::{as_f64, check_finite};
+use crate::explain::ImportanceAt;
 use crate::{Error, Result};
 
 /// Which pairs of a salient and another feature are looked at. Ranks count from 1, the most salient feature.
@@ -31,16 +31,17 @@ pub enum Pairs {
 #[derive(Clone, Debug, PartialEq)]
 pub struct PairWeights {
     counts: Vec<f32>,
+    features: usize,
     pairs: f64,
 }
 
-/// Counts the pairs of each row; `explanations` is row-major, and features rank by magnitude, descending, ties to the
+/// Counts the pairs of each row; `importances` is row-major, and features rank by importance, descending, ties to the
 /// lower index. `pair_count` is k', or k where absent; it does not matter where all pairs are looked at.
 ///
 /// # Errors
 /// If `k` does not leave a feature on either side, k' lies outside `1..=k`, or a value is not finite.
 pub fn pair_weights(
-    explanations: &[f64],
+    importances: &[f64],
     features: usize,
     k: usize,
     pairs: Pairs,
@@ -58,11 +59,11 @@ pub fn pair_weights(
             got: as_f64(wanted),
         });
     }
-    check_gradient(explanations)?;
-    let mut counts = vec![0.0; explanations.len()];
+    check_finite("the explanation", importances)?;
+    let mut counts = vec![0.0; importances.len()];
     let mut order = Order::default();
     let mut number = 0;
-    for (row, counts) in explanations
+    for (row, counts) in importances
         .chunks(features)
         .zip(counts.chunks_mut(features))
     {
@@ -75,23 +76,40 @@ pub fn pair_weights(
     }
     Ok(PairWeights {
         counts,
+        features,
         pairs: as_f64(number.max(1)),
     })
 }
 
-/// Orders features by magnitude, descending, ties to the lower index: the bits of a float that is
-/// not negative are in the order of its value.
+/// Orders features by importance, descending, ties to the lower index, by keys whose integer order is that of the values.
 #[derive(Default)]
 struct Order(Vec<(u64, u32)>);
+
+/// The bits of a float that is not negative are in the order of its value, those of a negative one in the reverse. The two
+/// zeros are one number.
+const SIGN: u64 = 1 << 63;
+
+fn key(importance: f64) -> u64 {
+    let bits = (importance + 0.0).to_bits();
+    let ascending = if bits & SIGN == 0 { bits | SIGN } else { !bits };
+    u64::MAX - ascending
+}
+
+fn importance(entry: (u64, u32)) -> f64 {
+    let ascending = u64::MAX - entry.0;
+    f64::from_bits(if ascending & SIGN == 0 {
+        !ascending
+    } else {
+        ascending ^ SIGN
+    })
+}
 
 impl Order {
     fn fill(&mut self, row: &[f64]) {
         self.0.clear();
-        let keys = row
-            .iter()
-            .zip(0_u32..)
-            .map(|(value, feature)| (u64::MAX - value.abs().to_bits(), feature));
-        self.0.extend(keys);
+        let keys = row.iter().zip(0_u32..);
+        self.0
+            .extend(keys.map(|(value, feature)| (key(*value), feature)));
     }
 
     /// The k first features in any order, then the rest.
@@ -106,10 +124,6 @@ impl Order {
         self.0.sort_unstable();
         &self.0
     }
-}
-
-fn magnitude(entry: (u64, u32)) -> f64 {
-    f64::from_bits(u64::MAX - entry.0)
 }
 
 #[expect(
@@ -138,7 +152,7 @@ fn closest(order: &[(u64, u32)], counts: &mut [f32], k: usize, wanted: usize) ->
     for above in 1..=k.min(wanted) {
         for below in 1..=(wanted / above).min(order.len() - k) {
             let (salient, other) = (k - above, k + below - 1);
-            let gap = magnitude(order[salient]) - magnitude(order[other]);
+            let gap = importance(order[salient]) - importance(order[other]);
             candidates.push((gap, salient, other));
         }
     }
@@ -176,20 +190,12 @@ impl PairWeights {
         self.pairs
     }
 
-    /// The mean over rows and pairs of the gap, given the input gradients of the same rows.
+    /// The mean over rows and pairs of the gap, given the importances of the same rows.
     #[must_use]
-    pub fn mean_gap(&self, gradients: Tensor<2>) -> Tensor<1> {
-        self.sums(gradients) * (1.0 / self.pairs)
-    }
-
-    /// The mean over rows of the sum over pairs: the paper's own scale, and what an attack of the ranking minimises.
-    fn sums(&self, gradients: Tensor<2>) -> Tensor<1> {
-        let size = gradients.dims();
-        let place = (&gradients.device().without_autodiff(), gradients.dtype());
-        let counts = Tensor::<2>::from_data(TensorData::new(self.counts.clone(), size), place);
-        // |g| = sign(g) g, and the sign is a constant: one recorded product instead of three.
-        let signs = gradients.clone().without_autodiff().sign();
-        mean_over_rows(gradients * (signs * counts))
+    pub fn mean_gap(&self, importance: &ImportanceAt<'_>) -> Tensor<1> {
+        let size = [self.counts.len() / self.features, self.features];
+        let counts = importance.tensor(TensorData::new(self.counts.clone(), size));
+        mean_over_rows(importance.weighted(counts)) * (1.0 / self.pairs)
     }
 
     /// The same weights for `times` copies of the rows, one after the other.
@@ -197,6 +203,7 @@ impl PairWeights {
     pub fn repeated(&self, times: usize) -> Self {
         Self {
             counts: self.counts.repeat(times),
+            features: self.features,
             pairs: self.pairs,
         }
     }
@@ -206,8 +213,8 @@ impl PairWeights {
 mod tests {
     use super::*;
 
-    // |g| = 3, 1, 2, 0, 0.5 and k = 2: the order is 0, 2 | 1, 4, 3.
-    const ROW: [f64; 5] = [3.0, 1.0, -2.0, 0.0, 0.5];
+    // k = 2: the order is 0, 2 | 1, 4, 3.
+    const ROW: [f64; 5] = [3.0, 1.0, 2.0, 0.0, 0.5];
 
     fn counts(pairs: Pairs, pair_count: Option<usize>) -> (Vec<f32>, f64) {
         let weights = pair_weights(&ROW, 5, 2, pairs, pair_count).unwrap();
@@ -244,13 +251,14 @@ mod tests {
     fn the_closest_pairs_are_those_of_a_full_search() {
         let mut stream = crate::Seed::new(5).stream("gaps");
         for k in 1..9 {
+            // Of both signs: what speaks against the class comes last.
             let row: Vec<f64> = (0..12).map(|_| stream.normal()).collect();
             let mut order: Vec<usize> = (0..12).collect();
-            order.sort_by(|&a, &b| row[b].abs().total_cmp(&row[a].abs()));
+            order.sort_by(|&a, &b| row[b].total_cmp(&row[a]));
             let mut gaps: Vec<(f64, usize, usize)> = Vec::new();
             for &i in &order[..k] {
                 for &j in &order[k..] {
-                    gaps.push((row[i].abs() - row[j].abs(), i, j));
+                    gaps.push((row[i] - row[j], i, j));
                 }
             }
             gaps.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -266,8 +274,19 @@ mod tests {
 
     #[test]
     fn ties_go_to_the_lower_index() {
-        let weights = pair_weights(&[1.0, -1.0, 1.0], 3, 1, Pairs::All, None).unwrap();
-        assert_eq!(weights.counts, [2.0, -1.0, -1.0]);
+        for row in [[1.0, 1.0, 1.0], [-0.0, 0.0, -1.0]] {
+            let weights = pair_weights(&row, 3, 1, Pairs::All, None).unwrap();
+            assert_eq!(weights.counts, [2.0, -1.0, -1.0]);
+        }
+    }
+
+    #[test]
+    fn keys_are_in_the_descending_order_of_the_values_and_give_them_back() {
+        let values = [f64::MAX, 1.0, 1e-300, 0.0, -1e-300, -1.0, f64::MIN];
+        assert!(values.map(key).is_sorted());
+        for value in values {
+            assert_eq!(importance((key(value), 0)).to_bits(), value.to_bits());
+        }
     }
 
     #[test]

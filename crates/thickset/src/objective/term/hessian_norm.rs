@@ -1,13 +1,15 @@
 //! The Hessian norm along the gradient's sign (R2ET, Eq. 6, second regulariser).
 //!
-//! `||H z||_2` with `z = sign(g) / ||sign(g)||_2`. The paper takes a finite difference,
-//! `||g(x + h z) - g(x)||_2 / h`, which in `f32` trades rounding against curvature; the exact product along the same
-//! direction costs the same and is the default.
+//! `||J z||_2` with J the Jacobian of the importances and `z = sign(g) / ||sign(g)||_2`, g the gradient of the explained
+//! output. For importances that are the gradient or its sizes J is the Hessian, up to signs. The paper takes a finite
+//! difference, `||I(x + h z) - I(x)||_2 / h`, which in `f32` trades rounding against curvature; the exact product along the
+//! same direction costs the same and is the default.
 
 use serde::{Deserialize, Serialize};
-use thickset_engine::{InputGradient, Network, Output, Tensor};
+use thickset_engine::{Network, Tensor};
 
 use super::reading::{constant, mean_over_rows};
+use crate::explain::{Explainer, ImportanceAt};
 
 /// Keeps the root differentiable at zero; far below any norm that matters.
 const TINY: f64 = 1e-20;
@@ -15,7 +17,7 @@ const TINY: f64 = 1e-20;
 /// How the norm is computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Method {
+pub enum HessianMethod {
     /// By the exact Hessian product.
     #[default]
     Exact,
@@ -37,48 +39,46 @@ pub fn directions(gradients: &Tensor<2>) -> Tensor<2> {
     signs / moved.sqrt()
 }
 
-/// The mean over rows of `||H z||_2` by the exact product.
+/// The mean over rows of `||J z||_2` by the exact product.
 #[must_use]
-pub fn exact(gradient: &InputGradient<'_>) -> Tensor<1> {
-    let direction = directions(&gradient.value());
-    mean_over_rows(lengths(gradient.hessian_product(direction)))
+pub fn exact(importance: &ImportanceAt<'_>) -> Tensor<1> {
+    let direction = directions(&importance.input_gradient());
+    mean_over_rows(lengths(importance.change(direction)))
 }
 
-/// The mean over rows of `||g(x + h z) - g(x)||_2 / h`, given `g(x)` for these classes.
+/// The mean over rows of `||I(x + h z) - I(x)||_2 / h`, given the importances at x.
 #[must_use]
 pub fn finite_difference(
     network: &Network,
     x: &Tensor<2>,
-    classes: Tensor<2>,
-    gradients: Tensor<2>,
+    explainer: &Explainer,
+    importance: &ImportanceAt<'_>,
     step: f64,
 ) -> Tensor<1> {
-    let beside = x.clone() + directions(&gradients) * step;
+    let beside = x.clone() + directions(&importance.input_gradient()) * step;
     let pass = network.pass(beside);
-    let moved = pass.input_gradient(Output::Probability, classes).value();
-    mean_over_rows(lengths((moved - gradients) * (1.0 / step)))
+    let difference = importance.difference(&explainer.at(&pass), step);
+    mean_over_rows(lengths(difference))
 }
 
-/// The mean over rows of the whole Hessian's Frobenius norm; one product per feature.
+/// The mean over rows of the whole Jacobian's Frobenius norm; one product per feature.
 #[must_use]
-pub fn frobenius(gradient: &InputGradient<'_>) -> Tensor<1> {
-    let hessian = gradient.hessian();
-    let [rows, features, _] = hessian.dims();
-    mean_over_rows(lengths(hessian.reshape([rows, features * features])))
+pub fn frobenius(importance: &ImportanceAt<'_>) -> Tensor<1> {
+    mean_over_rows(lengths(importance.jacobian()))
 }
 
 #[cfg(test)]
 mod tests {
     use thickset_engine::Device;
 
-    use super::super::reading::values;
     use super::*;
+    use crate::host::read;
 
     #[test]
     fn a_direction_has_length_one_over_the_features_that_move() {
         let gradients = Tensor::<2>::from_data([[4.0, 0.0, -1.0, 0.0], [0.0; 4]], &Device::flex());
         let half = f64::from(0.5_f32.sqrt());
-        let got = values(&directions(&gradients));
+        let got = read(directions(&gradients));
         let expected = [half, 0.0, -half, 0.0, 0.0, 0.0, 0.0, 0.0];
         for (got, expected) in got.iter().zip(expected) {
             assert!((got - expected).abs() < 1e-6, "{got} {expected}");

@@ -6,21 +6,10 @@
 use serde::{Deserialize, Serialize};
 use thickset_engine::{Network, Tensor};
 
-use super::hessian_norm::lengths;
 use super::reading::constant;
+use crate::attack::threat::{BallConfig, Norm};
 use crate::check::{as_f64, check_positive};
 use crate::{Error, Result, Stream};
-
-/// The shape of the ball.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Norm {
-    /// The largest change of a feature is bounded.
-    #[default]
-    Linf,
-    /// The Euclidean length of the change is bounded.
-    L2,
-}
 
 /// Where the search begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,15 +45,6 @@ pub struct InnerAttack {
     /// Values that inputs are kept within, such as `[0.0, 1.0]` for pixels.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub range: Option<[f64; 2]>,
-}
-
-/// Each row of unit length; zero where it is zero. The largest entry is divided out first: the squares of a confident row's
-/// gradient would vanish in `f32`.
-fn unit(rows: Tensor<2>) -> Tensor<2> {
-    let largest = rows.clone().abs().max_dim(1);
-    let safe = largest.clone().mask_fill(largest.equal_elem(0.0), 1.0);
-    let scaled = rows / safe;
-    scaled.clone() / lengths(scaled)
 }
 
 impl Default for InnerAttack {
@@ -135,6 +115,13 @@ impl InnerAttack {
         }
     }
 
+    fn ball(&self) -> BallConfig {
+        BallConfig {
+            norm: self.norm,
+            radius: self.epsilon,
+        }
+    }
+
     fn step_size(&self) -> f64 {
         self.step_size
             .unwrap_or(2.5 * self.epsilon / as_f64(self.steps))
@@ -162,10 +149,7 @@ impl InnerAttack {
             let Some(gradient) = at.grad(&gradients) else {
                 break;
             };
-            let direction = match self.norm {
-                Norm::Linf => gradient.sign(),
-                Norm::L2 => unit(gradient),
-            };
+            let direction = self.ball().directions(gradient);
             perturbed = self.projected(&x, perturbed + direction * self.step_size());
         }
         Ok(perturbed)
@@ -185,15 +169,7 @@ impl InnerAttack {
     }
 
     fn projected(&self, x: &Tensor<2>, perturbed: Tensor<2>) -> Tensor<2> {
-        let change = perturbed - x.clone();
-        let change = match self.norm {
-            Norm::Linf => change.clamp(-self.epsilon, self.epsilon),
-            Norm::L2 => {
-                let factor = (lengths(change.clone()).recip() * self.epsilon).clamp_max(1.0);
-                change * factor
-            }
-        };
-        let perturbed = x.clone() + change;
+        let perturbed = self.ball().nearest(x, perturbed);
         match self.range {
             None => perturbed,
             Some([low, high]) => perturbed.clamp(low, high),

@@ -3,7 +3,6 @@
 pub mod gap;
 pub mod hessian_norm;
 pub mod inner_attack;
-pub mod integrated_gradients;
 pub mod largest_eigenvector;
 pub mod reading;
 pub mod similarity;
