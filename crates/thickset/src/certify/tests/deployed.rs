@@ -93,7 +93,7 @@ fn neither_random_points_nor_the_suite_break_a_certificate() {
             for _ in 0..300 {
                 let mut d: Vec<f64> = (0..FEATURES).map(|_| stream.normal()).collect();
                 let ball = BallConfig { norm, radius: 1.0 };
-                let size = ball.size(&vec![0.0; FEATURES], &d);
+                let size = ball.size(&[0.0; FEATURES], &d);
                 for (d, x) in d.iter_mut().zip(x) {
                     *d = f64::from(as_single(x + *d * found.certified / size));
                 }
