@@ -96,18 +96,6 @@ enum Outcome {
     Order(Form, [(bool, Rc<HalfSpace>); 2]),
 }
 
-/// How far a witness is moved inside its region, in widenings and in lengths: the widened half-spaces, then the kinks themselves, then
-/// ever further inside.
-const ATTEMPTS: [(f64, f64); 7] = [
-    (1.0, 1e-9),
-    (2.0, 1e-9),
-    (2.0, 1e-7),
-    (2.0, 1e-6),
-    (2.0, 1e-5),
-    (2.0, 1e-4),
-    (2.0, 1e-3),
-];
-
 impl<'a> Search<'a> {
     pub(super) fn new(case: &'a Case<'a>, goal: Goal, t: usize, radius: f64) -> Self {
         Self {

@@ -591,7 +591,7 @@ mod tests {
         let place = target.place(&layers);
         let start = place.start();
         let (gradient, adjoints) = place.gradient(&start);
-        for gate in 0..start.gates.len() {
+        for (gate, adjoint) in adjoints.iter().enumerate() {
             let mut region = start.clone();
             place.toggle(&mut region, gate);
             let (layer, number) = place.locate(gate);
@@ -599,7 +599,7 @@ mod tests {
             let sign = if start.gates[gate] { -1.0 } else { 1.0 };
             let after = place.gradient(&region).0;
             for feature in 0..4 {
-                let expected = gradient[feature] + sign * adjoints[gate] * own[feature];
+                let expected = gradient[feature] + sign * adjoint * own[feature];
                 assert!((after[feature] - expected).abs() < 1e-9, "{gate}");
             }
         }
