@@ -318,7 +318,9 @@ fn forged(text: &str, key: [u8; 32]) -> String {
                 *byte ^= key;
             }
             let mut hash = Sha256::new_with_prefix(block);
-            parts.iter().for_each(|part| hash.update(part));
+            for part in parts {
+                hash.update(part);
+            }
             hash.finalize().to_vec()
         };
         last = hash(0x5c, &[&hash(0x36, &[&last, line.as_bytes()])]);

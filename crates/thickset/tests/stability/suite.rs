@@ -84,7 +84,7 @@ fn donors_are_one_more_member_that_leads_where_they_lie() {
         )
         .unwrap();
     assert_eq!(own.members.last().unwrap().precision, [1.0]);
-    assert!(suite.with_donors(&donors[..FEATURES + 1]).is_err());
+    assert!(suite.with_donors(&donors[..=FEATURES]).is_err());
 }
 
 #[test]
