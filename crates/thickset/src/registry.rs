@@ -131,7 +131,8 @@ impl Family {
 
 /// Every method there is: families in the order of [`Family::ALL`], ids in alphabetical order within one.
 pub static METHODS: LazyLock<Vec<&'static Info>> = LazyLock::new(|| {
-    let of_families = explain::infos()
+    let of_families = model::infos()
+        .chain(explain::infos())
         .chain(reduce::infos())
         .chain(objective::infos())
         .chain(attack::infos())
@@ -144,13 +145,6 @@ pub static METHODS: LazyLock<Vec<&'static Info>> = LazyLock::new(|| {
 
 /// The methods of the other families.
 static LISTED: &[&Info] = &[
-    &model::cnn::INFO,
-    &model::gcn::INFO,
-    &model::linear::INFO,
-    &model::mlp::INFO,
-    &model::resnet18::INFO,
-    &model::resnet9::INFO,
-    &model::siamese::INFO,
     &metric::accuracy::INFO,
     &metric::auc::INFO,
     &metric::comprehensiveness::INFO,

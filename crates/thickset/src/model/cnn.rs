@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use thickset_engine::NetworkBuilder;
 
 use super::image::{Image, ImageBuilder};
-use super::{Activation, dense};
+use super::{Activation, Architecture, ModelConfig, dense};
 use crate::Result;
 use crate::data::InputShape;
 use crate::registry::{Family, Info, Setting};
@@ -48,8 +48,12 @@ impl Default for CnnConfig {
     }
 }
 
-impl CnnConfig {
-    pub(super) fn build(
+impl Architecture for CnnConfig {
+    fn info(&self) -> &'static Info {
+        &INFO
+    }
+
+    fn build(
         &self,
         input: &InputShape,
         outputs: usize,
@@ -66,5 +70,13 @@ impl CnnConfig {
             self.activation.add(builder.network)?;
         }
         dense(&self.hidden, outputs, self.activation, network)
+    }
+
+    fn with_activation(&self, activation: Activation) -> ModelConfig {
+        Self {
+            activation,
+            ..self.clone()
+        }
+        .into()
     }
 }

@@ -6,8 +6,9 @@
 use serde::{Deserialize, Serialize};
 use thickset_engine::NetworkBuilder;
 
-use super::{Activation, dense};
+use super::{Activation, Architecture, ModelConfig, dense};
 use crate::Result;
+use crate::data::InputShape;
 use crate::registry::{Family, Info};
 
 /// The registry's entry.
@@ -28,12 +29,21 @@ pub static INFO: Info = Info {
 #[serde(deny_unknown_fields)]
 pub struct LinearConfig {}
 
-impl LinearConfig {
-    #[expect(
-        clippy::unused_self,
-        reason = "every architecture is built from its config"
-    )]
-    pub(super) fn build(&self, classes: usize, builder: &mut NetworkBuilder<'_>) -> Result<()> {
-        dense(&[], classes, Activation::Relu, builder)
+impl Architecture for LinearConfig {
+    fn info(&self) -> &'static Info {
+        &INFO
+    }
+
+    fn build(
+        &self,
+        _: &InputShape,
+        classes: usize,
+        network: &mut NetworkBuilder<'_>,
+    ) -> Result<()> {
+        dense(&[], classes, Activation::Relu, network)
+    }
+
+    fn with_activation(&self, _: Activation) -> ModelConfig {
+        self.clone().into()
     }
 }

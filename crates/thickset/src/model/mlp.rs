@@ -5,8 +5,9 @@
 use serde::{Deserialize, Serialize};
 use thickset_engine::NetworkBuilder;
 
-use super::{Activation, dense};
+use super::{Activation, Architecture, ModelConfig, dense};
 use crate::Result;
+use crate::data::InputShape;
 use crate::registry::{Family, Info, Setting};
 
 /// The registry's entry.
@@ -44,8 +45,25 @@ impl Default for MlpConfig {
     }
 }
 
-impl MlpConfig {
-    pub(super) fn build(&self, classes: usize, builder: &mut NetworkBuilder<'_>) -> Result<()> {
-        dense(&self.hidden, classes, self.activation, builder)
+impl Architecture for MlpConfig {
+    fn info(&self) -> &'static Info {
+        &INFO
+    }
+
+    fn build(
+        &self,
+        _: &InputShape,
+        classes: usize,
+        network: &mut NetworkBuilder<'_>,
+    ) -> Result<()> {
+        dense(&self.hidden, classes, self.activation, network)
+    }
+
+    fn with_activation(&self, activation: Activation) -> ModelConfig {
+        Self {
+            activation,
+            ..self.clone()
+        }
+        .into()
     }
 }

@@ -43,6 +43,8 @@ use thickset_engine::{
 };
 
 use crate::data::InputShape;
+use crate::kinds::kinds;
+use crate::registry::Info;
 use crate::{Error, Result};
 
 /// The widest layer or deepest stack that a configuration may ask for.
@@ -51,53 +53,51 @@ const MAX_SIZE: usize = 1 << 20;
 /// The most numbers of a network: with their gradients and an optimiser's two averages they take 4 GiB in single precision.
 const MAX_NUMBERS: usize = 1 << 28;
 
-/// An architecture as a configuration states it: `model = { kind = "mlp", hidden = [64, 32] }`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum ModelConfig {
-    /// Logistic regression.
-    Linear(LinearConfig),
-    /// Fully connected layers.
-    Mlp(MlpConfig),
-    /// Two convolutions with max pooling, then fully connected layers.
-    Cnn(CnnConfig),
-    /// Nine layers with two residual blocks.
-    Resnet9(Resnet9Config),
-    /// Eighteen layers of residual blocks.
-    Resnet18(Resnet18Config),
-    /// Two inputs through one embedding, compared.
-    Siamese(SiameseConfig),
+/// A way to build a network, with its settings.
+pub trait Architecture {
+    /// The registry's entry.
+    fn info(&self) -> &'static Info;
+
+    /// Adds its layers for inputs of this shape, the last with one output a class.
+    ///
+    /// # Errors
+    /// If it does not fit the input, or a size is out of range.
+    fn build(
+        &self,
+        input: &InputShape,
+        classes: usize,
+        network: &mut NetworkBuilder<'_>,
+    ) -> Result<()>;
+
+    /// The same architecture with another activation; itself, if it has none.
+    fn with_activation(&self, activation: Activation) -> ModelConfig;
+}
+
+kinds! {
+    /// An architecture as a configuration states it: `model = { kind = "mlp", hidden = [64, 32] }`.
+    pub enum ModelConfig of Architecture, read as "the model" {
+        Cnn(CnnConfig),
+        Linear(LinearConfig),
+        Mlp(MlpConfig),
+        Resnet18(Resnet18Config),
+        Resnet9(Resnet9Config),
+        Siamese(SiameseConfig),
+    }
+}
+
+/// The registry's entries of this family: the architectures, and what one of them is made of.
+pub(crate) fn infos() -> impl Iterator<Item = &'static Info> {
+    let kinds = ModelConfig::all().into_iter();
+    kinds
+        .map(|kind| kind.behaviour().info())
+        .chain(std::iter::once(&gcn::INFO))
 }
 
 impl ModelConfig {
-    /// The registry's id.
-    #[must_use]
-    pub fn kind(&self) -> &'static str {
-        match self {
-            Self::Linear(_) => linear::INFO.id,
-            Self::Mlp(_) => mlp::INFO.id,
-            Self::Cnn(_) => cnn::INFO.id,
-            Self::Resnet9(_) => resnet9::INFO.id,
-            Self::Resnet18(_) => resnet18::INFO.id,
-            Self::Siamese(_) => siamese::INFO.id,
-        }
-    }
-
     /// The same architecture with another activation; a linear one has none.
     #[must_use]
-    pub fn with_activation(mut self, activation: Activation) -> Self {
-        match &mut self {
-            Self::Linear(_) => {}
-            Self::Mlp(config) => config.activation = activation,
-            Self::Cnn(config) => config.activation = activation,
-            Self::Resnet9(config) => config.activation = activation,
-            Self::Resnet18(config) => config.activation = activation,
-            Self::Siamese(config) => match &mut config.embedding {
-                siamese::Embedding::Cnn(config) => config.activation = activation,
-                siamese::Embedding::Gcn(config) => config.activation = activation,
-            },
-        }
-        self
+    pub fn with_activation(&self, activation: Activation) -> Self {
+        self.behaviour().with_activation(activation)
     }
 
     /// Builds the network over `features` of the given shape, its weights taken from `source`.
@@ -138,14 +138,7 @@ impl ModelConfig {
             });
         }
         let mut builder = NetworkBuilder::new(features, source);
-        match self {
-            Self::Linear(config) => config.build(classes, &mut builder)?,
-            Self::Mlp(config) => config.build(classes, &mut builder)?,
-            Self::Cnn(config) => config.build(input, classes, &mut builder)?,
-            Self::Resnet9(config) => config.build(input, classes, &mut builder)?,
-            Self::Resnet18(config) => config.build(input, classes, &mut builder)?,
-            Self::Siamese(config) => config.build(input, classes, &mut builder)?,
-        }
+        self.behaviour().build(input, classes, &mut builder)?;
         Ok(builder.finish()?)
     }
 }

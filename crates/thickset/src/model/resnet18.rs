@@ -6,7 +6,7 @@ use thickset_engine::NetworkBuilder;
 use thickset_engine::layer::{Add, AveragePool};
 
 use super::image::{Image, ImageBuilder};
-use super::{Activation, dense};
+use super::{Activation, Architecture, ModelConfig, dense};
 use crate::Result;
 use crate::data::InputShape;
 use crate::registry::{Family, Info, Setting};
@@ -64,8 +64,12 @@ impl Default for Resnet18Config {
     }
 }
 
-impl Resnet18Config {
-    pub(super) fn build(
+impl Architecture for Resnet18Config {
+    fn info(&self) -> &'static Info {
+        &INFO
+    }
+
+    fn build(
         &self,
         input: &InputShape,
         outputs: usize,
@@ -97,6 +101,16 @@ impl Resnet18Config {
         dense(&[], outputs, self.activation, network)
     }
 
+    fn with_activation(&self, activation: Activation) -> ModelConfig {
+        Self {
+            activation,
+            ..self.clone()
+        }
+        .into()
+    }
+}
+
+impl Resnet18Config {
     /// Two convolutions beside the input itself, or its 1x1 convolution where the shape changes.
     fn residual(
         &self,

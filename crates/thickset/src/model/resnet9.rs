@@ -5,7 +5,7 @@ use thickset_engine::NetworkBuilder;
 use thickset_engine::layer::Add;
 
 use super::image::{Image, ImageBuilder};
-use super::{Activation, dense};
+use super::{Activation, Architecture, ModelConfig, dense};
 use crate::data::InputShape;
 use crate::registry::{Family, Info, Setting};
 use crate::{Error, Result};
@@ -45,8 +45,12 @@ impl Default for Resnet9Config {
     }
 }
 
-impl Resnet9Config {
-    pub(super) fn build(
+impl Architecture for Resnet9Config {
+    fn info(&self) -> &'static Info {
+        &INFO
+    }
+
+    fn build(
         &self,
         input: &InputShape,
         outputs: usize,
@@ -73,6 +77,16 @@ impl Resnet9Config {
         dense(&[], outputs, self.activation, network)
     }
 
+    fn with_activation(&self, activation: Activation) -> ModelConfig {
+        Self {
+            activation,
+            ..self.clone()
+        }
+        .into()
+    }
+}
+
+impl Resnet9Config {
     /// Two blocks around which the input is added.
     fn residual(&self, builder: &mut ImageBuilder<'_, '_>) -> Result<()> {
         let start = builder.network.last();

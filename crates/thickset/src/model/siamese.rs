@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use thickset_engine::layer::{Cosine, Linear, PairSplit};
 use thickset_engine::{Init, NetworkBuilder};
 
-use super::{CnnConfig, GcnConfig, check_size};
+use super::{Activation, Architecture, CnnConfig, GcnConfig, ModelConfig, check_size};
 use crate::data::InputShape;
 use crate::registry::{Family, Info, Setting};
 use crate::{Error, Result};
@@ -61,8 +61,12 @@ impl Default for SiameseConfig {
     }
 }
 
-impl SiameseConfig {
-    pub(super) fn build(
+impl Architecture for SiameseConfig {
+    fn info(&self) -> &'static Info {
+        &INFO
+    }
+
+    fn build(
         &self,
         input: &InputShape,
         classes: usize,
@@ -87,6 +91,15 @@ impl SiameseConfig {
         network.then(|scope| Linear::starting(1, classes, similarity(), scope))?;
         Ok(())
     }
+
+    fn with_activation(&self, activation: Activation) -> ModelConfig {
+        let mut changed = self.clone();
+        match &mut changed.embedding {
+            Embedding::Cnn(config) => config.activation = activation,
+            Embedding::Gcn(config) => config.activation = activation,
+        }
+        changed.into()
+    }
 }
 
 /// The cosine at which a fresh network calls a pair as likely the same as different: in the middle of what fresh embeddings of
@@ -107,7 +120,7 @@ mod tests {
     use super::*;
     use crate::Seed;
     use crate::host::read;
-    use crate::model::{Fresh, ModelConfig};
+    use crate::model::Fresh;
 
     #[test]
     fn a_fresh_head_prefers_same_for_larger_cosines_and_its_threshold_is_a_cosine() {
