@@ -167,15 +167,17 @@ fn names_of_files_reach_the_terminal_as_they_are_and_not_as_orders() {
         &["init", "--data", "a.csv", "--drop", "a\u{202e}ge"],
     ] {
         let output = thickset(folder.path(), arguments).output().unwrap();
-        for stream in [text(&output.stdout), text(&output.stderr)] {
+        let (data, talk) = (text(&output.stdout), text(&output.stderr));
+        for stream in [&data, &talk] {
             let hidden = |letter: char| {
                 (letter.is_control() && letter != '\n')
                     || ('\u{202a}'..='\u{202e}').contains(&letter)
             };
             assert!(!stream.contains(hidden), "{arguments:?}: {stream:?}");
-            let is_forged = stream.lines().any(|line| line.starts_with("error: y"));
-            assert!(!is_forged, "{arguments:?}: {stream}");
         }
+        // TOML writes a name of two lines on two lines, so a recipe on stdout may have one.
+        let is_forged = talk.lines().any(|line| line.starts_with("error: y"));
+        assert!(!is_forged, "{arguments:?}: {talk}");
     }
 }
 

@@ -44,7 +44,7 @@ fn attacked(
 
 #[test]
 fn the_nearest_region_of_two_neurons_is_found_as_soon_as_the_ball_reaches_it() {
-    // m = relu(x0 - 1) + 2 relu(x1 - 3) + 3 x2 - 100, the last by a neuron that is always open. At the origin feature 2 alone
+    // m = relu(x0 - 1) + 2 relu(x1 - 3) + 3 x2 + 1, the last but one by a neuron that is always open. At the origin feature 2 alone
     // matters, and of the rest, by their numbers, feature 0. Past x1 = 3 feature 1 takes its place; past x0 = 1 nothing does.
     let tensors = BTreeMap::from(
         [
@@ -54,7 +54,7 @@ fn the_nearest_region_of_two_neurons_is_found_as_soon_as_the_ball_reaches_it() {
             ),
             ("layers.0.bias", vec![-1.0, -3.0, 100.0]),
             ("layers.2.weight", vec![1.0, 2.0, 3.0, 0.0, 0.0, 0.0]),
-            ("layers.2.bias", vec![0.0, 0.0]),
+            ("layers.2.bias", vec![-299.0, 0.0]),
         ]
         .map(|(name, values)| (name.to_owned(), values)),
     );

@@ -78,7 +78,8 @@ fn a_linear_model_never_changes() {
     let network = DenseNetwork {
         hidden: Vec::new(),
         head: DenseLayer {
-            weight: vec![1.0, 2.0, 3.0, -1.0, 0.0, 1.0],
+            // The rows differ by -4, -2 and -1.
+            weight: vec![1.0, 2.0, 3.0, -3.0, 0.0, 2.0],
             bias: vec![0.0, 0.5],
             inputs: 3,
         },

@@ -323,7 +323,7 @@ json.dump({
     "tables": {"adult": adult(), "bank": bank(), "compas": compas(), "wine-quality": wine(),
                "breast-cancer": breast_cancer(), "german-credit": german()},
     "bytes": {"mnist": idx("mnist"), "fashion-mnist": idx("fashion-mnist"), "digits": digits(),
-              "cifar10": cifar(["cifar10/data_batch_1.bin", "cifar10/test_batch.bin"], 10),
+              "cifar10": cifar([f"cifar10/data_batch_{batch}.bin" for batch in (1, 2, 3)] + ["cifar10/test_batch.bin"], 10),
               "gtsrb": cifar([f"gtsrb/gtsrb32-{part}-subset.bin" for part in ("train", "test")], 43)},
     "abide": abide(),
     "adhd": {"adhd-kki": adhd("KKI"), "adhd-ohsu": adhd("OHSU"), "adhd-peking": adhd("Peking_1")},
