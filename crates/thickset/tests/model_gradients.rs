@@ -5,7 +5,7 @@ use thickset::Seed;
 use thickset::data::InputShape;
 use thickset::model::{
     Activation, CnnConfig, Fresh, GcnConfig, LinearConfig, MlpConfig, ModelConfig, Resnet9Config,
-    Resnet18Config, SiameseConfig, siamese,
+    Resnet18Config, SiameseConfig, resnet18, siamese,
 };
 use thickset_engine::{Network, Output, Role, Tensor, one_hot};
 
@@ -73,6 +73,15 @@ fn architectures() -> Vec<(ModelConfig, InputShape, usize)> {
             }),
             image(3, 8),
             192,
+        ),
+        (
+            ModelConfig::Resnet18(Resnet18Config {
+                width: 1,
+                stem: resnet18::Stem::Large,
+                activation,
+            }),
+            image(1, 12),
+            144,
         ),
         (
             siamese(siamese::Embedding::Cnn(cnn)),
