@@ -261,7 +261,10 @@ fn many_threads_are_as_many_as_help() {
 fn init_takes_what_data_show_takes_and_documents_the_rest() {
     let folder = tempfile::tempdir().unwrap();
     let row = |row: usize| {
-        let (number, class) = (row.to_string(), if row % 2 == 0 { "y" } else { "n" });
+        let (number, class) = (
+            row.to_string(),
+            if row.is_multiple_of(2) { "y" } else { "n" },
+        );
         let number = if row == 5 { "unknown" } else { &number };
         format!("{number};{};{class}\n", row % 9)
     };

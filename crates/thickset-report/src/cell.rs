@@ -1,9 +1,9 @@
 //! A cell of a table: a number with its interval below.
 
 use askama::Template;
-use thickset::statistics::Estimate;
+use thickset::audit::figure::{Figure, Summary};
 
-use crate::number::{Style, interval};
+use crate::number::{interval, style};
 
 /// What stands in a cell.
 #[derive(Template)]
@@ -19,22 +19,13 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// An estimate.
-    pub fn estimate(estimate: &Estimate, style: Style) -> Self {
-        Self {
-            value: style(estimate.value),
-            interval: interval(estimate.interval, style),
-        }
-    }
-
-    /// An estimate, or a dash.
-    pub fn estimated(estimate: Option<&Estimate>, style: Style) -> Self {
-        estimate.map_or_else(Self::dash, |estimate| Self::estimate(estimate, style))
-    }
-
-    /// A number, or a dash.
-    pub fn number(value: Option<f64>, style: Style) -> Self {
-        value.map_or_else(Self::dash, |value| Self::words(style(value)))
+    /// A figure of a summary, or a dash.
+    pub fn figure(summary: &Summary, figure: &Figure) -> Self {
+        let style = style(figure.unit);
+        summary.get(figure).map_or_else(Self::dash, |found| Self {
+            value: style(found.value()),
+            interval: interval(found.interval(), style),
+        })
     }
 
     /// Words.

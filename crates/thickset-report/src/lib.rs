@@ -10,8 +10,8 @@
 //! The pages are askama templates in `templates/`: checked when they are compiled, with every text escaped.
 
 mod cell;
+mod chart;
 mod error;
-mod figure;
 mod number;
 mod page;
 mod picture;
@@ -26,7 +26,7 @@ use thickset::bench::Bench;
 pub use error::Error;
 pub use section::reproduce::quoted;
 
-/// The page of one audit, or of several: models on the same rows are put side by side before each is told in full.
+/// The page of one audit, or of several: models on the same rows are put side by side before each is described in full.
 ///
 /// # Errors
 /// When there is no audit, or one is of a newer schema than this version knows.

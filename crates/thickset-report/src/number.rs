@@ -1,5 +1,6 @@
 //! Numbers as a reader likes them: shares in per cent, scores with three decimals, thousands apart.
 
+use thickset::audit::figure::Unit;
 use thickset::statistics::Interval;
 
 /// Written where there is no number.
@@ -46,6 +47,14 @@ pub fn score(value: f64) -> String {
 
 /// How a number is written.
 pub type Style = fn(f64) -> String;
+
+/// How a figure of an audit is written.
+pub fn style(unit: Unit) -> Style {
+    match unit {
+        Unit::Share => percent,
+        Unit::Score => score,
+    }
+}
 
 /// `82.9% to 85.3%`.
 pub fn interval(interval: Option<Interval>, style: Style) -> Option<String> {

@@ -11,8 +11,8 @@ use std::process::Command;
 use samples::{Table, bench, credit, digits};
 use thickset::Seed;
 use thickset::attack::suite::{Effort, SuiteConfig};
-use thickset::audit::result::Split;
-use thickset::audit::{self, AuditConfig, Case, Event, Outcome, Subject, run};
+use thickset::audit::result::SplitRecord;
+use thickset::audit::{self, AuditConfig, AuditTarget, Event, NamedModel, Outcome, run};
 use thickset::data::{OpenOptions, open};
 use thickset::model::{MlpConfig, Model, ModelConfig};
 
@@ -240,9 +240,9 @@ fn audited(data: &str, model: ModelConfig) -> String {
         worst: 3,
         ..AuditConfig::default()
     };
-    let split = Split::default();
-    let case = Case {
-        subject: Subject {
+    let split = SplitRecord::default();
+    let target = AuditTarget {
+        model: NamedModel {
             model: &model,
             name: "fresh".to_owned(),
             file: "fresh.safetensors".to_owned(),
@@ -255,7 +255,7 @@ fn audited(data: &str, model: ModelConfig) -> String {
     };
     let plan = config.check(&dataset.schema).unwrap();
     let mut silent = |_: &Event<'_>| ControlFlow::Continue(());
-    let outcome = run(&plan, &case, &audit::Options::default(), &mut silent).unwrap();
+    let outcome = run(&plan, &target, &audit::RunOptions::default(), &mut silent).unwrap();
     let Outcome::Done(audit) = outcome else {
         panic!("nobody stopped it")
     };
@@ -265,14 +265,14 @@ fn audited(data: &str, model: ModelConfig) -> String {
 /// The page of a real bench of one method on bundled data.
 fn benched(id: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
-    let options = thickset_papers::Options {
+    let options = thickset_papers::BenchOptions {
         datasets: vec!["breast-cancer".to_owned(), "adhd".to_owned()],
         methods: vec!["linear".to_owned(), "vanilla".to_owned()],
         seeds: Some(2),
         rows: Some(6),
         train_rows: Some(40),
         epochs: Some(1),
-        ..thickset_papers::Options::new(folder.path())
+        ..thickset_papers::BenchOptions::new(folder.path())
     };
     let (bench, _) = thickset_papers::run(id, &options, &|_| {}).unwrap();
     thickset_report::bench(&bench).unwrap()

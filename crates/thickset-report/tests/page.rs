@@ -4,9 +4,11 @@ mod samples;
 
 use samples::{Table, bench, credit, digits};
 use thickset::attack::Value;
-use thickset::audit::result::Row;
+use thickset::audit::figure::{FIGURES, FigureValue, noise};
+use thickset::audit::result::RowRecord;
 use thickset::audit::{Audit, RowList};
 use thickset::bench::{Cell, Mark, Series};
+use thickset::metric::{accuracy, auc, distinctness, thickness};
 use thickset::statistics::{Estimate, Interval};
 use thickset_report::Error;
 
@@ -174,11 +176,11 @@ fn models_that_were_asked_differently_do_not_stand_side_by_side() {
         ..Table::default()
     });
     second.settings.worst += 1;
-    let told = "asked about the same rows";
+    let said = "audited on the same rows";
     let both = |audits: &[Audit]| thickset_report::audit(audits).unwrap();
-    assert!(both(&[first.clone(), second.clone()]).contains(told));
+    assert!(both(&[first.clone(), second.clone()]).contains(said));
     second.settings.suite.threat.ball.radius *= 2.0;
-    assert!(!both(&[first, second]).contains(told));
+    assert!(!both(&[first, second]).contains(said));
 }
 
 #[test]
@@ -202,19 +204,22 @@ fn numbers_that_are_none_do_not_break_a_page() {
             count: 0,
         };
         for mut audit in [credit(&Table::default()), digits()] {
-            audit.summary.precision_at_k = none;
-            audit.summary.noise = none;
-            audit.summary.thickness = none;
-            audit.summary.distinctness = Some(bad);
-            audit.summary.auc = Some(none);
-            audit.summary.accuracy = Some(bad);
+            for figure in FIGURES {
+                let spoilt = match audit.summary.get(figure) {
+                    Some(FigureValue::Estimate(_)) => FigureValue::Estimate(none),
+                    _ => FigureValue::Number(bad),
+                };
+                audit.summary.set(figure, Some(spoilt));
+            }
             audit.magnitudes.fill(bad);
             audit.attacks[0].precision_at_k = none;
             audit.features[0].importance = bad;
-            let spoilt = audit.rows.iter().map(|row| Row {
+            let spoilt = audit.rows.iter().map(|row| RowRecord {
                 precision: bad,
-                thickness: bad,
-                noise: bad,
+                figures: row
+                    .figures
+                    .with(&thickness::FIGURE, bad)
+                    .with(&noise::FIGURE, bad),
                 ..row
             });
             audit.rows = spoilt.collect();
@@ -255,9 +260,9 @@ fn an_audit_of_nothing_still_has_a_page() {
     audit.linear = None;
     audit.data.features.clear();
     audit.data.rows = 0;
-    audit.summary.auc = None;
-    audit.summary.accuracy = None;
-    audit.summary.distinctness = None;
+    for figure in [&auc::FIGURE, &accuracy::FIGURE, &distinctness::FIGURE] {
+        audit.summary.set(figure, None);
+    }
     assert_whole(&page(&audit));
 
     let mut bench = bench::table1();

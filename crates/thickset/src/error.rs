@@ -476,6 +476,14 @@ pub enum Error {
         /// What came.
         got: String,
     },
+    /// A certificate was asked of something that none can be given for.
+    #[error("certificates are of {expected}, got {got}")]
+    CertifyInput {
+        /// What they are of.
+        expected: &'static str,
+        /// What came.
+        got: String,
+    },
     /// A threat set in which nothing can move.
     #[error("every column is immutable, so no attack can move anything")]
     AllImmutable,

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use thickset_engine::{Network, Tensor};
 
-use crate::audit::result::Split;
+use crate::audit::result::SplitRecord;
 use crate::data::{AttackDefaults, Dataset, Part, Schema};
 use crate::{Error, Result};
 
@@ -40,7 +40,7 @@ enum Source<'a> {
     Dataset {
         dataset: &'a Dataset,
         part: Option<Part>,
-        split: Option<&'a Split>,
+        split: Option<&'a SplitRecord>,
     },
 }
 
@@ -149,7 +149,7 @@ impl<'a> Rows<'a> {
 
     /// The same, saying how the dataset was split, for the record of an audit.
     #[must_use]
-    pub fn split_by(mut self, how: &'a Split) -> Self {
+    pub fn split_by(mut self, how: &'a SplitRecord) -> Self {
         if let Source::Dataset { split, .. } = &mut self.source {
             *split = Some(how);
         }
@@ -254,7 +254,7 @@ impl<'a> Rows<'a> {
     }
 
     /// How the dataset was split, if that was said.
-    pub(crate) fn split(&self) -> Option<&'a Split> {
+    pub(crate) fn split(&self) -> Option<&'a SplitRecord> {
         match self.source {
             Source::Dataset { split, .. } => split,
             Source::Values { .. } => None,

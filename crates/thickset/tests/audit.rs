@@ -1,23 +1,39 @@
 //! Audits: the same bytes however they are run, figures that follow from the rows, and a file that lets one continue.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use sha2::{Digest as _, Sha256};
 use thickset::attack::suite::{Effort, SuiteConfig};
 use thickset::audit::compare::{self, Verdict};
-use thickset::audit::result::Split;
+use thickset::audit::figure::{FIGURES, Words, explained, noise, unchanged};
+use thickset::audit::result::{RowRecord, SplitRecord};
 use thickset::audit::{
-    Audit, AuditConfig, AuditFolder, Case, CheckedAudit, Event, Options, Outcome, Subject, run,
+    Audit, AuditConfig, AuditFolder, AuditTarget, CheckedAudit, Event, NamedModel, Outcome,
+    ResumeFile, ResumeKey, RunOptions, run,
 };
 use thickset::data::{Dataset, OpenOptions, open};
 use thickset::explain::{ExplainConfig, ExplanationConfig};
+use thickset::metric::{accuracy, auc, distinctness, kendall};
 use thickset::model::{CnnConfig, LinearConfig, MlpConfig, Model, ModelConfig, Origin};
+use thickset::registry::Direction;
 use thickset::{Error, Rows, Seed};
+use thickset_engine::TensorData;
 
 const K: usize = 8;
 
-const SPLIT: Split = Split {
+const KEY: ResumeKey = ResumeKey::new([7; 32]);
+
+fn resume(path: &Path, key: ResumeKey) -> ResumeFile {
+    ResumeFile {
+        path: path.to_owned(),
+        key,
+    }
+}
+
+const SPLIT: SplitRecord = SplitRecord {
     seed: 0,
     random_test: false,
     image_size: None,
@@ -40,8 +56,8 @@ fn fresh(dataset: &Dataset, config: ModelConfig, seed: u64) -> Model {
     .unwrap()
 }
 
-fn subject(model: &Model) -> Subject<'_> {
-    Subject {
+fn named(model: &Model) -> NamedModel<'_> {
+    NamedModel {
         model,
         name: "a model".to_owned(),
         file: "model.safetensors".to_owned(),
@@ -51,9 +67,9 @@ fn subject(model: &Model) -> Subject<'_> {
     }
 }
 
-fn case<'a>(model: &'a Model, dataset: &'a Dataset, count: usize) -> Case<'a> {
-    Case {
-        subject: subject(model),
+fn target<'a>(model: &'a Model, dataset: &'a Dataset, count: usize) -> AuditTarget<'a> {
+    AuditTarget {
+        model: named(model),
         data: "data".to_owned(),
         rows: dataset.test().split_by(&SPLIT).first(count),
     }
@@ -76,37 +92,64 @@ fn plan(dataset: &Dataset) -> CheckedAudit {
     config().check(&dataset.schema).unwrap()
 }
 
-fn done(plan: &CheckedAudit, case: &Case<'_>, options: &Options) -> Audit {
+fn done(plan: &CheckedAudit, target: &AuditTarget<'_>, options: &RunOptions) -> Audit {
     let mut silent = |_: &Event<'_>| ControlFlow::Continue(());
-    match run(plan, case, options, &mut silent).unwrap() {
+    match run(plan, target, options, &mut silent).unwrap() {
         Outcome::Done(audit) => *audit,
         Outcome::Stopped => panic!("nobody stopped it"),
     }
 }
 
-fn in_chunks(plan: &CheckedAudit, case: &Case<'_>, chunk: usize) -> Audit {
-    let options = Options {
+fn in_chunks(plan: &CheckedAudit, target: &AuditTarget<'_>, chunk: usize) -> Audit {
+    let options = RunOptions {
         chunk: Some(chunk),
-        partial: None,
+        resume: None,
     };
-    done(plan, case, &options)
+    done(plan, target, &options)
 }
 
 #[test]
 fn chunks_do_not_change_a_byte() {
     let dataset = dataset("breast-cancer");
     let model = fresh(&dataset, ModelConfig::Mlp(MlpConfig::default()), 1);
-    let (plan, case) = (plan(&dataset), case(&model, &dataset, 20));
-    let whole = in_chunks(&plan, &case, 20).to_bytes();
+    let (plan, target) = (plan(&dataset), target(&model, &dataset, 20));
+    let whole = in_chunks(&plan, &target, 20).to_bytes();
     for chunk in [1, 7] {
-        assert_eq!(in_chunks(&plan, &case, chunk).to_bytes(), whole, "{chunk}");
+        assert_eq!(
+            in_chunks(&plan, &target, chunk).to_bytes(),
+            whole,
+            "{chunk}"
+        );
     }
     let text = String::from_utf8(whole.clone()).unwrap();
     assert_eq!(Audit::parse(&text, "audit.json").unwrap().to_bytes(), whole);
 }
 
+#[test]
+fn a_file_of_the_first_version_is_read_and_written_as_it_was() {
+    let text = include_str!("audits/0.1.0.json");
+    let audit = Audit::parse(text, "audit.json").unwrap();
+    assert_eq!(audit.rows.len(), 6);
+    assert_eq!(audit.summary.value(&accuracy::FIGURE), Some(1.0));
+    assert_eq!(audit.summary.get(&explained::FIGURE), None, "it had none");
+    assert!(
+        audit
+            .summary
+            .estimate(&auc::FIGURE)
+            .unwrap()
+            .interval
+            .is_none()
+    );
+    assert_eq!(String::from_utf8(audit.to_bytes()).unwrap(), text);
+}
+
 /// Runs until so many chunks are done, then stops as if killed.
-fn killed_after(plan: &CheckedAudit, case: &Case<'_>, options: &Options, chunks: usize) {
+fn killed_after(
+    plan: &CheckedAudit,
+    target: &AuditTarget<'_>,
+    options: &RunOptions,
+    chunks: usize,
+) {
     let mut left = chunks;
     let mut observer = |event: &Event<'_>| {
         if let Event::Rows { .. } = event {
@@ -118,7 +161,7 @@ fn killed_after(plan: &CheckedAudit, case: &Case<'_>, options: &Options, chunks:
             ControlFlow::Continue(())
         }
     };
-    let outcome = run(plan, case, options, &mut observer).unwrap();
+    let outcome = run(plan, target, options, &mut observer).unwrap();
     assert!(matches!(outcome, Outcome::Stopped));
 }
 
@@ -126,26 +169,36 @@ fn killed_after(plan: &CheckedAudit, case: &Case<'_>, options: &Options, chunks:
 fn an_audit_killed_after_any_chunk_continues_to_the_same_bytes() {
     let dataset = dataset("breast-cancer");
     let model = fresh(&dataset, ModelConfig::Mlp(MlpConfig::default()), 1);
-    let (plan, case) = (plan(&dataset), case(&model, &dataset, 12));
-    let whole = in_chunks(&plan, &case, 12).to_bytes();
+    let (plan, target) = (plan(&dataset), target(&model, &dataset, 12));
+    let whole = in_chunks(&plan, &target, 12).to_bytes();
     for chunks in 1..=4 {
         let folder = tempfile::tempdir().unwrap();
-        let options = Options {
+        let options = RunOptions {
             chunk: Some(3),
-            partial: Some(folder.path().join("partial")),
+            resume: Some(resume(&folder.path().join("partial"), KEY)),
         };
-        killed_after(&plan, &case, &options, chunks);
+        killed_after(&plan, &target, &options, chunks);
         // The session that goes on may cut the rows differently.
-        let options = Options {
+        let options = RunOptions {
             chunk: Some(5),
             ..options
         };
-        assert_eq!(done(&plan, &case, &options).to_bytes(), whole, "{chunks}");
+        assert_eq!(done(&plan, &target, &options).to_bytes(), whole, "{chunks}");
     }
 }
 
 /// The events that say where an audit began.
-fn begun(plan: &CheckedAudit, case: &Case<'_>, path: &Path) -> (Audit, Vec<String>) {
+fn begun(plan: &CheckedAudit, target: &AuditTarget<'_>, path: &Path) -> (Audit, Vec<String>) {
+    begun_with(plan, target, path, KEY)
+}
+
+/// The same with another key.
+fn begun_with(
+    plan: &CheckedAudit,
+    target: &AuditTarget<'_>,
+    path: &Path,
+    key: ResumeKey,
+) -> (Audit, Vec<String>) {
     let mut events = Vec::new();
     let mut observer = |event: &Event<'_>| {
         match event {
@@ -156,11 +209,11 @@ fn begun(plan: &CheckedAudit, case: &Case<'_>, path: &Path) -> (Audit, Vec<Strin
         }
         ControlFlow::Continue(())
     };
-    let options = Options {
+    let options = RunOptions {
         chunk: Some(4),
-        partial: Some(path.to_owned()),
+        resume: Some(resume(path, key)),
     };
-    let Outcome::Done(audit) = run(plan, case, &options, &mut observer).unwrap() else {
+    let Outcome::Done(audit) = run(plan, target, &options, &mut observer).unwrap() else {
         panic!("nobody stopped it")
     };
     (*audit, events)
@@ -170,14 +223,14 @@ fn begun(plan: &CheckedAudit, case: &Case<'_>, path: &Path) -> (Audit, Vec<Strin
 fn a_line_cut_short_is_dropped_and_a_file_of_another_audit_starts_anew() {
     let dataset = dataset("breast-cancer");
     let model = fresh(&dataset, ModelConfig::Mlp(MlpConfig::default()), 1);
-    let (plan, case) = (plan(&dataset), case(&model, &dataset, 12));
+    let (plan, target) = (plan(&dataset), target(&model, &dataset, 12));
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("partial");
-    let (first, events) = begun(&plan, &case, &path);
+    let (first, events) = begun(&plan, &target, &path);
     assert_eq!(events, ["begin after 0"]);
     let bytes = std::fs::read(&path).unwrap();
     std::fs::write(&path, &bytes[..bytes.len() - 20]).unwrap();
-    let (second, events) = begun(&plan, &case, &path);
+    let (second, events) = begun(&plan, &target, &path);
     assert_eq!(events, ["dropped", "begin after 8"]);
     assert_eq!(first.to_bytes(), second.to_bytes());
     assert_eq!(
@@ -191,7 +244,7 @@ fn a_line_cut_short_is_dropped_and_a_file_of_another_audit_starts_anew() {
         ..config()
     };
     let other = other.check(&dataset.schema).unwrap();
-    let (third, events) = begun(&other, &case, &path);
+    let (third, events) = begun(&other, &target, &path);
     assert_eq!(events, ["anew", "begin after 0"]);
     assert_ne!(first.to_bytes(), third.to_bytes());
     // What is required and how many worst rows are told does not change the rows, so they need not be done again.
@@ -202,7 +255,7 @@ fn a_line_cut_short_is_dropped_and_a_file_of_another_audit_starts_anew() {
         ..config()
     };
     let stricter = stricter.check(&dataset.schema).unwrap();
-    let (fourth, events) = begun(&stricter, &case, &path);
+    let (fourth, events) = begun(&stricter, &target, &path);
     assert_eq!(events, ["begin after 12"]);
     assert_eq!(fourth.rows, third.rows);
     assert!(!fourth.gate[0].holds);
@@ -213,47 +266,97 @@ fn share(part: usize, whole: usize) -> f64 {
     part as f64 / whole as f64
 }
 
-/// A line of the file of rows done, changed by hand.
-fn damaged(line: &str, change: impl Fn(&mut serde_json::Value)) -> String {
-    let mut chunk: serde_json::Value = serde_json::from_str(line).unwrap();
-    change(&mut chunk);
-    chunk.to_string()
+#[test]
+fn rows_that_somebody_changed_are_measured_again() {
+    let dataset = dataset("breast-cancer");
+    let model = fresh(&dataset, ModelConfig::Mlp(MlpConfig::default()), 1);
+    let (plan, target) = (plan(&dataset), target(&model, &dataset, 8));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("partial");
+    let (whole, _) = begun(&plan, &target, &path);
+    let text = std::fs::read_to_string(&path).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    let changed = lines[2].replacen("\"precision\":", "\"precision\":1", 1);
+    let doubled = format!("{}\n{}\n{}\n", lines[0], lines[1], lines[1]);
+    let exchanged = format!("{}\n{}\n{}\n", lines[0], lines[2], lines[1]);
+    let unsigned = lines[2].split_once(' ').unwrap().1;
+    for (what, content, events) in [
+        (
+            "changed",
+            format!("{}\n{}\n{changed}\n", lines[0], lines[1]),
+            ["dropped", "begin after 4"],
+        ),
+        ("doubled", doubled, ["dropped", "begin after 4"]),
+        ("exchanged", exchanged, ["dropped", "begin after 0"]),
+        (
+            "unsigned",
+            format!("{}\n{}\n{unsigned}\n", lines[0], lines[1]),
+            ["dropped", "begin after 4"],
+        ),
+    ] {
+        std::fs::write(&path, content).unwrap();
+        let (again, found) = begun(&plan, &target, &path);
+        assert_eq!(found, events, "{what}");
+        assert_eq!(again.to_bytes(), whole.to_bytes(), "{what}");
+    }
+}
+
+/// The file of rows done with every P@k set to 1, signed anew with a key by whoever knows how files are signed.
+fn forged(text: &str, key: [u8; 32]) -> String {
+    let mut last = Vec::new();
+    let mut forged = String::new();
+    for line in text.lines() {
+        let (_, line) = line.split_once(' ').unwrap();
+        let mut line: serde_json::Value = serde_json::from_str(line).unwrap();
+        for row in line["rows"].as_array_mut().into_iter().flatten() {
+            row["precision"] = 1.0.into();
+        }
+        let line = line.to_string();
+        let hash = |pad: u8, parts: &[&[u8]]| -> Vec<u8> {
+            let mut block = [pad; 64];
+            for (byte, key) in block.iter_mut().zip(key) {
+                *byte ^= key;
+            }
+            let mut hash = Sha256::new_with_prefix(block);
+            for part in parts {
+                hash.update(part);
+            }
+            hash.finalize().to_vec()
+        };
+        last = hash(0x5c, &[&hash(0x36, &[&last, line.as_bytes()])]);
+        for byte in &last {
+            write!(forged, "{byte:02x}").unwrap();
+        }
+        writeln!(forged, " {line}").unwrap();
+    }
+    forged
 }
 
 #[test]
-fn damaged_rows_are_done_again() {
+fn forged_rows_do_not_decide_a_gate() {
     let dataset = dataset("breast-cancer");
     let model = fresh(&dataset, ModelConfig::Mlp(MlpConfig::default()), 1);
-    let (plan, case) = (plan(&dataset), case(&model, &dataset, 8));
+    let target = target(&model, &dataset, 8);
+    let plan = AuditConfig {
+        require: vec!["p_at_k>=0.999".to_owned()],
+        ..config()
+    };
+    let plan = plan.check(&dataset.schema).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("partial");
-    let (whole, _) = begun(&plan, &case, &path);
-    let text = std::fs::read_to_string(&path).unwrap();
-    let lines: Vec<&str> = text.lines().collect();
-    let changes: [(&str, serde_json::Value); 8] = [
-        ("/rows/0/top/0", 999.into()),
-        ("/rows/0/attacked_top/2", 30.into()),
-        ("/rows/0/top", serde_json::json!([0, 1])),
-        ("/rows/0/top/1", serde_json::json!(null)),
-        ("/rows/1/probabilities", serde_json::json!([1.0])),
-        ("/rows/1/class", 2.into()),
-        ("/rows/1/attack", "no-such-attack".into()),
-        ("/tally/members/0/kept/0", 77.into()),
-    ];
-    for (place, value) in changes {
-        let broken = damaged(lines[2], |chunk| {
-            *chunk.pointer_mut(place).unwrap() = value.clone();
-        });
-        std::fs::write(&path, format!("{}\n{}\n{broken}\n", lines[0], lines[1])).unwrap();
-        let (again, events) = begun(&plan, &case, &path);
-        assert_eq!(events, ["dropped", "begin after 4"], "{place}");
-        assert_eq!(again.to_bytes(), whole.to_bytes(), "{place}");
-    }
-    let repeated = damaged(lines[2], |chunk| {
-        chunk["rows"][0]["top"][1] = chunk["rows"][0]["top"][0].clone();
-    });
-    std::fs::write(&path, format!("{}\n{}\n{repeated}\n", lines[0], lines[1])).unwrap();
-    assert_eq!(begun(&plan, &case, &path).1, ["dropped", "begin after 4"]);
+    let (honest, _) = begun(&plan, &target, &path);
+    assert!(!honest.gate[0].holds);
+    let forged = forged(&std::fs::read_to_string(&path).unwrap(), [8; 32]);
+    // Whoever had the key could forge: so the form of the file is right.
+    std::fs::write(&path, &forged).unwrap();
+    let (believed, events) = begun_with(&plan, &target, &path, ResumeKey::new([8; 32]));
+    assert_eq!(events, ["begin after 8"]);
+    assert!(believed.gate[0].holds);
+    // Whoever has not cannot.
+    std::fs::write(&path, &forged).unwrap();
+    let (found, events) = begun(&plan, &target, &path);
+    assert_eq!(events, ["anew", "begin after 0"]);
+    assert_eq!(found.to_bytes(), honest.to_bytes());
 }
 
 #[test]
@@ -279,7 +382,7 @@ fn only_a_folder_that_training_left_is_a_run() {
 fn a_result_is_written_as_its_bytes_and_says_whose_it_is() {
     let dataset = dataset("breast-cancer");
     let model = fresh(&dataset, ModelConfig::Linear(LinearConfig::default()), 1);
-    let audit = in_chunks(&plan(&dataset), &case(&model, &dataset, 3), 3);
+    let audit = in_chunks(&plan(&dataset), &target(&model, &dataset, 3), 3);
     let folder = tempfile::tempdir().unwrap();
     let folder = AuditFolder::create(folder.path()).unwrap();
     assert_eq!(folder.model_file(), None);
@@ -290,23 +393,109 @@ fn a_result_is_written_as_its_bytes_and_says_whose_it_is() {
 }
 
 #[test]
-fn cases_that_cannot_be_compared_are_refused_before_anything_is_attacked() {
+fn targets_that_cannot_be_compared_are_refused_before_anything_is_attacked() {
     let dataset = dataset("breast-cancer");
     let model = fresh(&dataset, ModelConfig::Linear(LinearConfig::default()), 1);
     let mut other = fresh(&dataset, ModelConfig::Linear(LinearConfig::default()), 1);
     other.description.classes.reverse();
-    let refused = |a: &Case<'_>, b: &Case<'_>| compare::check_cases(a, b).unwrap_err().to_string();
-    let five = case(&model, &dataset, 5);
-    assert!(refused(&five, &case(&model, &dataset, 4)).contains("rows"));
-    assert!(refused(&five, &case(&other, &dataset, 5)).contains("classes"));
-    compare::check_cases(&five, &five).unwrap();
+    let refused = |a: &AuditTarget<'_>, b: &AuditTarget<'_>| {
+        compare::check_targets(a, b).unwrap_err().to_string()
+    };
+    let five = target(&model, &dataset, 5);
+    assert!(refused(&five, &target(&model, &dataset, 4)).contains("rows"));
+    assert!(refused(&five, &target(&other, &dataset, 5)).contains("classes"));
+    compare::check_targets(&five, &five).unwrap();
+}
+
+/// Computes every figure of a binary model once more from the rows, by its definition.
+fn assert_summary_is_of_rows(audit: &Audit) {
+    let rows: Vec<RowRecord> = audit.rows.iter().collect();
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / share(values.len(), 1);
+    for figure in FIGURES {
+        let found = audit.summary.value(figure).unwrap();
+        let values: Vec<f64> = rows.iter().filter_map(|row| figure.of_row(row)).collect();
+        let expected = if figure.id == distinctness::FIGURE.id {
+            let shared = |one: &RowRecord, other: &RowRecord| {
+                let both = one.top.iter().filter(|top| other.top.contains(top));
+                share(both.count(), K)
+            };
+            let mut overlaps = Vec::new();
+            for (place, one) in rows.iter().enumerate() {
+                overlaps.extend(rows[..place].iter().map(|other| shared(one, other)));
+            }
+            1.0 - mean(&overlaps)
+        } else if figure.id == auc::FIGURE.id {
+            let scores = |label: usize| {
+                let rows = rows.iter().filter(move |row| row.label == Some(label));
+                rows.map(|row| row.probabilities[1])
+            };
+            let beats = |one: f64, other: f64| match one.total_cmp(&other) {
+                std::cmp::Ordering::Greater => 1.0,
+                std::cmp::Ordering::Equal => 0.5,
+                std::cmp::Ordering::Less => 0.0,
+            };
+            let pairs = scores(1).flat_map(|one| scores(0).map(move |other| beats(one, other)));
+            mean(&pairs.collect::<Vec<f64>>())
+        } else if figure.id == accuracy::FIGURE.id {
+            let right = rows.iter().filter(|row| row.label == Some(row.class));
+            share(right.count(), rows.len())
+        } else {
+            assert_eq!(values.len(), rows.len(), "{}", figure.id);
+            mean(&values)
+        };
+        assert!(
+            (found - expected).abs() < 1e-12,
+            "{}: {found} {expected}",
+            figure.id
+        );
+        let found = audit.summary.get(figure).unwrap();
+        assert_eq!(
+            found.interval().is_some(),
+            figure.has_interval(),
+            "{}",
+            figure.id
+        );
+    }
+    let kept = rows.iter().filter(|row| row.precision >= 1.0).count();
+    let unchanged = audit.summary.value(&unchanged::FIGURE).unwrap();
+    assert!((unchanged - share(kept, rows.len())).abs() < 1e-15);
+}
+
+#[test]
+fn a_model_that_explains_nothing_passes_no_gate() {
+    let dataset = dataset("breast-cancer");
+    let mut model = fresh(&dataset, ModelConfig::Linear(LinearConfig::default()), 1);
+    let zeros: Vec<TensorData> = model
+        .network
+        .parameters()
+        .into_iter()
+        .map(|parameter| TensorData::new(vec![0.0_f32; parameter.len()], [parameter.len()]))
+        .collect();
+    model.network.set_parameter_values(&zeros).unwrap();
+    let plan = AuditConfig {
+        require: ["p_at_k>=0.1", "noise>=0.1", "thickness>=0.1", "explained>0"]
+            .map(str::to_owned)
+            .into(),
+        ..config()
+    };
+    let plan = plan.check(&dataset.schema).unwrap();
+    let audit = in_chunks(&plan, &target(&model, &dataset, 6), 6);
+    assert!(audit.gate.iter().all(|line| line.value == Some(0.0)));
+    assert!(audit.gate.iter().all(|line| !line.holds));
+    let scores = audit.attacks.iter().map(|attack| &attack.precision_at_k);
+    assert!(scores.into_iter().all(|score| score.value == 0.0));
+    // A model with reasons is explained everywhere.
+    let model = fresh(&dataset, ModelConfig::Linear(LinearConfig::default()), 1);
+    let audit = in_chunks(&plan, &target(&model, &dataset, 6), 6);
+    assert_eq!(audit.summary.value(&explained::FIGURE), Some(1.0));
+    assert!(audit.gate.iter().all(|line| line.holds));
 }
 
 #[test]
 fn the_figures_follow_from_the_rows() {
     let dataset = dataset("breast-cancer");
     let model = fresh(&dataset, ModelConfig::Mlp(MlpConfig::default()), 1);
-    let audit = in_chunks(&plan(&dataset), &case(&model, &dataset, 30), 30);
+    let audit = in_chunks(&plan(&dataset), &target(&model, &dataset, 30), 30);
     assert_eq!(audit.rows.len(), 30);
     for row in &audit.rows {
         let kept = row.top.iter().filter(|one| row.attacked_top.contains(one));
@@ -317,16 +506,24 @@ fn the_figures_follow_from_the_rows() {
             row.label,
             Some(dataset.labels[usize::try_from(row.row).unwrap() - 1])
         );
-        assert!((0.0..=1.0).contains(&row.noise) && (0.0..=1.0).contains(&row.thickness));
+        for (figure, value) in row.figures.iter() {
+            let least = if figure.id == kendall::FIGURE.id {
+                -1.0
+            } else {
+                0.0
+            };
+            assert!((least..=1.0).contains(&value), "{}: {value}", figure.id);
+        }
         assert!(
-            row.noise >= row.precision,
+            noise::FIGURE.of_row(&row).unwrap() >= row.precision,
             "the worst is no better than a mean"
         );
     }
+    assert_summary_is_of_rows(&audit);
     // No attack alone is worse than the suite.
     for attack in &audit.attacks {
         let alone = attack.precision_at_k.value;
-        assert!(audit.summary.precision_at_k.value <= alone + 1e-12);
+        assert!(audit.summary.precision_at_k().value <= alone + 1e-12);
         assert_eq!(attack.precision_at_k.count, 30);
     }
     let sum = |of: fn(&thickset::audit::result::FeatureCount) -> usize| -> usize {
@@ -347,9 +544,10 @@ fn the_figures_follow_from_the_rows() {
     }
     // With two classes a linear model tells everyone the same, whatever is done to a row.
     let linear = audit.linear.unwrap();
-    assert!((linear.precision_at_k.value - 1.0).abs() < 1e-12);
-    assert!(linear.distinctness.unwrap().abs() < 1e-12);
-    assert!(linear.auc.unwrap().value > 0.95);
+    assert!((linear.precision_at_k().value - 1.0).abs() < 1e-12);
+    assert!(linear.value(&distinctness::FIGURE).unwrap().abs() < 1e-12);
+    assert!(linear.value(&auc::FIGURE).unwrap() > 0.95);
+    assert_eq!(linear.get(&noise::FIGURE), None);
 }
 
 #[test]
@@ -358,20 +556,21 @@ fn a_file_without_labels_has_no_auc_and_no_linear_baseline() {
     let model = fresh(&dataset, ModelConfig::Mlp(MlpConfig::default()), 1);
     let values = dataset.gather(&[0, 1, 2]);
     let with = |labels: &[Option<usize>]| {
-        let case = Case {
-            subject: subject(&model),
+        let target = AuditTarget {
+            model: named(&model),
             data: "file.csv".to_owned(),
             rows: Rows::new(&values, &dataset.schema)
                 .and_then(|rows| rows.with_some_labels(labels))
                 .unwrap(),
         };
-        in_chunks(&plan(&dataset), &case, 3)
+        in_chunks(&plan(&dataset), &target, 3)
     };
     let without = with(&[None; 3]);
     assert!(!without.data.has_labels && without.linear.is_none());
-    assert!(without.summary.auc.is_none() && without.summary.accuracy.is_none());
+    assert_eq!(without.summary.get(&auc::FIGURE), None);
+    assert_eq!(without.summary.get(&accuracy::FIGURE), None);
     let some = with(&[Some(0), None, Some(1)]);
-    assert_eq!(some.summary.auc.unwrap().count, 2);
+    assert_eq!(some.summary.estimate(&auc::FIGURE).unwrap().count, 2);
     assert!(some.data.has_labels);
     assert_ne!(some.data.sha256, without.data.sha256);
 }
@@ -385,11 +584,16 @@ fn images_are_audited_too() {
         ..CnnConfig::default()
     });
     let model = fresh(&dataset, config, 2);
-    let audit = in_chunks(&plan(&dataset), &case(&model, &dataset, 6), 4);
+    let audit = in_chunks(&plan(&dataset), &target(&model, &dataset, 6), 4);
     assert_eq!(audit.data.features.len(), 64);
     assert_eq!(audit.worst[0].attacked_importance.len(), 64);
-    assert!(audit.summary.auc.is_none_or(|auc| auc.value <= 1.0));
-    assert!(audit.linear.unwrap().accuracy.unwrap() > 0.5);
+    assert!(
+        audit
+            .summary
+            .value(&auc::FIGURE)
+            .is_none_or(|auc| auc <= 1.0)
+    );
+    assert!(audit.linear.unwrap().value(&accuracy::FIGURE).unwrap() > 0.5);
 }
 
 /// The keys of a JSON value as `a.b[].c`; what is `closed` is described elsewhere or has a form of its own.
@@ -428,10 +632,10 @@ fn the_documented_keys_are_those_of_the_files() {
         ..config()
     };
     let plan = plan.check(&dataset.schema).unwrap();
-    let mut audit = in_chunks(&plan, &case(&model, &dataset, 12), 12);
+    let mut audit = in_chunks(&plan, &target(&model, &dataset, 12), 12);
     // What is optional, so that every key is there.
     audit.model.objective = Some("vanilla".to_owned());
-    audit.data.split = Some(Split {
+    audit.data.split = Some(SplitRecord {
         image_size: Some((8, 8)),
         recipe: Some("recipe.toml".to_owned()),
         ..SPLIT
@@ -465,7 +669,7 @@ fn the_documented_keys_are_those_of_the_files() {
     assert_eq!(found, documented("audit-json.md"));
 
     let flat = fresh(&dataset, ModelConfig::Linear(LinearConfig::default()), 1);
-    let other = in_chunks(&plan, &case(&flat, &dataset, 12), 12);
+    let other = in_chunks(&plan, &target(&flat, &dataset, 12), 12);
     let rules = compare::rules(&["agreement>=0".to_owned()]).unwrap();
     let compared = compare::compare(&audit, &other, &rules).unwrap();
     let closed = [
@@ -499,6 +703,64 @@ fn documented(page: &str) -> BTreeSet<String> {
         .collect()
 }
 
+/// The lines of the documentation that the table of figures gives.
+fn figure_lines() -> Vec<String> {
+    let mut lines = Vec::new();
+    for figure in FIGURES {
+        let form = if figure.has_interval() {
+            "estimate: "
+        } else {
+            ""
+        };
+        lines.push(format!(
+            "| `summary.{}` | {form}{}. {} is better |",
+            figure.key,
+            figure.described(&Words::TABLE),
+            match figure.direction {
+                Direction::Higher => "Higher",
+                Direction::Lower => "Lower",
+            }
+        ));
+    }
+    for figure in FIGURES.iter().filter(|figure| figure.is_measured()) {
+        lines.push(format!("| `rows[].{0}` | `{0}` of this row |", figure.key));
+    }
+    lines
+}
+
+/// With `THICKSET_WRITE_DOCS` set, the page is brought up to date first.
+#[test]
+fn the_documentation_describes_every_figure_of_the_table() {
+    let page = format!("{}/../../docs/audit-json.md", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(&page).unwrap();
+    let lines = figure_lines();
+    if std::env::var_os("THICKSET_WRITE_DOCS").is_some() {
+        let is_old = |line: &str| {
+            let mut keys = FIGURES.iter().map(|figure| figure.key);
+            line.starts_with("| `summary.")
+                || keys.any(|key| line.starts_with(&format!("| `rows[].{key}`")))
+        };
+        let mut written: Vec<String> = Vec::new();
+        for line in text.lines().filter(|line| !is_old(line)) {
+            written.push(line.to_owned());
+            let after = |start: &str| {
+                let own = lines.iter().filter(|line| line.starts_with(start));
+                own.cloned().collect::<Vec<String>>()
+            };
+            if line.starts_with("| `summary` |") {
+                written.extend(after("| `summary."));
+            } else if line.starts_with("| `rows[].first_change` |") {
+                written.extend(after("| `rows[]."));
+            }
+        }
+        std::fs::write(&page, written.join("\n") + "\n").unwrap();
+    }
+    let text = std::fs::read_to_string(&page).unwrap();
+    for line in lines {
+        assert!(text.lines().any(|one| one == line), "missing: {line}");
+    }
+}
+
 #[test]
 fn what_does_not_fit_is_refused() {
     let dataset = dataset("breast-cancer");
@@ -530,8 +792,8 @@ fn a_comparison_is_paired_and_a_model_does_not_differ_from_itself() {
     let wavy = fresh(&dataset, ModelConfig::Mlp(MlpConfig::default()), 1);
     let flat = fresh(&dataset, ModelConfig::Linear(LinearConfig::default()), 1);
     let plan = plan(&dataset);
-    let a = in_chunks(&plan, &case(&flat, &dataset, 20), 20);
-    let b = in_chunks(&plan, &case(&wavy, &dataset, 20), 20);
+    let a = in_chunks(&plan, &target(&flat, &dataset, 20), 20);
+    let b = in_chunks(&plan, &target(&wavy, &dataset, 20), 20);
     let rules = ["p_at_k_difference>=-0.02", "p_at_k>=0", "agreement.low>=0"];
     let rules = compare::rules(&rules.map(str::to_owned)).unwrap();
     let found = compare::compare(&a, &b, &rules).unwrap();
@@ -550,7 +812,7 @@ fn a_comparison_is_paired_and_a_model_does_not_differ_from_itself() {
     let same = compare::compare(&a, &a, &[]).unwrap();
     assert_eq!(same.verdict, Verdict::NotShown);
     assert!((same.agreement.value - 1.0).abs() < 1e-15);
-    let fewer = in_chunks(&plan, &case(&flat, &dataset, 19), 19);
+    let fewer = in_chunks(&plan, &target(&flat, &dataset, 19), 19);
     let message = compare::compare(&a, &fewer, &[]).unwrap_err().to_string();
     assert!(message.contains("rows"), "{message}");
 }

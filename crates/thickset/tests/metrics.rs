@@ -6,7 +6,7 @@ use thickset::metric::{
     accuracy, auc, cosine, distinctness, kendall, pearson, precision_at_k, ranking, sensitivity,
     spearman,
 };
-use thickset::statistics::{self, mean, median, t_test, wilcoxon, wilcoxon::Method};
+use thickset::statistics::{self, mean, median, t_test, wilcoxon, wilcoxon::PValueMethod};
 
 /// Both sides compute in double precision; sums over hundreds of terms differ in their last digits.
 const TOLERANCE: f64 = 1e-12;
@@ -242,9 +242,12 @@ fn paired_tests_agree_with_scipy() {
             DISTRIBUTION_TOLERANCE,
         );
         for (method, expected) in [
-            (Method::Exact, case.w_exact_p),
-            (Method::Normal { continuity: false }, case.w_normal_p),
-            (Method::Normal { continuity: true }, case.w_corrected_p),
+            (PValueMethod::Exact, case.w_exact_p),
+            (PValueMethod::Normal { continuity: false }, case.w_normal_p),
+            (
+                PValueMethod::Normal { continuity: true },
+                case.w_corrected_p,
+            ),
         ] {
             let found = wilcoxon::paired(&case.first, &case.second, method).unwrap();
             assert_near(found.p_value, expected, DISTRIBUTION_TOLERANCE);
@@ -260,18 +263,18 @@ fn signed_ranks_with_ties_and_zeros_agree_with_scipy_and_with_all_patterns_of_si
                 .unwrap()
                 .p_value
         };
-        let exact = wilcoxon::paired(&case.first, &case.second, Method::Exact).unwrap();
+        let exact = wilcoxon::paired(&case.first, &case.second, PValueMethod::Exact).unwrap();
         assert_near(exact.statistic, case.w, TOLERANCE);
         if let Some(expected) = case.w_exact_p {
             assert_near(exact.p_value, expected, TOLERANCE);
         }
         assert_near(
-            p_value(Method::Normal { continuity: false }),
+            p_value(PValueMethod::Normal { continuity: false }),
             case.w_normal_p,
             DISTRIBUTION_TOLERANCE,
         );
         assert_near(
-            p_value(Method::Normal { continuity: true }),
+            p_value(PValueMethod::Normal { continuity: true }),
             case.w_corrected_p,
             DISTRIBUTION_TOLERANCE,
         );

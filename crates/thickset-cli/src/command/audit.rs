@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use clap::Args;
 use serde_json::json;
-use thickset::audit::AuditFolder;
-use thickset::audit::gate::FIGURES;
-use thickset::audit::result::{Audit, LinearBaseline, Summary};
-use thickset::statistics::Estimate;
+use thickset::audit::figure::{FIGURES, Words};
+use thickset::audit::{Audit, AuditFolder, gate};
 
 use super::Ending;
-use super::audit_options::{AuditArguments, Loaded, figures, gate};
+use super::audit_options::{
+    AuditArguments, Loaded, figures, gate as judged, resume, warn_of_empty,
+};
 use super::output::{print, print_json};
 
 #[derive(Args)]
@@ -48,7 +48,7 @@ An audit that was killed goes on where it stood when the same command is given a
 Requirements: a figure, one of >= > <= <, and a number. More of them may stand in the run's run.toml: [audit] require = [\"p_at_k>=0.9\"]. If one fails, the exit code is 1.";
 
 fn help() -> String {
-    format!("{HELP}\n\n{}", figures(&FIGURES))
+    format!("{HELP}\n\n{}", figures(&gate::figures()))
 }
 
 pub fn run(arguments: &Arguments) -> Result<Ending> {
@@ -56,7 +56,7 @@ pub fn run(arguments: &Arguments) -> Result<Ending> {
     let folder = folder(arguments, &loaded)?;
     let rows = arguments.options.rows(&loaded)?;
     let mut options = arguments.options.options();
-    options.partial = Some(folder.partial());
+    options.resume = resume(folder.partial());
     let Loaded { model, origin } = &loaded;
     let mut config = model.audit_config(origin, &rows.rows(), &options)?;
     config.require = origin.require(&arguments.require);
@@ -83,7 +83,8 @@ pub fn run(arguments: &Arguments) -> Result<Ending> {
         folder.audit().display(),
         folder.report().display()
     );
-    Ok(if gate(&audit.gate) {
+    warn_of_empty(&audit);
+    Ok(if judged(&audit.gate) {
         Ending::Fine
     } else {
         Ending::GateFailed
@@ -109,104 +110,32 @@ fn folder(arguments: &Arguments, loaded: &Loaded) -> Result<AuditFolder> {
 
 /// One line a figure, the linear baseline beside it.
 fn table(audit: &Audit) -> String {
-    let Summary {
-        precision_at_k,
-        noise,
-        unchanged,
-        thickness,
-        distinctness,
-        auc,
-        accuracy,
-        dffot,
-        comprehensiveness,
-        sufficiency,
-    } = &audit.summary;
-    let linear = |of: fn(&LinearBaseline) -> Option<f64>| audit.linear.as_ref().and_then(of);
     let k = audit.settings.k;
-    let share = |value: f64| Estimate {
-        value,
-        interval: None,
-        count: audit.data.rows,
+    let words = Words {
+        k: &k.to_string(),
+        ..Words::TABLE
     };
-    let lines: [(&str, Option<Estimate>, Option<f64>, &str); 10] = [
-        (
-            &format!("P@{k}"),
-            Some(*precision_at_k),
-            linear(|one| Some(one.precision_at_k.value)),
-            "share of the top reasons that survive the worst small change found; higher",
-        ),
-        (
-            "noise",
-            Some(*noise),
-            None,
-            "the same under random noise of that size; higher",
-        ),
-        (
-            "unchanged",
-            Some(share(*unchanged)),
-            None,
-            "share of rows whose top reasons nothing changed; higher",
-        ),
-        (
-            "thickness",
-            Some(*thickness),
-            None,
-            "how often a top reason stays ahead of another feature; higher",
-        ),
-        (
-            "distinctness",
-            distinctness.map(share),
-            linear(|one| one.distinctness),
-            "how different the top reasons of two rows are; 0: all are told the same",
-        ),
-        (
-            "AUC",
-            *auc,
-            linear(|one| one.auc.map(|auc| auc.value)),
-            "how well classes are told apart; higher",
-        ),
-        (
-            "accuracy",
-            accuracy.map(share),
-            linear(|one| one.accuracy),
-            "share of rows predicted as labelled; higher",
-        ),
-        (
-            "DFFOT",
-            Some(*dffot),
-            None,
-            "share of features to remove to change the prediction; lower",
-        ),
-        (
-            "COMP",
-            Some(*comprehensiveness),
-            None,
-            "mean change of the probability without the most important features; higher",
-        ),
-        (
-            "SUFF",
-            Some(*sufficiency),
-            None,
-            "mean change of the probability with only those; lower",
-        ),
-    ];
     let mut text = format!(
         "{:<12}  {:>7}  {:>16}  {:>7}  what it is; which way is better\n",
         "figure", "value", "95% interval", "linear"
     );
-    for (name, estimate, linear, meaning) in lines {
-        let number =
-            |number: Option<f64>| number.map_or_else(|| "-".to_owned(), |n| format!("{n:.4}"));
-        let interval = estimate.and_then(|estimate| estimate.interval);
+    let number = |number: Option<f64>| number.map_or_else(|| "-".to_owned(), |n| format!("{n:.4}"));
+    for figure in FIGURES {
+        let found = audit.summary.get(figure);
+        let interval = found.and_then(|found| found.interval());
         let interval = interval.map_or_else(String::new, |interval| {
             format!("{:.4} to {:.4}", interval.low, interval.high)
         });
-        let value = number(estimate.map(|estimate| estimate.value));
+        let linear = audit.linear.as_ref();
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
-            "{name:<12}  {value:>7}  {interval:>16}  {:>7}  {meaning}",
-            number(linear)
+            "{:<12}  {:>7}  {interval:>16}  {:>7}  {}; {}",
+            figure.short(k),
+            number(found.map(|found| found.value())),
+            number(linear.and_then(|linear| linear.value(figure))),
+            figure.described(&words),
+            figure.direction.name()
         );
     }
     text

@@ -2,14 +2,15 @@
 
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
 use clap::Args;
 use thickset::Model;
-use thickset::audit::gate::Known;
+use thickset::audit::figure::explained;
+use thickset::audit::gate::Requirable;
 use thickset::audit::result::{Audit, Requirement, ThicknessSettings};
-use thickset::audit::{AuditConfig, Event};
+use thickset::audit::{AuditConfig, Event, ResumeFile, ResumeKey};
 use thickset::model::{AuditOptions, OpenedRows, Origin};
 
 use super::explain::How;
@@ -37,7 +38,7 @@ pub struct AuditArguments {
     /// Points on the way to each neighbour
     #[arg(long, value_name = "COUNT", default_value_t = 10)]
     points: usize,
-    /// Worst rows told in full
+    /// Worst rows described in full
     #[arg(long, value_name = "ROWS", default_value_t = 10)]
     worst: usize,
     #[command(flatten)]
@@ -100,6 +101,8 @@ impl AuditArguments {
         config: &AuditConfig,
         options: &AuditOptions,
     ) -> Result<Audit> {
+        // Settings that do not fit are refused before anything is said.
+        config.check(rows.rows().schema())?;
         let mut progress = self.progress.start();
         progress.say(&begun(loaded, rows, config, options));
         let mut observer = |event: &Event<'_>| {
@@ -109,6 +112,19 @@ impl AuditArguments {
         let Loaded { model, origin } = loaded;
         let audit = model.audit_as(origin, &rows.rows(), options, config, &mut observer)?;
         audit.ok_or_else(|| anyhow!("the audit was stopped"))
+    }
+}
+
+/// The file of the rows done, signed with the user's key; none if there is no key, so that nothing unsigned is kept.
+pub fn resume(path: PathBuf) -> Option<ResumeFile> {
+    match ResumeKey::of_user() {
+        Ok(key) => Some(ResumeFile { path, key }),
+        Err(error) => {
+            eprintln!(
+                "note: there is no key to sign finished rows with ({error}); a killed audit would start anew"
+            );
+            None
+        }
     }
 }
 
@@ -144,11 +160,11 @@ fn show(progress: &mut Progress, event: &Event<'_>) {
             }
             progress.begin(*rows as u64, *done as u64);
         }
-        Event::Anew { path } => progress.note(&format!(
-            "`{path}` is of another model, of other rows or with other settings; starting anew"
-        )),
+        Event::Anew { path, problem } => {
+            progress.note(&format!("`{path}` is not used, {problem}; starting anew"));
+        }
         Event::Dropped { path, problem } => progress.note(&format!(
-            "the end of `{path}` cannot be used ({problem}); doing those rows again"
+            "the end of `{path}` cannot be used ({problem}); measuring those rows again"
         )),
         Event::Rows {
             done,
@@ -159,19 +175,19 @@ fn show(progress: &mut Progress, event: &Event<'_>) {
             progress.message(format!("P@k {precision_at_k:.3} so far"));
         }
         Event::Linear { .. } => progress.message("fitting and attacking a linear model"),
-        Event::Worst { .. } => progress.message("telling the worst rows in full"),
+        Event::Worst { .. } => progress.message("describing the worst rows in full"),
     }
 }
 
 /// The figures that can be required, for a help text.
-pub fn figures(known: &[Known]) -> String {
-    let name = |figure: &Known| {
+pub fn figures(known: &[Requirable]) -> String {
+    let name = |figure: &Requirable| {
         let ends = if figure.has_interval {
             "[.low|.high]"
         } else {
             ""
         };
-        format!("{}{ends}", figure.name)
+        format!("{}{ends}", figure.id)
     };
     let width = known.iter().map(|figure| name(figure).len()).max();
     let width = width.unwrap_or(0);
@@ -181,6 +197,20 @@ pub fn figures(known: &[Known]) -> String {
         let _ = write!(text, "\n  {:<width$}  {}", name(figure), figure.meaning);
     }
     text
+}
+
+/// Says so where rows have no explanation at all.
+pub fn warn_of_empty(audit: &Audit) {
+    let rows = audit.rows.iter();
+    let empty = rows
+        .filter(|row| explained::FIGURE.of_row(row) == Some(0.0))
+        .count();
+    if empty > 0 {
+        eprintln!(
+            "warning: {empty} of {} rows have no explanation: all of their importances are equal, as those of a constant or saturated model are; their P@k counts as 0",
+            audit.rows.len()
+        );
+    }
 }
 
 /// Says which requirements fail; whether all hold.

@@ -1,20 +1,24 @@
 //! `thickset compare`: two models on the same rows, row by row.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use clap::Args;
-use serde_json::json;
-use thickset::audit::compare::{self, Compared, Verdict};
+use serde::Serialize;
+use thickset::audit::compare::{
+    self, Compared, Difference, Differences, ReasonChange, Side, Verdict,
+};
+use thickset::audit::figure::FIGURES;
+use thickset::audit::result::Requirement;
 use thickset::model::AuditOptions;
-use thickset::statistics::Estimate;
 use thickset::statistics::paired::Comparison;
+use thickset::statistics::{Estimate, Interval};
 use thickset_engine::write_whole;
 
 use super::Ending;
-use super::audit_options::{AuditArguments, Loaded, figures, gate};
+use super::audit_options::{AuditArguments, Loaded, figures, gate, resume, warn_of_empty};
 use super::output::{p_value, print, print_json};
 
 #[derive(Args)]
@@ -45,12 +49,12 @@ const HELP: &str = "Examples:
   thickset compare old.safetensors new.safetensors --data loans.csv --out comparison \\
     --require 'p_at_k_difference>=-0.02' --require 'agreement>=0.8'
 
-Both models are audited on the same rows with the same settings, and compared row by row. Differences are B less A.
+Both models are audited on the same rows with the same settings, and compared row by row. Differences are B minus A.
 
 Requirements: as for `thickset audit`, on the figures below and on every figure of an audit, which is then B's; those in the run.toml of B's run hold too. If one fails, the exit code is 1.";
 
 fn help() -> String {
-    format!("{HELP}\n\n{}", figures(&compare::FIGURES))
+    format!("{HELP}\n\n{}", figures(&compare::figures()))
 }
 
 pub fn run(arguments: &Arguments) -> Result<Ending> {
@@ -61,34 +65,33 @@ pub fn run(arguments: &Arguments) -> Result<Ending> {
     let given = &arguments.options;
     let (rows_of_a, rows_of_b) = (given.rows(&a)?, given.rows(&b)?);
     let options = given.options();
-    compare::check_cases(
-        &a.model.audit_case(&a.origin, &rows_of_a.rows(), &options),
-        &b.model.audit_case(&b.origin, &rows_of_b.rows(), &options),
+    compare::check_targets(
+        &a.model.audit_target(&a.origin, &rows_of_a.rows(), &options),
+        &b.model.audit_target(&b.origin, &rows_of_b.rows(), &options),
     )?;
     let config = a
         .model
         .audit_config(&a.origin, &rows_of_a.rows(), &options)?;
     let with = |side: &str| AuditOptions {
-        partial: partial(side),
+        resume: partial(side).and_then(resume),
         ..options.clone()
     };
     let of_a = given.audit(&a, &rows_of_a, &config, &with("a"))?;
     let of_b = given.audit(&b, &rows_of_b, &config, &with("b"))?;
+    warn_of_empty(&of_b);
     let compared = compare::compare(&of_a, &of_b, &rules)?;
     if arguments.json {
-        print_json(&json!({
-            "a": compared.a,
-            "b": compared.b,
-            "verdict": compared.verdict,
-            "precision_at_k": compared.precision_at_k,
-            "thickness": compared.thickness,
-            "auc": compared.auc,
-            "accuracy": compared.accuracy,
-            "agreement": compared.agreement,
-            "same_class": compared.same_class,
-            "features": compared.features,
-            "gate": compared.gate,
-        }))?;
+        print_json(&serde_json::to_value(Printed {
+            a: &compared.a,
+            b: &compared.b,
+            verdict: compared.verdict,
+            precision_at_k: &compared.precision_at_k,
+            others: &compared.others,
+            agreement: &compared.agreement,
+            same_class: compared.same_class,
+            features: &compared.features,
+            gate: &compared.gate,
+        })?)?;
     } else {
         print(&table(&compared))?;
     }
@@ -107,6 +110,21 @@ pub fn run(arguments: &Arguments) -> Result<Ending> {
     } else {
         Ending::GateFailed
     })
+}
+
+/// What `--json` prints: all but the rows.
+#[derive(Serialize)]
+struct Printed<'a> {
+    a: &'a Side,
+    b: &'a Side,
+    verdict: Verdict,
+    precision_at_k: &'a Comparison,
+    #[serde(flatten)]
+    others: &'a Differences,
+    agreement: &'a Estimate,
+    same_class: f64,
+    features: &'a [ReasonChange],
+    gate: &'a [Requirement],
 }
 
 /// The folder that a comparison is written to.
@@ -131,8 +149,13 @@ impl Out {
     fn finish(&self, compared: &Compared) -> Result<()> {
         let write = || {
             write_whole(&self.file(), |file| file.write_all(&compared.to_bytes()))?;
-            std::fs::remove_file(self.partial("a"))?;
-            std::fs::remove_file(self.partial("b"))
+            for side in ["a", "b"] {
+                match std::fs::remove_file(self.partial(side)) {
+                    Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+                    _ => {}
+                }
+            }
+            Ok(())
         };
         write().with_context(|| format!("cannot write `{}`", self.file().display()))
     }
@@ -157,41 +180,20 @@ fn table(compared: &Compared) -> String {
             "{name:<12}  {a:>7.4}  {b:>7.4}  {difference:>+7.4}  {interval:>18}  {t_test:>10}  {wilcoxon:>10}"
         );
     };
-    let tests = |of: &Comparison| [Some(of.t_test.p_value), Some(of.wilcoxon.p_value)];
-    let precision = &compared.precision_at_k;
-    line(
-        &format!("P@{k}"),
-        [
-            a.precision_at_k.value,
-            b.precision_at_k.value,
-            precision.mean.value,
-        ],
-        &interval(&precision.mean),
-        tests(precision),
-    );
-    let thickness = &compared.thickness;
-    line(
-        "thickness",
-        [a.thickness.value, b.thickness.value, thickness.mean.value],
-        &interval(&thickness.mean),
-        tests(thickness),
-    );
-    if let (Some(a), Some(b), Some(difference)) = (a.auc, b.auc, compared.auc) {
-        line(
-            "AUC",
-            [a.value, b.value, difference.estimate.value],
-            &interval(&difference.estimate),
+    for figure in FIGURES {
+        let values = a.value(figure).zip(b.value(figure));
+        let (Some((a, b)), Some(found)) = (values, compared.difference(figure)) else {
+            continue;
+        };
+        let tests = match &found {
+            Difference::Rows(rows) => [Some(rows.t_test.p_value), Some(rows.wilcoxon.p_value)],
             // DeLong's test stands where the paired t-test does for means.
-            [Some(difference.p_value), None],
-        );
-    }
-    for (name, a, b) in [
-        ("accuracy", a.accuracy, b.accuracy),
-        ("distinctness", a.distinctness, b.distinctness),
-    ] {
-        if let (Some(a), Some(b)) = (a, b) {
-            line(name, [a, b, b - a], "", [None, None]);
-        }
+            Difference::Areas(areas) => [Some(areas.p_value), None],
+            Difference::Values(_) => [None, None],
+        };
+        let found = found.value();
+        let ends = found.interval().map_or_else(String::new, ends);
+        line(&figure.short(k), [a, b, found.value()], &ends, tests);
     }
     let _ = writeln!(
         text,
@@ -222,9 +224,11 @@ fn table(compared: &Compared) -> String {
 }
 
 fn interval(estimate: &Estimate) -> String {
-    estimate.interval.map_or_else(String::new, |interval| {
-        format!("{:+.4} to {:+.4}", interval.low, interval.high)
-    })
+    estimate.interval.map_or_else(String::new, ends)
+}
+
+fn ends(interval: Interval) -> String {
+    format!("{:+.4} to {:+.4}", interval.low, interval.high)
 }
 
 fn sentence(compared: &Compared) -> String {

@@ -20,7 +20,7 @@ const MOST_RESULT: u64 = 4 << 30;
   thickset report runs/vanilla/audit.json runs/r2et/audit.json --out both.html
   thickset report bench.json
 
-What a file holds is told by its content. Several audits make one page, with models of the same rows side by side.")]
+The content of a file decides what it is. Several audits make one page, with models of the same rows side by side.")]
 pub struct Arguments {
     /// audit.json of one or several models, or one bench.json
     #[arg(value_name = "FILE", required = true)]

@@ -133,14 +133,19 @@ fn loans(count: usize, with_target: bool) -> String {
 }
 
 pub(crate) fn thickset(folder: &Path, words: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_thickset"))
+    command(folder).args(words).output().unwrap()
+}
+
+/// The command in a folder, as a user whose state is kept there.
+pub(crate) fn command(folder: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_thickset"));
+    command
         .current_dir(folder)
-        .args(words)
         .env("THICKSET_DATA", "")
         .env("XDG_DATA_HOME", "/nonexistent")
-        .env("HOME", "/nonexistent")
-        .output()
-        .unwrap()
+        .env("XDG_STATE_HOME", folder.join("state"))
+        .env("HOME", "/nonexistent");
+    command
 }
 
 /// Command, exit code, stdout and stderr. Decimals are dots, as their last digits are a matter of the processor.

@@ -8,12 +8,12 @@ use thickset::audit::result::Requirement;
 use thickset::registry::Info;
 
 use super::side_by_side::{self, SideBySide};
-use crate::figure::Figure;
+use crate::chart::Chart;
 use crate::number::{count, counted, percent, plain};
-use crate::prose::sentence::Part;
+use crate::prose::sentence::Fragment;
 use crate::prose::verdict::{self, Verdict};
 use crate::prose::{Nouns, budget};
-use crate::section::linear::Comparison;
+use crate::section::linear::LinearComparison;
 use crate::section::maps::Picture;
 use crate::section::tiles::Tile;
 use crate::section::worst::Worst;
@@ -29,7 +29,7 @@ pub struct Page {
     title: String,
     lead: String,
     version: String,
-    /// Models on the same rows, side by side; for each set of rows that several models were asked about.
+    /// Models on the same rows, side by side; for each set of rows that several models were audited on.
     comparisons: Vec<SideBySide>,
     models: Vec<Model>,
     methods: Vec<&'static Info>,
@@ -49,16 +49,16 @@ struct Model {
     verdict: Verdict,
     tiles: Vec<Tile>,
     gate: Vec<Line>,
-    stability: Vec<Figure>,
-    linear: Option<Comparison>,
+    stability: Vec<Chart>,
+    linear: Option<LinearComparison>,
     use_of_linear: &'static str,
-    k: usize,
+
     maps: Vec<Picture>,
-    features: Option<Figure>,
-    first_change: Vec<Figure>,
-    attacks: Option<Figure>,
+    features: Option<Chart>,
+    first_change: Vec<Chart>,
+    attacks: Option<Chart>,
     worst: Worst,
-    training: Vec<Figure>,
+    training: Vec<Chart>,
     budget: Vec<String>,
     facts: Vec<(&'static str, String)>,
     command: String,
@@ -149,7 +149,7 @@ fn model(audit: &Audit, index: usize, is_single: bool) -> Model {
         stability: stability::of(audit, &id),
         linear: linear::of(audit),
         use_of_linear: linear::use_of(audit),
-        k: audit.settings.k,
+
         maps,
         features,
         first_change: first_change::of(audit, &id),

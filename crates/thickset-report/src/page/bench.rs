@@ -3,7 +3,7 @@
 use askama::Template;
 use thickset::bench::{Bench, Cell, Mark, SIGNIFICANCE, Style, Table};
 
-use crate::figure::{Figure, Key, Values};
+use crate::chart::{Chart, Key, Values};
 use crate::number::{NONE, plain};
 use crate::plot::curves::{self, Join, Look, Series};
 use crate::plot::scale::Kind;
@@ -18,7 +18,7 @@ pub struct Page {
     findings: Vec<String>,
     settings: Vec<(String, String)>,
     tables: Vec<Shown>,
-    figures: Vec<Figure>,
+    figures: Vec<Chart>,
     has_paper: bool,
 }
 
@@ -173,7 +173,7 @@ fn meaning(marks: &[Mark]) -> Option<String> {
     (!found.is_empty()).then(|| format!("{}.", found.join("; ")))
 }
 
-fn figure(figure: &thickset::bench::Figure, number: usize) -> Figure {
+fn figure(figure: &thickset::bench::Figure, number: usize) -> Chart {
     let series: Vec<Series> = figure
         .series
         .iter()
@@ -204,7 +204,7 @@ fn figure(figure: &thickset::bench::Figure, number: usize) -> Figure {
             .map(|point| vec![one.name.clone(), plain(point[0]), plain(point[1])])
     });
     let values = Values::new(&["series", &figure.x_label, &figure.y_label], rows);
-    Figure {
+    Chart {
         title: figure.title.clone(),
         drawing: curves::draw(&series, &look),
         caption: figure.caption.clone(),

@@ -2,12 +2,14 @@
 //! Fig. 7).
 
 use thickset::audit::Audit;
-use thickset::audit::result::Settings;
+use thickset::audit::figure::{FIGURES, Figure, Summary};
+use thickset::audit::result::AuditSettings;
 use thickset::bench::front;
+use thickset::metric::auc;
 
 use crate::cell::Cell;
-use crate::figure::{Figure, Key};
-use crate::number::{listed, percent, score};
+use crate::chart::{Chart, Key};
+use crate::number::listed;
 use crate::plot::curves::{self, Join, Look, Series};
 use crate::plot::scale::Kind;
 use crate::prose::verdict;
@@ -25,7 +27,7 @@ pub struct SideBySide {
     /// The linear baseline first.
     pub lines: Vec<Line>,
     /// The trade-off; none without AUCs.
-    pub trade_off: Option<Figure>,
+    pub trade_off: Option<Chart>,
 }
 
 /// A model's line.
@@ -40,7 +42,7 @@ pub struct Line {
     pub cells: Vec<Cell>,
 }
 
-/// One comparison for each set of rows that several models were asked about alike, in the order of the audits.
+/// One comparison for each set of rows that several models were audited on alike, in the order of the audits.
 pub fn of(audits: &[Audit]) -> Vec<SideBySide> {
     let mut sets: Vec<Vec<(usize, &Audit)>> = Vec::new();
     for (index, audit) in audits.iter().enumerate() {
@@ -58,9 +60,9 @@ pub fn of(audits: &[Audit]) -> Vec<SideBySide> {
         .collect()
 }
 
-/// Whether both models were asked about the same rows with the same settings; how many worst rows are told does not matter.
+/// Whether both models were audited on the same rows with the same settings; the number of worst rows described does not matter.
 fn is_alike(one: &Audit, other: &Audit) -> bool {
-    let settings = |audit: &Audit| Settings {
+    let settings = |audit: &Audit| AuditSettings {
         worst: 0,
         ..audit.settings.clone()
     };
@@ -72,65 +74,55 @@ fn compared(members: &[(usize, &Audit)], number: usize) -> Option<SideBySide> {
     let linear = members.iter().find_map(|(_, audit)| audit.linear.as_ref());
     let mut lines = Vec::new();
     let mut points: Vec<(String, Option<f64>, f64)> = Vec::new();
+    let figures: Vec<&Figure> = FIGURES
+        .iter()
+        .copied()
+        .filter(|figure| figure.is_main)
+        .collect();
+    let cells = |summary: &Summary| -> Vec<Cell> {
+        let cells = figures.iter();
+        cells.map(|figure| Cell::figure(summary, figure)).collect()
+    };
+    let has_gate = members.iter().any(|(_, audit)| !audit.gate.is_empty());
     if let Some(linear) = linear {
         let name = "linear model".to_owned();
-        let auc = linear.auc.map(|auc| auc.value);
-        points.push((name.clone(), auc, linear.precision_at_k.value));
+        points.push((
+            name.clone(),
+            linear.value(&auc::FIGURE),
+            linear.precision_at_k().value,
+        ));
+        let mut cells = cells(linear);
+        cells.extend(has_gate.then(Cell::dash));
         lines.push(Line {
             name,
             target: None,
             level: None,
-            cells: vec![
-                Cell::estimated(linear.auc.as_ref(), score),
-                Cell::estimate(&linear.precision_at_k, percent),
-                Cell::dash(),
-                Cell::dash(),
-                Cell::number(linear.distinctness, score),
-                Cell::number(linear.accuracy, percent),
-                Cell::dash(),
-            ],
+            cells,
         });
     }
     for (index, audit) in members {
         let summary = &audit.summary;
         let name = audit.model.name.clone();
-        let auc = summary.auc.map(|auc| auc.value);
-        points.push((name.clone(), auc, summary.precision_at_k.value));
+        points.push((
+            name.clone(),
+            summary.value(&auc::FIGURE),
+            summary.precision_at_k().value,
+        ));
+        let mut cells = cells(summary);
+        cells.extend(has_gate.then(|| gate(audit)));
         lines.push(Line {
             name,
             target: Some(format!("m{}", index + 1)),
             level: Some(verdict::level(summary)),
-            cells: vec![
-                Cell::estimated(summary.auc.as_ref(), score),
-                Cell::estimate(&summary.precision_at_k, percent),
-                Cell::words(percent(summary.noise.value)),
-                Cell::estimate(&summary.thickness, score),
-                Cell::number(summary.distinctness, score),
-                Cell::number(summary.accuracy, percent),
-                gate(audit),
-            ],
+            cells,
         });
     }
     let k = first.settings.k;
-    let precision = format!("P@{k} under attack");
-    let mut columns = vec![
-        "AUC",
-        &precision,
-        "noise",
-        "thickness",
-        "distinctness",
-        "accuracy",
-    ];
-    if members.iter().any(|(_, audit)| !audit.gate.is_empty()) {
-        columns.push("gate");
-    } else {
-        for line in &mut lines {
-            line.cells.pop();
-        }
-    }
+    let mut columns: Vec<String> = figures.iter().map(|figure| figure.short(k)).collect();
+    columns.extend(has_gate.then(|| "gate".to_owned()));
     Some(SideBySide {
         data: first.data.name.clone(),
-        columns: columns.into_iter().map(str::to_owned).collect(),
+        columns,
         use_of_linear: linear::use_of(first),
         lines,
         trade_off: trade_off(&points, k, number),
@@ -145,7 +137,7 @@ fn gate(audit: &Audit) -> Cell {
     Cell::words(if holds { "passes" } else { "fails" }.to_owned())
 }
 
-fn trade_off(points: &[(String, Option<f64>, f64)], k: usize, number: usize) -> Option<Figure> {
+fn trade_off(points: &[(String, Option<f64>, f64)], k: usize, number: usize) -> Option<Chart> {
     let drawn: Vec<(&String, [f64; 2])> = points
         .iter()
         .filter_map(|(name, auc, precision)| Some((name, [(*auc)?, *precision])))
@@ -186,7 +178,7 @@ fn trade_off(points: &[(String, Option<f64>, f64)], k: usize, number: usize) -> 
         x: Kind::Any,
         height: 270.0,
     };
-    Some(Figure {
+    Some(Chart {
         title: title.to_owned(),
         drawing: curves::draw(&series, &look),
         caption,

@@ -1,7 +1,7 @@
 //! The frame of a plot: two axes with ticks, grid lines and labels.
 
 use super::scale::{Kind, Scale, Ticks};
-use super::{Anchor, Drawing, Mark, WIDTH, line, text};
+use super::{Anchor, Drawing, Mark, Px, WIDTH, line, text};
 
 /// The inside of the frame.
 const LEFT: f64 = 44.0;
@@ -9,6 +9,8 @@ const RIGHT: f64 = WIDTH - 12.0;
 const TOP: f64 = 30.0;
 /// Room below for tick labels and the axis's label.
 const BELOW: f64 = 42.0;
+/// Half the width of a rule's pointer.
+const POINTER: f64 = 4.0;
 /// Letters of a label that fit on the width.
 const LABEL: usize = 58;
 
@@ -95,14 +97,25 @@ impl Frame {
         self.marks.push(mark);
     }
 
-    /// A vertical line across the plot at a value.
+    /// A vertical line across the plot at a value, with a pointer on its top end. What is drawn later lies over the line but
+    /// never over the pointer.
     pub fn rule(&mut self, class: &str, value: f64) {
         if value.is_finite() {
             let x = self.x.at(value);
             let (bottom, top) = self.ends();
-            // A halo keeps the line apart from bars of any colour.
-            self.marks.push(line("halo", (x, bottom), (x, top)));
             self.marks.push(line(class, (x, bottom), (x, top)));
+            self.marks.push(Mark::Path {
+                class: "pointer".to_owned(),
+                data: format!(
+                    "M{} {}H{}L{} {}Z",
+                    Px(x - POINTER),
+                    Px(top - 1.6 * POINTER),
+                    Px(x + POINTER),
+                    Px(x),
+                    Px(top)
+                ),
+                tip: String::new(),
+            });
         }
     }
 

@@ -95,6 +95,10 @@ pub fn draw(histogram: &Histogram, look: Look<'_>) -> Drawing {
     } else {
         frame.axes_with(look.x_label, &look.ticks, look.y_label)
     };
+    // Before the bars, so that no line cuts one.
+    for (class, value) in look.rules {
+        frame.rule(class, value);
+    }
     for (index, count) in histogram.counts.iter().enumerate() {
         if *count == 0 {
             continue;
@@ -112,9 +116,6 @@ pub fn draw(histogram: &Histogram, look: Look<'_>) -> Drawing {
             height: Px(height),
             tip: look.tips.get(index).cloned().unwrap_or_default(),
         });
-    }
-    for (class, value) in look.rules {
-        frame.rule(class, value);
     }
     frame.finish(look.id, look.title, look.description)
 }

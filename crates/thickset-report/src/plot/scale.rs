@@ -88,7 +88,7 @@ impl Ticks {
 fn ticks((low, high): (f64, f64), count: usize, of: Kind) -> Ticks {
     let rough = (high - low) / f64::from(u32::try_from(count.max(1)).unwrap_or(u32::MAX));
     let magnitude = 10_f64.powf(rough.log10().floor());
-    // Of the round steps the one nearest to what was asked for.
+    // Of the round steps the one nearest to the wanted one.
     let far = |step: f64| (step / rough).ln().abs();
     let step = [1.0, 2.0, 5.0, 10.0]
         .into_iter()
@@ -103,7 +103,7 @@ fn ticks((low, high): (f64, f64), count: usize, of: Kind) -> Ticks {
         })
         .unwrap_or(12);
     let first = (low / step - 1e-9).ceil();
-    // Twice the asked count is far more than a round step can give.
+    // Twice the wanted count is far more than a round step can give.
     let values = (0..=2 * u32::try_from(count).unwrap_or(10))
         .map(|index| (first + f64::from(index)) * step)
         .take_while(|value| *value <= high + 1e-9 * step)

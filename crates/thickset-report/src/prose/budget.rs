@@ -19,7 +19,7 @@ pub fn of(audit: &Audit) -> Vec<String> {
         ),
         Norm::Linf => format!("No value of a {} moves by more than {radius}", nouns.row),
     };
-    let mut told = vec![
+    let mut said = vec![
         format!(
             "{ball}, in the model's own encoding (unless it was trained on standardised numbers, 1 is the usual range of a value)."
         ),
@@ -47,12 +47,12 @@ pub fn of(audit: &Audit) -> Vec<String> {
             .iter()
             .map(|(column, most)| format!("{column} moves by at most {}", plain(*most))),
     );
-    told.push(if held.is_empty() {
+    said.push(if held.is_empty() {
         "Nothing else is held: values may leave the range of the training data, and categories may mix.".to_owned()
     } else {
         format!("Besides, {}.", listed(&held))
     });
-    told.push(format!(
+    said.push(format!(
         "The suite of attacks ran with the effort “{}”; noise was drawn {} times and thickness measured towards {} neighbours, \
          for each {}.",
         effort(audit.settings.suite.effort),
@@ -60,7 +60,7 @@ pub fn of(audit: &Audit) -> Vec<String> {
         count(audit.settings.thickness.neighbours),
         nouns.row,
     ));
-    told
+    said
 }
 
 /// As the command line spells it.

@@ -80,7 +80,7 @@ fn cause(changes: &[Change]) -> Sentence {
     if changes.is_empty() {
         return Sentence::default().say("no change at all");
     }
-    let mut causes: Vec<Sentence> = changes.iter().take(NAMED).map(told).collect();
+    let mut causes: Vec<Sentence> = changes.iter().take(NAMED).map(described).collect();
     match changes.len().saturating_sub(NAMED) {
         0 => {}
         1 => causes.push(Sentence::default().say("1 smaller change")),
@@ -93,7 +93,7 @@ fn cause(changes: &[Change]) -> Sentence {
     Sentence::default().list(causes)
 }
 
-fn told(change: &Change) -> Sentence {
+fn described(change: &Change) -> Sentence {
     match (&change.from, &change.to) {
         (Value::Number(from), Value::Number(to)) => {
             let verb = if to >= from { "raising " } else { "lowering " };

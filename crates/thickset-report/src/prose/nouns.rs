@@ -1,6 +1,7 @@
 //! What the reader calls the things that are explained.
 
 use thickset::audit::Audit;
+use thickset::audit::figure::Words;
 use thickset::data::InputShape;
 
 /// The words for one kind of data.
@@ -19,6 +20,17 @@ pub struct Nouns {
 }
 
 impl Nouns {
+    /// The words for what a figure means, of so many salient features.
+    pub fn words(self, k: &str) -> Words<'_> {
+        Words {
+            k,
+            row: self.row,
+            rows: self.rows,
+            reasons: self.reasons,
+            features: self.features,
+        }
+    }
+
     /// The words for an audit.
     pub fn of(audit: &Audit) -> Self {
         let table = Self {

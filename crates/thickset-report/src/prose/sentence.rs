@@ -6,12 +6,12 @@ use std::fmt;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sentence {
     /// The pieces.
-    pub parts: Vec<Part>,
+    pub parts: Vec<Fragment>,
 }
 
 /// A piece of a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum Fragment {
     /// Words of ours.
     Words(String),
     /// A name from the data.
@@ -22,14 +22,14 @@ impl Sentence {
     /// Adds words.
     #[must_use]
     pub fn say(mut self, words: impl Into<String>) -> Self {
-        self.parts.push(Part::Words(words.into()));
+        self.parts.push(Fragment::Words(words.into()));
         self
     }
 
     /// Adds a name.
     #[must_use]
     pub fn name(mut self, name: &str) -> Self {
-        self.parts.push(Part::Name(name.to_owned()));
+        self.parts.push(Fragment::Name(name.to_owned()));
         self
     }
 
@@ -57,7 +57,7 @@ impl Sentence {
     /// With a capital at the beginning, if it begins with words.
     #[must_use]
     pub fn capitalised(mut self) -> Self {
-        if let Some(Part::Words(words)) = self.parts.first_mut() {
+        if let Some(Fragment::Words(words)) = self.parts.first_mut() {
             let mut letters = words.chars();
             if let Some(first) = letters.next() {
                 *words = first.to_uppercase().chain(letters).collect();
@@ -70,8 +70,8 @@ impl Sentence {
 impl fmt::Display for Sentence {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.parts.iter().try_for_each(|part| match part {
-            Part::Words(words) => formatter.write_str(words),
-            Part::Name(name) => write!(formatter, "`{name}`"),
+            Fragment::Words(words) => formatter.write_str(words),
+            Fragment::Name(name) => write!(formatter, "`{name}`"),
         })
     }
 }

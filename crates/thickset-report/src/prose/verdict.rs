@@ -1,12 +1,13 @@
 //! The verdict: are the explanations stable, by how much, and is it stability or sameness?
 //!
-//! P@k alone flatters a model that tells everyone the same: a linear model keeps all of its reasons. So the P@k under attack is
-//! held against the overlap of two *different* rows, which is one less the distinctness. The share of the room above that
+//! P@k alone flatters a model that gives everyone the same reasons: a linear model keeps all of its reasons. So the P@k under attack is
+//! held against the overlap of two *different* rows, which is one minus the distinctness. The share of the room above that
 //! overlap, (P@k - overlap) / (1 - overlap), is 1 for reasons that never move and 0 for reasons that are no more a row's own
 //! than another row's.
 
 use thickset::audit::Audit;
-use thickset::audit::result::Summary;
+use thickset::audit::figure::{Summary, explained, noise};
+use thickset::metric::distinctness;
 
 use super::Nouns;
 use crate::number::{counted, interval, percent, points, score};
@@ -37,6 +38,8 @@ pub enum Level {
     Partly,
     /// Below.
     Not,
+    /// No row has an explanation, so that there is nothing to be stable.
+    Empty,
     /// There is no number.
     Unknown,
 }
@@ -49,6 +52,7 @@ impl Level {
             Self::StableBySameness => "Stable by sameness",
             Self::Partly => "Partly stable",
             Self::Not => "Not stable",
+            Self::Empty => "Not explained",
             Self::Unknown => "Not known",
         }
     }
@@ -58,7 +62,7 @@ impl Level {
         match self {
             Self::Stable => "good",
             Self::StableBySameness | Self::Partly => "fair",
-            Self::Not => "poor",
+            Self::Not | Self::Empty => "poor",
             Self::Unknown => "none",
         }
     }
@@ -80,8 +84,12 @@ pub fn of(audit: &Audit) -> Verdict {
     let nouns = Nouns::of(audit);
     let summary = &audit.summary;
     let level = level(summary);
-    let mut reasons = vec![certainty(summary, level), noise(summary)];
-    reasons.push(sameness(summary, nouns));
+    let reasons = [
+        empty(summary, nouns),
+        certainty(summary, level),
+        beyond_noise(summary),
+        sameness(summary, nouns),
+    ];
     Verdict {
         level,
         headline: headline(audit, nouns),
@@ -91,15 +99,17 @@ pub fn of(audit: &Audit) -> Verdict {
 
 /// The level of these figures.
 pub fn level(summary: &Summary) -> Level {
-    let precision = summary.precision_at_k.value;
+    let precision = summary.precision_at_k().value;
     if !precision.is_finite() {
         Level::Unknown
+    } else if explained(summary) <= 0.0 {
+        Level::Empty
     } else if precision < PARTLY {
         Level::Not
     } else if precision < STABLE {
         Level::Partly
     } else if summary
-        .distinctness
+        .value(&distinctness::FIGURE)
         .is_some_and(|distinctness| distinctness < SAME)
     {
         Level::StableBySameness
@@ -110,7 +120,7 @@ pub fn level(summary: &Summary) -> Level {
 
 fn headline(audit: &Audit, nouns: Nouns) -> String {
     let summary = &audit.summary;
-    let precision = &summary.precision_at_k;
+    let precision = summary.precision_at_k();
     if !precision.value.is_finite() {
         return "There is no number to judge the explanations by.".to_owned();
     }
@@ -123,6 +133,12 @@ fn headline(audit: &Audit, nouns: Nouns) -> String {
         Level::StableBySameness => "The explanations are stable, but nearly the same for everyone",
         Level::Partly => "The explanations are only partly stable",
         Level::Not => "The explanations are not stable",
+        Level::Empty => {
+            return format!(
+                "There are no explanations: the importances of every {} are all equal, as those of a constant or saturated model are.",
+                nouns.row
+            );
+        }
     };
     format!(
         "{subject}: at the worst point found near each {}, {}{interval} of its {reasons} on average are still there.",
@@ -131,14 +147,32 @@ fn headline(audit: &Audit, nouns: Nouns) -> String {
     )
 }
 
+/// The share of rows that have an explanation; all, where an older version did not measure it.
+fn explained(summary: &Summary) -> f64 {
+    summary.value(&explained::FIGURE).unwrap_or(1.0)
+}
+
+/// Says when some rows have no explanation.
+fn empty(summary: &Summary, nouns: Nouns) -> Option<String> {
+    let share = 1.0 - explained(summary);
+    (share > 0.0).then(|| {
+        format!(
+            "{} of the {} have no explanation, since all of their importances are equal; none of their {} counts as kept.",
+            percent(share),
+            nouns.rows,
+            nouns.reasons
+        )
+    })
+}
+
 /// Says when the interval reaches into another level.
 fn certainty(summary: &Summary, level: Level) -> Option<String> {
-    let interval = summary.precision_at_k.interval?;
+    let interval = summary.precision_at_k().interval?;
     let bound = match level {
         Level::Partly if interval.low < PARTLY => PARTLY,
         Level::Stable | Level::StableBySameness | Level::Partly => STABLE,
         Level::Not => PARTLY,
-        Level::Unknown => return None,
+        Level::Empty | Level::Unknown => return None,
     };
     (interval.low < bound && bound < interval.high).then(|| {
         format!(
@@ -148,8 +182,9 @@ fn certainty(summary: &Summary, level: Level) -> Option<String> {
     })
 }
 
-fn noise(summary: &Summary) -> Option<String> {
-    let (precision, noise) = (summary.precision_at_k.value, summary.noise.value);
+fn beyond_noise(summary: &Summary) -> Option<String> {
+    let precision = summary.precision_at_k().value;
+    let noise = summary.value(&noise::FIGURE)?;
     if !(precision.is_finite() && noise.is_finite()) {
         return None;
     }
@@ -167,8 +202,8 @@ fn noise(summary: &Summary) -> Option<String> {
 
 /// Whether it is stability or sameness.
 pub fn sameness(summary: &Summary, nouns: Nouns) -> Option<String> {
-    let precision = summary.precision_at_k.value;
-    let distinctness = match summary.distinctness {
+    let precision = summary.precision_at_k().value;
+    let distinctness = match summary.value(&distinctness::FIGURE) {
         Some(distinctness) if distinctness.is_finite() => distinctness,
         _ => {
             return Some(format!(
@@ -229,19 +264,11 @@ mod tests {
         }
     }
 
-    fn summary(precision: f64, noise: f64, distinctness: Option<f64>) -> Summary {
-        Summary {
-            precision_at_k: estimate(precision),
-            noise: estimate(noise),
-            unchanged: 0.2,
-            thickness: estimate(0.9),
-            distinctness,
-            auc: None,
-            accuracy: None,
-            dffot: estimate(0.3),
-            comprehensiveness: estimate(0.3),
-            sufficiency: estimate(0.1),
-        }
+    fn summary(precision: f64, floor: f64, distinct: Option<f64>) -> Summary {
+        let mut summary = Summary::new(estimate(precision));
+        summary.set(&noise::FIGURE, Some(estimate(floor).into()));
+        summary.set(&distinctness::FIGURE, distinct.map(Into::into));
+        summary
     }
 
     const NOUNS: Nouns = Nouns {
@@ -253,7 +280,7 @@ mod tests {
     };
 
     #[test]
-    fn a_model_that_tells_everyone_the_same_is_not_called_stable_without_a_but() {
+    fn a_model_that_gives_everyone_the_same_reasons_is_not_called_stable_without_a_but() {
         assert_eq!(
             level(&summary(1.0, 1.0, Some(0.0))),
             Level::StableBySameness
@@ -271,17 +298,33 @@ mod tests {
     }
 
     #[test]
-    fn reasons_that_are_no_more_a_rows_own_than_anothers_are_told_so() {
+    fn reasons_that_are_no_more_a_rows_own_than_anothers_are_called_sameness() {
         // As measured on Adult: 88.4% under attack, while two random people share 89.1%.
-        let told = sameness(&summary(0.884, 0.95, Some(0.109)), NOUNS).unwrap();
-        assert!(told.starts_with("It is no more than sameness"), "{told}");
-        let told = sameness(&summary(0.7, 0.95, Some(0.4)), NOUNS).unwrap();
+        let said = sameness(&summary(0.884, 0.95, Some(0.109)), NOUNS).unwrap();
+        assert!(said.starts_with("It is no more than sameness"), "{said}");
+        let said = sameness(&summary(0.7, 0.95, Some(0.4)), NOUNS).unwrap();
         assert!(
-            told.starts_with("Much of it is sameness") && told.contains("25.0% of the room"),
-            "{told}"
+            said.starts_with("Much of it is sameness") && said.contains("25.0% of the room"),
+            "{said}"
         );
-        let told = sameness(&summary(0.9, 0.95, Some(0.6)), NOUNS).unwrap();
-        assert!(told.starts_with("It is more than sameness"), "{told}");
+        let said = sameness(&summary(0.9, 0.95, Some(0.6)), NOUNS).unwrap();
+        assert!(said.starts_with("It is more than sameness"), "{said}");
+    }
+
+    #[test]
+    fn rows_without_an_explanation_are_not_called_stable() {
+        let mut none = summary(0.0, 0.0, Some(0.0));
+        assert_eq!(level(&none), Level::Not);
+        none.set(&explained::FIGURE, Some(0.0.into()));
+        assert_eq!(level(&none), Level::Empty);
+        let mut some = summary(0.75, 0.8, Some(0.5));
+        assert_eq!(empty(&some, NOUNS), None);
+        some.set(&explained::FIGURE, Some(0.75.into()));
+        assert!(
+            empty(&some, NOUNS)
+                .unwrap()
+                .starts_with("25.0% of the rows")
+        );
     }
 
     #[test]
@@ -298,12 +341,12 @@ mod tests {
     #[test]
     fn noise_that_does_as_much_as_a_search_is_said() {
         assert!(
-            noise(&summary(0.95, 0.96, None))
+            beyond_noise(&summary(0.95, 0.96, None))
                 .unwrap()
                 .contains("hardly more than chance")
         );
         assert!(
-            noise(&summary(0.80, 0.96, None))
+            beyond_noise(&summary(0.80, 0.96, None))
                 .unwrap()
                 .contains("another 16.0 points")
         );

@@ -1,6 +1,7 @@
 //! Is the network's accuracy worth its less stable reasons? It is held against a linear model fitted to the same rows.
 
-use thickset::audit::result::{LinearBaseline, Summary};
+use thickset::audit::figure::Summary;
+use thickset::metric::{accuracy, auc, distinctness};
 use thickset::statistics::Estimate;
 
 use crate::number::{percent, points, score};
@@ -19,20 +20,20 @@ enum Gain {
 }
 
 /// What the comparison says, a sentence each.
-pub fn of(summary: &Summary, linear: &LinearBaseline) -> Vec<String> {
-    let Some((gain, compared)) = accuracy(summary, linear) else {
+pub fn of(summary: &Summary, linear: &Summary) -> Vec<String> {
+    let Some((gain, compared)) = predictions(summary, linear) else {
         return vec!["Without labels it cannot be said whether the network's accuracy is worth its less stable reasons.".to_owned()];
     };
-    let lost = linear.precision_at_k.value - summary.precision_at_k.value;
+    let lost = linear.precision_at_k().value - summary.precision_at_k().value;
     let kept = format!(
         "Under the same attacks the linear model keeps {} of its reasons, the network {}.",
-        percent(linear.precision_at_k.value),
-        percent(summary.precision_at_k.value)
+        percent(linear.precision_at_k().value),
+        percent(summary.precision_at_k().value)
     );
     let conclusion = conclusion(&gain, lost);
-    let conclusion = match summary.distinctness.zip(linear.distinctness) {
+    let conclusion = match both(summary, linear, |one| one.value(&distinctness::FIGURE)) {
         Some((network, linear)) if network.is_finite() && linear.is_finite() => {
-            format!("{conclusion} {}", told_apart(network, linear))
+            format!("{conclusion} {}", sameness(network, linear))
         }
         _ => conclusion,
     };
@@ -54,7 +55,7 @@ fn conclusion(gain: &Gain, lost: f64) -> String {
         }
         Gain::Open if is_more => "So the network's reasons are the more stable ones, at no clear cost in accuracy.".to_owned(),
         Gain::Open => {
-            "So the two cannot be told apart in accuracy or stability: the linear model is the simpler one.".to_owned()
+            "So neither is shown to be better in accuracy or stability: the linear model is the simpler one.".to_owned()
         }
         Gain::Worse if is_more => {
             format!("So the linear model is the more accurate one, and the network the more stable one, by {}.", points(lost))
@@ -63,30 +64,37 @@ fn conclusion(gain: &Gain, lost: f64) -> String {
     }
 }
 
-fn told_apart(network: f64, linear: f64) -> String {
+fn sameness(network: f64, linear: f64) -> String {
     let figures = format!("distinctness {} against {}", score(network), score(linear));
     if linear + LOSS >= network {
         format!(
-            "The network does not tell rows apart better than the linear model does ({figures})."
+            "The network's reasons differ no more from row to row than the linear model's ({figures})."
         )
     } else if linear <= LOSS {
         format!(
             "What the linear model cannot do is give different rows different reasons ({figures})."
         )
     } else {
-        format!("The network tells rows apart better than the linear model does ({figures}).")
+        format!(
+            "The network's reasons differ more from row to row than the linear model's ({figures})."
+        )
     }
 }
 
+/// What both have.
+fn both<T>(
+    summary: &Summary,
+    linear: &Summary,
+    of: impl Fn(&Summary) -> Option<T>,
+) -> Option<(T, T)> {
+    of(summary).zip(of(linear))
+}
+
 /// Compares AUCs, or accuracies where an AUC is missing.
-fn accuracy(summary: &Summary, linear: &LinearBaseline) -> Option<(Gain, String)> {
-    let finite = |estimate: &&Estimate| estimate.value.is_finite();
-    if let Some((network, linear)) = summary
-        .auc
-        .as_ref()
-        .filter(finite)
-        .zip(linear.auc.as_ref().filter(finite))
-    {
+fn predictions(summary: &Summary, linear: &Summary) -> Option<(Gain, String)> {
+    let finite = |estimate: &Estimate| estimate.value.is_finite();
+    let auc = |one: &Summary| one.estimate(&auc::FIGURE).filter(finite);
+    if let Some((network, linear)) = both(summary, linear, auc) {
         let difference = network.value - linear.value;
         let figures = format!("{} against {}", score(network.value), score(linear.value));
         let apart = network
@@ -113,12 +121,12 @@ fn accuracy(summary: &Summary, linear: &LinearBaseline) -> Option<(Gain, String)
                     format!("The network's AUC is {by} {side} the linear model's ({figures})");
                 (
                     Gain::Open,
-                    format!("{figures}, which their intervals do not tell apart."),
+                    format!("{figures}; the difference is within the confidence intervals."),
                 )
             }
         });
     }
-    let (network, linear) = summary.accuracy.zip(linear.accuracy)?;
+    let (network, linear) = both(summary, linear, |one| one.value(&accuracy::FIGURE))?;
     let figures = format!(
         "The network predicts {} of the rows as labelled, the linear model {}; without intervals this settles nothing.",
         percent(network),
@@ -142,26 +150,24 @@ mod tests {
         }
     }
 
-    fn pair(network_auc: f64, precision: f64) -> (Summary, LinearBaseline) {
-        let summary = Summary {
-            precision_at_k: estimate(precision, 0.01),
-            noise: estimate(0.97, 0.01),
-            unchanged: 0.1,
-            thickness: estimate(0.9, 0.01),
-            distinctness: Some(0.4),
-            auc: Some(estimate(network_auc, 0.01)),
-            accuracy: Some(0.8),
-            dffot: estimate(0.3, 0.01),
-            comprehensiveness: estimate(0.3, 0.01),
-            sufficiency: estimate(0.1, 0.01),
-        };
-        let linear = LinearBaseline {
-            auc: Some(estimate(0.8, 0.01)),
-            accuracy: Some(0.75),
-            precision_at_k: estimate(1.0, 0.0),
-            distinctness: Some(0.0),
-        };
-        (summary, linear)
+    fn summary(precision: Estimate, area: Estimate, right: f64, distinct: f64) -> Summary {
+        let mut summary = Summary::new(precision);
+        summary.set(&auc::FIGURE, Some(area.into()));
+        summary.set(&accuracy::FIGURE, Some(right.into()));
+        summary.set(&distinctness::FIGURE, Some(distinct.into()));
+        summary
+    }
+
+    fn pair(network_auc: f64, precision: f64) -> (Summary, Summary) {
+        (
+            summary(
+                estimate(precision, 0.01),
+                estimate(network_auc, 0.01),
+                0.8,
+                0.4,
+            ),
+            summary(estimate(1.0, 0.0), estimate(0.8, 0.01), 0.75, 0.0),
+        )
     }
 
     fn said(network_auc: f64, precision: f64) -> String {
@@ -186,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worse_network_is_told_so() {
+    fn a_worse_network_is_called_worse() {
         assert!(said(0.7, 0.8).contains("linear model is the better one"));
     }
 
@@ -199,9 +205,9 @@ mod tests {
     #[test]
     fn without_labels_nothing_is_claimed() {
         let (mut summary, mut linear) = pair(0.8, 0.9);
-        summary.auc = None;
-        summary.accuracy = None;
-        linear.auc = None;
+        summary.set(&auc::FIGURE, None);
+        summary.set(&accuracy::FIGURE, None);
+        linear.set(&auc::FIGURE, None);
         assert!(of(&summary, &linear)[0].starts_with("Without labels"));
     }
 }

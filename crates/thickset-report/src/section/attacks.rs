@@ -6,13 +6,13 @@ use thickset::audit::Audit;
 use thickset::audit::result::AttackScore;
 use thickset::registry;
 
-use crate::figure::{Figure, Values};
+use crate::chart::{Chart, Values};
 use crate::number::{count, counted, interval, listed, percent, plain};
 use crate::plot::bars::{self, Bar, Group};
 use crate::prose::Nouns;
 
 /// The bars; none without attacks.
-pub fn of(audit: &Audit, prefix: &str) -> Option<Figure> {
+pub fn of(audit: &Audit, prefix: &str) -> Option<Chart> {
     let nouns = Nouns::of(audit);
     let strongest = audit
         .attacks
@@ -51,7 +51,7 @@ pub fn of(audit: &Audit, prefix: &str) -> Option<Figure> {
         name(strongest),
         percent(strongest.precision_at_k.value),
         nouns.row,
-        percent(audit.summary.precision_at_k.value),
+        percent(audit.summary.precision_at_k().value),
         finders(audit, nouns)
     );
     let title = format!("P@{} that each attack leaves alone", audit.settings.k);
@@ -63,7 +63,7 @@ pub fn of(audit: &Audit, prefix: &str) -> Option<Figure> {
             interval(one.precision_at_k.interval, percent).unwrap_or_else(|| "–".to_owned()),
         ]
     });
-    Some(Figure {
+    Some(Chart {
         title,
         drawing,
         caption,
@@ -103,7 +103,7 @@ fn finders(audit: &Audit, nouns: Nouns) -> String {
     if found.is_empty() {
         return String::new();
     }
-    let told: Vec<String> = found
+    let counted: Vec<String> = found
         .iter()
         .enumerate()
         .map(|(place, (id, times))| {
@@ -115,5 +115,5 @@ fn finders(audit: &Audit, nouns: Nouns) -> String {
             format!("{} for {times}", label(id))
         })
         .collect();
-    format!(" The worst point came from {}.", listed(&told))
+    format!(" The worst point came from {}.", listed(&counted))
 }

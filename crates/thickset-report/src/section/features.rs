@@ -4,7 +4,7 @@ use thickset::audit::Audit;
 use thickset::audit::result::FeatureCount;
 
 use super::name;
-use crate::figure::{Figure, Key, Values};
+use crate::chart::{Chart, Key, Values};
 use crate::number::{count, percent, plain, share};
 use crate::plot::bars::{self, Bar, Group};
 use crate::prose::Nouns;
@@ -13,7 +13,7 @@ use crate::prose::Nouns;
 const MOST: usize = 12;
 
 /// The bars; none where nothing moved.
-pub fn of(audit: &Audit, prefix: &str) -> Option<Figure> {
+pub fn of(audit: &Audit, prefix: &str) -> Option<Chart> {
     let nouns = Nouns::of(audit);
     let rows = audit.rows.len().max(1);
     let mut order: Vec<(usize, &FeatureCount)> = audit.features.iter().enumerate().collect();
@@ -93,7 +93,7 @@ pub fn of(audit: &Audit, prefix: &str) -> Option<Figure> {
             ]
         }),
     );
-    Some(Figure {
+    Some(Chart {
         title,
         drawing,
         caption,

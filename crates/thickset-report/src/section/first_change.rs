@@ -1,10 +1,11 @@
 //! Thickness against the steps to the first change (R2ET Fig. 2), and the importances by rank (R2ET Fig. 8).
 
 use thickset::audit::Audit;
+use thickset::audit::result::RowRecord;
 use thickset::data::InputShape;
-use thickset::metric::{manipulation_epoch, spearman};
+use thickset::metric::{manipulation_epoch, spearman, thickness};
 
-use crate::figure::{Figure, Values};
+use crate::chart::{Chart, Values};
 use crate::number::{as_f64, count, percent, plain, score, share};
 use crate::plot::bins::{self, Point};
 use crate::plot::curves::{self, Join, Look, Series};
@@ -16,7 +17,7 @@ use crate::prose::Nouns;
 const COLUMNS: f64 = 36.0;
 
 /// Both plots, as far as there is something to draw.
-pub fn of(audit: &Audit, prefix: &str) -> Vec<Figure> {
+pub fn of(audit: &Audit, prefix: &str) -> Vec<Chart> {
     [scatter(audit, prefix), magnitudes(audit, prefix)]
         .into_iter()
         .flatten()
@@ -30,18 +31,21 @@ struct Spot {
     thickness: f64,
 }
 
-fn scatter(audit: &Audit, prefix: &str) -> Option<Figure> {
-    let nouns = Nouns::of(audit);
-    let rows: Vec<Spot> = audit
-        .rows
-        .iter()
-        .filter(|row| row.thickness.is_finite())
-        .map(|row| Spot {
+fn spots(audit: &Audit) -> Vec<Spot> {
+    let spot = |row: RowRecord| {
+        let thickness = thickness::FIGURE.of_row(&row)?;
+        thickness.is_finite().then_some(Spot {
             row: row.row,
             first_change: row.first_change,
-            thickness: row.thickness,
+            thickness,
         })
-        .collect();
+    };
+    audit.rows.iter().filter_map(spot).collect()
+}
+
+fn scatter(audit: &Audit, prefix: &str) -> Option<Chart> {
+    let nouns = Nouns::of(audit);
+    let rows = spots(audit);
     let thickness: Vec<f64> = rows.iter().map(|row| row.thickness).collect();
     let y = range(thickness.iter().copied())?;
     let last = rows
@@ -125,7 +129,7 @@ fn scatter(audit: &Audit, prefix: &str) -> Option<Figure> {
     }
     let title = "Thickness and how long reasons hold";
     let drawing = frame.finish(&format!("{prefix}-first-change"), title, &caption);
-    Some(Figure {
+    Some(Chart {
         title: title.to_owned(),
         drawing,
         caption,
@@ -151,7 +155,7 @@ fn reading(correlation: f64) -> &'static str {
     }
 }
 
-fn magnitudes(audit: &Audit, prefix: &str) -> Option<Figure> {
+fn magnitudes(audit: &Audit, prefix: &str) -> Option<Chart> {
     let nouns = Nouns::of(audit);
     let values = &audit.magnitudes;
     let k = audit.settings.k;
@@ -195,7 +199,7 @@ fn magnitudes(audit: &Audit, prefix: &str) -> Option<Figure> {
         .iter()
         .enumerate()
         .map(|(rank, value)| vec![(rank + 1).to_string(), plain(*value)]);
-    Some(Figure {
+    Some(Chart {
         title: title.to_owned(),
         drawing,
         caption,

@@ -1,14 +1,17 @@
 //! The network beside a linear model fitted to the same rows.
 
 use thickset::audit::Audit;
+use thickset::audit::figure::{Baseline, FIGURES, Figure, Summary};
 use thickset::explain::ExplanationConfig;
 
 use crate::cell::Cell;
-use crate::number::{count, percent, score};
+use crate::number::count;
 use crate::prose::{Nouns, worth};
 
 /// A table of two rows and what it says.
-pub struct Comparison {
+pub struct LinearComparison {
+    /// The figures that both have.
+    pub columns: Vec<String>,
     /// The linear model first.
     pub lines: Vec<Line>,
     /// What the table is.
@@ -39,11 +42,10 @@ pub fn use_of(audit: &Audit) -> &'static str {
 }
 
 /// The comparison; none without a linear model.
-pub fn of(audit: &Audit) -> Option<Comparison> {
+pub fn of(audit: &Audit) -> Option<LinearComparison> {
     let linear = audit.linear.as_ref()?;
-    let summary = &audit.summary;
-    let attacked = linear.precision_at_k.count;
-    let caption = if attacked == summary.precision_at_k.count {
+    let attacked = linear.precision_at_k().count;
+    let caption = if attacked == audit.summary.precision_at_k().count {
         "A linear model fitted to the same training rows and attacked alike; 95% intervals below."
             .to_owned()
     } else {
@@ -53,28 +55,28 @@ pub fn of(audit: &Audit) -> Option<Comparison> {
             Nouns::of(audit).rows
         )
     };
-    Some(Comparison {
+    let figures: Vec<&Figure> = FIGURES
+        .iter()
+        .copied()
+        .filter(|figure| figure.baseline != Baseline::No)
+        .collect();
+    let line = |name: &str, summary: &Summary| Line {
+        name: name.to_owned(),
+        cells: figures
+            .iter()
+            .map(|figure| Cell::figure(summary, figure))
+            .collect(),
+    };
+    Some(LinearComparison {
+        columns: figures
+            .iter()
+            .map(|figure| figure.short(audit.settings.k))
+            .collect(),
         lines: vec![
-            Line {
-                name: "linear model".to_owned(),
-                cells: vec![
-                    Cell::estimate(&linear.precision_at_k, percent),
-                    Cell::number(linear.distinctness, score),
-                    Cell::estimated(linear.auc.as_ref(), score),
-                    Cell::number(linear.accuracy, percent),
-                ],
-            },
-            Line {
-                name: audit.model.name.clone(),
-                cells: vec![
-                    Cell::estimate(&summary.precision_at_k, percent),
-                    Cell::number(summary.distinctness, score),
-                    Cell::estimated(summary.auc.as_ref(), score),
-                    Cell::number(summary.accuracy, percent),
-                ],
-            },
+            line("linear model", linear),
+            line(&audit.model.name, &audit.summary),
         ],
         caption,
-        said: worth::of(summary, linear),
+        said: worth::of(&audit.summary, linear),
     })
 }

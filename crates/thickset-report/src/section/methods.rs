@@ -4,24 +4,14 @@ use std::collections::BTreeSet;
 
 use thickset::attack::threat::OneHot;
 use thickset::audit::Audit;
+use thickset::audit::figure::FIGURES;
 use thickset::explain::ExplanationConfig;
 use thickset::registry::{Info, METHODS};
 
-/// The metrics that every audit shows.
-const METRICS: [&str; 8] = [
-    "precision-at-k",
-    "thickness",
-    "distinctness",
-    "auc",
-    "accuracy",
-    "dffot",
-    "comprehensiveness",
-    "sufficiency",
-];
-
 /// What these audits used, in the registry's order.
 pub fn of(audits: &[Audit]) -> Vec<&'static Info> {
-    let mut used: BTreeSet<String> = METRICS.iter().map(|&id| id.to_owned()).collect();
+    let metrics = FIGURES.iter().filter_map(|figure| figure.method);
+    let mut used: BTreeSet<String> = metrics.map(|info| info.id.to_owned()).collect();
     used.insert("suite".to_owned());
     used.insert("ball".to_owned());
     for audit in audits {
@@ -69,13 +59,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_named_metrics_are_in_the_registry() {
+    fn the_metrics_among_the_figures_are_in_the_registry() {
         let found = of(&[]);
-        assert!(
-            METRICS
-                .iter()
-                .all(|id| found.iter().any(|info| info.id == *id))
-        );
-        assert_eq!(found.len(), METRICS.len() + 2);
+        let metrics: Vec<&Info> = FIGURES.iter().filter_map(|figure| figure.method).collect();
+        let is_found = |metric: &&Info| found.iter().any(|info| info.id == metric.id);
+        assert!(metrics.iter().all(is_found));
+        assert_eq!(found.len(), metrics.len() + 2);
     }
 }

@@ -43,6 +43,9 @@ pub fn facts(audit: &Audit) -> Vec<(&'static str, String)> {
         ("rows’ sha256", data.sha256.clone()),
         ("seed", audit.settings.seed.number().to_string()),
     ];
+    if let Some(instructions) = &audit.instruction_set {
+        facts.push(("instruction set", instructions.clone()));
+    }
     if let Some(split) = &data.split {
         facts.push(("split seed", split.seed.to_string()));
         if let Some(recipe) = &split.recipe {

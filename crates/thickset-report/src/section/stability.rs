@@ -1,8 +1,10 @@
 //! How P@k and thickness are spread over the rows.
 
 use thickset::audit::Audit;
+use thickset::audit::figure::noise;
+use thickset::metric::{distinctness, thickness};
 
-use crate::figure::{Figure, Key, Values};
+use crate::chart::{Chart, Key, Values};
 use crate::number::{as_f64, count, percent, score, share};
 use crate::plot::histogram::{self, Histogram, Look};
 use crate::plot::scale;
@@ -15,14 +17,19 @@ const MOST_SETS: usize = 20;
 const BINS: usize = 20;
 
 /// Both histograms.
-pub fn of(audit: &Audit, prefix: &str) -> Vec<Figure> {
+pub fn of(audit: &Audit, prefix: &str) -> Vec<Chart> {
     if audit.rows.is_empty() {
         return Vec::new();
     }
-    vec![precision(audit, prefix), thickness(audit, prefix)]
+    let thickness = audit.summary.value(&thickness::FIGURE);
+    let thickness = thickness.map(|mean| spread_of_thickness(audit, prefix, mean));
+    [precision(audit, prefix)]
+        .into_iter()
+        .chain(thickness)
+        .collect()
 }
 
-fn precision(audit: &Audit, prefix: &str) -> Figure {
+fn precision(audit: &Audit, prefix: &str) -> Chart {
     let nouns = Nouns::of(audit);
     let k = audit.settings.k.max(1);
     let values = audit.rows.iter().map(|row| row.precision);
@@ -43,16 +50,14 @@ fn precision(audit: &Audit, prefix: &str) -> Figure {
         }
     };
     let bars = named(&histogram, name);
-    let overlap = audit
-        .summary
-        .distinctness
-        .map(|distinctness| 1.0 - distinctness);
-    let mut rules = vec![("rule", audit.summary.noise.value)];
+    let noise = audit.summary.value(&noise::FIGURE);
+    let distinctness = audit.summary.value(&distinctness::FIGURE);
+    let overlap = distinctness.map(|distinctness| 1.0 - distinctness);
+    let mut rules = Vec::new();
+    rules.extend(noise.map(|noise| ("rule", noise)));
     rules.extend(overlap.map(|overlap| ("rule-dotted", overlap)));
-    let mut legend = vec![Key::rule(
-        "rule",
-        format!("noise alone, {}", percent(audit.summary.noise.value)),
-    )];
+    let mut legend = Vec::new();
+    legend.extend(noise.map(|noise| Key::rule("rule", format!("noise alone, {}", percent(noise)))));
     legend.extend(overlap.map(|overlap| {
         Key::rule(
             "rule-dotted",
@@ -100,9 +105,12 @@ fn precision(audit: &Audit, prefix: &str) -> Figure {
     )
 }
 
-fn thickness(audit: &Audit, prefix: &str) -> Figure {
+fn spread_of_thickness(audit: &Audit, prefix: &str, mean: f64) -> Chart {
     let nouns = Nouns::of(audit);
-    let values = || audit.rows.iter().map(|row| row.thickness);
+    let values = || {
+        let rows = audit.rows.iter();
+        rows.filter_map(|row| thickness::FIGURE.of_row(&row))
+    };
     let (low, high) = scale::range(values()).unwrap_or((0.0, 1.0));
     // Thickness is in 0..=1 and mostly near 1; whole tenths keep two reports comparable.
     let low = (low.clamp(0.0, 0.9) * 10.0).floor() / 10.0;
@@ -111,7 +119,6 @@ fn thickness(audit: &Audit, prefix: &str) -> Figure {
         let (from, to) = histogram.bin(index);
         format!("{} to {}", score(from), score(to))
     });
-    let mean = audit.summary.thickness.value;
     let mut caption = format!(
         "The mean is {}. Thickness is the chance that a top feature is still ahead of another on the way to a random neighbour: 1 \
          is safe.",
@@ -159,8 +166,8 @@ fn figure(
     legend: Vec<Key>,
     columns: &[&str],
     bars: Vec<(String, String)>,
-) -> Figure {
-    Figure {
+) -> Chart {
+    Chart {
         title: drawing.title.clone(),
         drawing,
         caption,

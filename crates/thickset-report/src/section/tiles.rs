@@ -1,10 +1,9 @@
 //! The figures at a glance.
 
 use thickset::audit::Audit;
-use thickset::registry;
-use thickset::statistics::Estimate;
+use thickset::audit::figure::FIGURES;
 
-use crate::number::{Style, interval, percent, score};
+use crate::number::{interval, style};
 use crate::prose::Nouns;
 
 /// One figure.
@@ -19,109 +18,23 @@ pub struct Tile {
     pub meaning: String,
 }
 
-impl Tile {
-    fn of(name: &str, estimate: &Estimate, style: Style, meaning: String) -> Self {
-        Self {
-            name: name.to_owned(),
-            value: style(estimate.value),
-            interval: interval(estimate.interval, style),
-            meaning,
-        }
-    }
-
-    fn single(name: &str, value: Option<f64>, style: Style, meaning: String) -> Option<Self> {
-        value.map(|value| Self {
-            name: name.to_owned(),
-            value: style(value),
-            interval: None,
-            meaning,
-        })
-    }
-}
-
-/// The figures of an audit, the most important first.
+/// The figures that an audit has, in the order of their table.
 pub fn of(audit: &Audit) -> Vec<Tile> {
+    let k = audit.settings.k.to_string();
     let nouns = Nouns::of(audit);
-    let summary = &audit.summary;
-    let k = audit.settings.k;
-    let label =
-        |id: &str| registry::find(id).map_or_else(|_| id.to_owned(), |info| info.label.to_owned());
-    let precision = format!(
-        "share of the {k} {} that stay at the worst point found",
-        nouns.reasons
-    );
-    let unchanged = format!(
-        "share of {} whose {k} {} nothing found could change",
-        nouns.rows, nouns.reasons
-    );
-    let distinct = format!("0 if every {} gets the same {}", nouns.row, nouns.reasons);
-    let tiles = [
-        Some(Tile::of(
-            &format!("P@{k} under attack"),
-            &summary.precision_at_k,
-            percent,
-            precision,
-        )),
-        Some(Tile::of(
-            "Noise floor",
-            &summary.noise,
-            percent,
-            "the same under random noise of the same size".to_owned(),
-        )),
-        Tile::single("Unchanged", Some(summary.unchanged), percent, unchanged),
-        Some(Tile::of(
-            "Thickness",
-            &summary.thickness,
-            score,
-            "chance that a top feature stays ahead of another, nearby".to_owned(),
-        )),
-        Tile::single(
-            &label("distinctness"),
-            summary.distinctness,
-            score,
-            distinct,
-        ),
-        summary.auc.as_ref().map(|auc| {
-            Tile::of(
-                "AUC",
-                auc,
-                score,
-                format!("of the predictions, on these {}", nouns.rows),
-            )
-        }),
-        Tile::single(
-            "Accuracy",
-            summary.accuracy,
-            percent,
-            format!("share of {} predicted as labelled", nouns.rows),
-        ),
-        Some(Tile::of(
-            &label("dffot"),
-            &summary.dffot,
-            percent,
-            format!(
-                "share of {} to remove until the prediction flips; lower is more faithful",
-                nouns.features
+    let tiles = FIGURES.iter().filter_map(|figure| {
+        let found = audit.summary.get(figure)?;
+        let style = style(figure.unit);
+        Some(Tile {
+            name: figure.title.replace("{k}", &k),
+            value: style(found.value()),
+            interval: interval(found.interval(), style),
+            meaning: format!(
+                "{}; {} is better",
+                figure.described(&nouns.words(&k)),
+                figure.direction.name()
             ),
-        )),
-        Some(Tile::of(
-            "Comprehensiveness",
-            &summary.comprehensiveness,
-            score,
-            format!(
-                "mean change of the probability when the most important {} are removed; higher is more faithful",
-                nouns.features
-            ),
-        )),
-        Some(Tile::of(
-            "Sufficiency",
-            &summary.sufficiency,
-            score,
-            format!(
-                "mean change of the probability when only the most important {} are kept; lower is more faithful",
-                nouns.features
-            ),
-        )),
-    ];
-    tiles.into_iter().flatten().collect()
+        })
+    });
+    tiles.collect()
 }

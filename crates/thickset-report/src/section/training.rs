@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use thickset::audit::Audit;
 use thickset::train::EpochRecord;
 
-use crate::figure::{Figure, Key, Values};
+use crate::chart::{Chart, Key, Values};
 use crate::number::{as_f64, plain, score};
 use crate::plot::curves::{self, Join, Look, Series};
 use crate::plot::scale::Kind;
@@ -14,7 +14,7 @@ use crate::plot::scale::Kind;
 const MOST_TERMS: usize = 8;
 
 /// The curves; none without epochs.
-pub fn of(audit: &Audit, prefix: &str) -> Vec<Figure> {
+pub fn of(audit: &Audit, prefix: &str) -> Vec<Chart> {
     let epochs = &audit.training;
     if epochs.is_empty() {
         return Vec::new();
@@ -52,7 +52,7 @@ fn series(epochs: &[EpochRecord], name: &str, of: impl Fn(&EpochRecord) -> Optio
     }
 }
 
-fn validation(epochs: &[EpochRecord], prefix: &str) -> Figure {
+fn validation(epochs: &[EpochRecord], prefix: &str) -> Chart {
     let mut all = vec![
         series(epochs, "AUC", |epoch| epoch.auc),
         series(epochs, "P@k under a quick attack", |epoch| {
@@ -85,7 +85,7 @@ fn validation(epochs: &[EpochRecord], prefix: &str) -> Figure {
             optional(epoch.agreement),
         ]
     });
-    Figure {
+    Chart {
         title: title.to_owned(),
         drawing,
         caption: caption.to_owned(),
@@ -107,7 +107,7 @@ fn single(
     what: &str,
     id: &str,
     of: impl Fn(&EpochRecord) -> Option<f64>,
-) -> Figure {
+) -> Chart {
     let one = series(epochs, title, of);
     let ends = one.points.first().zip(one.points.last());
     let caption = match ends {
@@ -121,7 +121,7 @@ fn single(
         .collect::<Vec<_>>();
     let series = [one];
     let drawing = curves::draw(&series, &look(id, title, &caption, "mean"));
-    Figure {
+    Chart {
         title: title.to_owned(),
         drawing,
         caption,

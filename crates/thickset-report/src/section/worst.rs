@@ -11,7 +11,7 @@ use crate::plot::scale;
 use crate::prose::change::{self, Reasons};
 use crate::prose::{Nouns, Sentence};
 
-/// Rows that are told in full.
+/// Rows that are described in full.
 const MOST_ROWS: usize = 10;
 
 /// Rows whose tables are open.
@@ -26,7 +26,7 @@ const MOST_LINES: usize = 24;
 /// The worst rows.
 pub struct Worst {
     /// The worst first.
-    pub cases: Vec<Case>,
+    pub cases: Vec<ShownRow>,
     /// Rows that are in the JSON only.
     pub left_out: usize,
     /// Whether they are images.
@@ -34,7 +34,7 @@ pub struct Worst {
 }
 
 /// One row, before and after.
-pub struct Case {
+pub struct ShownRow {
     /// `row 17`.
     pub name: String,
     /// What was changed and what came of it.
@@ -47,7 +47,7 @@ pub struct Case {
     pub changes: Vec<Changed>,
     /// Changes that are not listed.
     pub more_changes: usize,
-    /// Whether its tables are shown at once, or when asked for.
+    /// Whether its tables are shown at once, or on a click.
     pub is_open: bool,
     /// Maps of an image.
     pub pictures: Vec<Picture>,
@@ -104,7 +104,7 @@ pub struct Changed {
 /// The worst rows of an audit.
 pub fn of(audit: &Audit) -> Worst {
     let shown = audit.worst.iter().take(MOST_ROWS).enumerate();
-    let cases: Vec<Case> = shown
+    let cases: Vec<ShownRow> = shown
         .map(|(place, row)| case(audit, row, place < OPEN))
         .collect();
     Worst {
@@ -114,7 +114,7 @@ pub fn of(audit: &Audit) -> Worst {
     }
 }
 
-fn case(audit: &Audit, row: &WorstRow, is_open: bool) -> Case {
+fn case(audit: &Audit, row: &WorstRow, is_open: bool) -> ShownRow {
     let nouns = Nouns::of(audit);
     let (before, after) = (order(&row.importance), order(&row.attacked_importance));
     let k = audit.settings.k;
@@ -131,7 +131,7 @@ fn case(audit: &Audit, row: &WorstRow, is_open: bool) -> Case {
     };
     let pictures = maps::of_row(audit, row, &before, &after);
     let is_image = !pictures.is_empty();
-    Case {
+    ShownRow {
         name: format!("{} {}", nouns.row, row.row),
         sentence: if is_image {
             image_sentence(row, &reasons, nouns)

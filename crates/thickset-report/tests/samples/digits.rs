@@ -3,11 +3,14 @@
 use thickset::Seed;
 use thickset::attack::suite::SuiteConfig;
 use thickset::attack::{Change, Value};
+use thickset::audit::figure::{RowFigures, explained, noise};
 use thickset::audit::result::{
-    AttackId, Audit, Row, Rows, SCHEMA, Settings, Split, Subject, ThicknessSettings, WorstRow,
+    AttackId, Audit, AuditSettings, DataRecord, ModelRecord, RowRecord, SCHEMA, SplitRecord,
+    ThicknessSettings, WorstRow,
 };
 use thickset::data::{InputShape, Part};
 use thickset::explain::ExplainConfig;
+use thickset::metric::{comprehensiveness, dffot, sufficiency, thickness};
 use thickset::model::{CnnConfig, ModelConfig};
 
 use super::{as_f64, attacks, feature_counts, summary, top};
@@ -73,7 +76,7 @@ pub fn digits() -> Audit {
         let kept = before.iter().filter(|pixel| after.contains(pixel)).count();
         let class = CLASSES[number % CLASSES.len()];
         let precision = as_f64(kept) / as_f64(K);
-        rows.push(Row {
+        rows.push(RowRecord {
             row: number as u64 + 1,
             label: Some(class),
             class,
@@ -83,11 +86,13 @@ pub fn digits() -> Audit {
             precision,
             attack: AttackId::new("mse-attack").unwrap(),
             first_change: (kept < K).then(|| 1 + stream.below(30)),
-            noise: 0.9,
-            thickness: stream.uniform_in(0.8, 0.95),
-            dffot: stream.uniform_in(0.05, 0.4),
-            comprehensiveness: stream.uniform_in(0.1, 0.5),
-            sufficiency: stream.uniform_in(0.0, 0.2),
+            figures: RowFigures::default()
+                .with(&explained::FIGURE, 1.0)
+                .with(&noise::FIGURE, 0.9)
+                .with(&thickness::FIGURE, stream.uniform_in(0.8, 0.95))
+                .with(&dffot::FIGURE, stream.uniform_in(0.05, 0.4))
+                .with(&comprehensiveness::FIGURE, stream.uniform_in(0.1, 0.5))
+                .with(&sufficiency::FIGURE, stream.uniform_in(0.0, 0.2)),
         });
         if worst.len() < 3 {
             let changes = values
@@ -122,7 +127,8 @@ pub fn digits() -> Audit {
     Audit {
         schema: SCHEMA,
         version: "0.1.0".to_owned(),
-        model: Subject {
+        instruction_set: Some("x86-64-fma".to_owned()),
+        model: ModelRecord {
             name: "digits-cnn".to_owned(),
             file: "digits-cnn.safetensors".to_owned(),
             sha256: "9f".repeat(32),
@@ -131,10 +137,10 @@ pub fn digits() -> Audit {
             classes: (0..10).map(|digit| digit.to_string()).collect(),
             objective: None,
         },
-        data: Rows {
+        data: DataRecord {
             name: "digits".to_owned(),
             sha256: "1e".repeat(32),
-            split: Some(Split::default()),
+            split: Some(SplitRecord::default()),
             part: Some(Part::Test),
             rows: rows.len(),
             shape: InputShape::Image {
@@ -147,7 +153,7 @@ pub fn digits() -> Audit {
                 .collect(),
             has_labels: true,
         },
-        settings: Settings {
+        settings: AuditSettings {
             seed: Seed::new(0),
             k: K,
             explain: ExplainConfig::default(),
@@ -161,7 +167,7 @@ pub fn digits() -> Audit {
         },
         linear: None,
         attacks: attacks(
-            summary.precision_at_k,
+            *summary.precision_at_k(),
             &[
                 ("er-attack", None, false),
                 ("mse-attack", None, false),

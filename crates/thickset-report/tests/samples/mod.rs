@@ -10,7 +10,11 @@ pub use table::{Table, credit};
 use std::collections::BTreeMap;
 
 use thickset::Seed;
-use thickset::audit::result::{AttackScore, FeatureCount, Row, Summary};
+use thickset::audit::figure::{Summary, explained, noise, unchanged};
+use thickset::audit::result::{AttackScore, FeatureCount, RowRecord};
+use thickset::metric::{
+    accuracy, auc, comprehensiveness, dffot, distinctness, sufficiency, thickness,
+};
 use thickset::statistics::{Estimate, Interval, mean};
 use thickset::train::EpochRecord;
 
@@ -34,7 +38,7 @@ pub fn estimate(value: f64, half: f64, count: usize) -> Estimate {
     }
 }
 
-fn of(rows: &[Row], value: impl Fn(&Row) -> f64) -> Estimate {
+fn of(rows: &[RowRecord], value: impl Fn(&RowRecord) -> f64) -> Estimate {
     mean::estimate(&rows.iter().map(value).collect::<Vec<_>>()).unwrap()
 }
 
@@ -44,7 +48,7 @@ fn as_f64(count: usize) -> f64 {
 }
 
 /// The figures that follow from the rows.
-pub fn summary(rows: &[Row], features: usize, k: usize, auc: f64) -> Summary {
+pub fn summary(rows: &[RowRecord], features: usize, k: usize, area: f64) -> Summary {
     let mut with = vec![0_usize; features];
     for row in rows {
         row.top.iter().for_each(|&feature| with[feature] += 1);
@@ -58,24 +62,32 @@ pub fn summary(rows: &[Row], features: usize, k: usize, auc: f64) -> Summary {
         .iter()
         .filter(|row| row.label == Some(row.class))
         .count();
-    let unchanged = rows.iter().filter(|row| row.precision >= 1.0).count();
-    Summary {
-        precision_at_k: of(rows, |row| row.precision),
-        noise: of(rows, |row| row.noise),
-        unchanged: as_f64(unchanged) / as_f64(rows.len()),
-        thickness: of(rows, |row| row.thickness),
-        distinctness: (pairs > 0).then(|| 1.0 - as_f64(shared) / as_f64(pairs * k)),
-        auc: Some(estimate(auc, 0.021, rows.len())),
-        accuracy: Some(as_f64(right) / as_f64(rows.len())),
-        dffot: of(rows, |row| row.dffot),
-        comprehensiveness: of(rows, |row| row.comprehensiveness),
-        sufficiency: of(rows, |row| row.sufficiency),
+    let whole = rows.iter().filter(|row| row.precision >= 1.0).count();
+    let share = |part: usize| Some((as_f64(part) / as_f64(rows.len())).into());
+    let mut summary = Summary::new(of(rows, |row| row.precision));
+    let means = [
+        &noise::FIGURE,
+        &thickness::FIGURE,
+        &dffot::FIGURE,
+        &comprehensiveness::FIGURE,
+        &sufficiency::FIGURE,
+    ];
+    for figure in means {
+        let mean = of(rows, |row| figure.of_row(row).unwrap());
+        summary.set(figure, Some(mean.into()));
     }
+    let distinct = (pairs > 0).then(|| 1.0 - as_f64(shared) / as_f64(pairs * k));
+    summary.set(&unchanged::FIGURE, share(whole));
+    summary.set(&explained::FIGURE, share(rows.len()));
+    summary.set(&distinctness::FIGURE, distinct.map(Into::into));
+    summary.set(&auc::FIGURE, Some(estimate(area, 0.021, rows.len()).into()));
+    summary.set(&accuracy::FIGURE, share(right));
+    summary
 }
 
 /// How often each feature is a reason, leaves and enters.
-pub fn feature_counts(rows: &[Row], importance: &[f64]) -> Vec<FeatureCount> {
-    let count = |is: &dyn Fn(&Row) -> bool| rows.iter().filter(|row| is(row)).count();
+pub fn feature_counts(rows: &[RowRecord], importance: &[f64]) -> Vec<FeatureCount> {
+    let count = |is: &dyn Fn(&RowRecord) -> bool| rows.iter().filter(|row| is(row)).count();
     (0..importance.len())
         .map(|feature| FeatureCount {
             in_top: count(&|row| row.top.contains(&feature)),

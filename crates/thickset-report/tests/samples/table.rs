@@ -3,12 +3,16 @@
 use thickset::Seed;
 use thickset::attack::suite::SuiteConfig;
 use thickset::attack::{Change, Value};
+use thickset::audit::figure::{RowFigures, Summary, explained, noise};
 use thickset::audit::result::{
-    AttackId, Audit, LinearBaseline, Requirement, Row, Rows, SCHEMA, Settings, Split, Subject,
-    ThicknessSettings, WorstRow,
+    AttackId, Audit, AuditSettings, DataRecord, ModelRecord, Requirement, RowRecord, SCHEMA,
+    SplitRecord, ThicknessSettings, WorstRow,
 };
 use thickset::data::{InputShape, Part};
 use thickset::explain::ExplainConfig;
+use thickset::metric::{
+    accuracy, auc, comprehensiveness, dffot, distinctness, sufficiency, thickness,
+};
 use thickset::model::{MlpConfig, ModelConfig};
 
 use super::{as_f64, attacks, estimate, feature_counts, summary, top, training};
@@ -53,7 +57,7 @@ const FEATURES: [(&str, &str, f64, f64, f64); 12] = [
 
 /// One case in the making.
 struct Case {
-    row: Row,
+    row: RowRecord,
     values: Vec<f64>,
     attacked_values: Vec<f64>,
     importance: Vec<f64>,
@@ -115,7 +119,7 @@ fn case(number: usize, want: &Table) -> Case {
     )]
     let first_change = (kept < K).then_some(steps.max(1.0) as usize);
     Case {
-        row: Row {
+        row: RowRecord {
             row: number as u64 + 1,
             label: Some(label),
             class,
@@ -129,11 +133,19 @@ fn case(number: usize, want: &Table) -> Case {
             precision,
             attack: AttackId::new(finder).unwrap(),
             first_change,
-            noise: (1.0 - 0.25 * (1.0 - precision) * stream.uniform()).clamp(0.0, 1.0),
-            thickness: (1.0 - 0.35 * shake - 0.02 * stream.uniform()).clamp(0.0, 1.0),
-            dffot: stream.uniform_in(0.1, 0.6),
-            comprehensiveness: stream.uniform_in(0.1, 0.5),
-            sufficiency: stream.uniform_in(0.0, 0.2),
+            figures: RowFigures::default()
+                .with(&explained::FIGURE, 1.0)
+                .with(
+                    &noise::FIGURE,
+                    (1.0 - 0.25 * (1.0 - precision) * stream.uniform()).clamp(0.0, 1.0),
+                )
+                .with(
+                    &thickness::FIGURE,
+                    (1.0 - 0.35 * shake - 0.02 * stream.uniform()).clamp(0.0, 1.0),
+                )
+                .with(&dffot::FIGURE, stream.uniform_in(0.1, 0.6))
+                .with(&comprehensiveness::FIGURE, stream.uniform_in(0.1, 0.5))
+                .with(&sufficiency::FIGURE, stream.uniform_in(0.0, 0.2)),
         },
         values,
         attacked_values,
@@ -175,12 +187,20 @@ fn worst(case: &Case) -> WorstRow {
     }
 }
 
+fn linear(rows: usize) -> Summary {
+    let mut linear = Summary::new(estimate(1.0, 0.0, rows));
+    linear.set(&auc::FIGURE, Some(estimate(0.802, 0.024, rows).into()));
+    linear.set(&accuracy::FIGURE, Some(0.745.into()));
+    linear.set(&distinctness::FIGURE, Some(0.0.into()));
+    linear
+}
+
 /// The audit.
 pub fn credit(want: &Table) -> Audit {
     let cases: Vec<Case> = (0..want.rows).map(|number| case(number, want)).collect();
     let mut by_precision: Vec<&Case> = cases.iter().collect();
     by_precision.sort_by(|a, b| a.row.precision.total_cmp(&b.row.precision));
-    let rows: Vec<Row> = cases.iter().map(|case| case.row.clone()).collect();
+    let rows: Vec<RowRecord> = cases.iter().map(|case| case.row.clone()).collect();
     let importance: Vec<f64> = FEATURES.iter().map(|feature| feature.4).collect();
     let mut magnitudes = importance.clone();
     magnitudes.sort_by(|a, b| b.total_cmp(a));
@@ -188,7 +208,8 @@ pub fn credit(want: &Table) -> Audit {
     Audit {
         schema: SCHEMA,
         version: "0.1.0".to_owned(),
-        model: Subject {
+        instruction_set: Some("x86-64-fma".to_owned()),
+        model: ModelRecord {
             name: want.name.to_owned(),
             file: format!("{}.safetensors", want.name),
             sha256: "5f2c8e9b1d7a40c36e8b0f9d2a4c6e8f1b3d5f7a9c0e2b4d6f8a1c3e5b7d9f0a".to_owned(),
@@ -204,10 +225,10 @@ pub fn credit(want: &Table) -> Audit {
                 .to_owned(),
             ),
         },
-        data: Rows {
+        data: DataRecord {
             name: "loans.csv".to_owned(),
             sha256: "0a9f8e7d6c5b4a39281706f5e4d3c2b1a0f9e8d7c6b5a493827160f5e4d3c2b1".to_owned(),
-            split: Some(Split::default()),
+            split: Some(SplitRecord::default()),
             part: Some(Part::Test),
             rows: want.rows,
             shape: InputShape::Table,
@@ -217,7 +238,7 @@ pub fn credit(want: &Table) -> Audit {
                 .collect(),
             has_labels: true,
         },
-        settings: Settings {
+        settings: AuditSettings {
             seed: Seed::new(0),
             k: K,
             explain: ExplainConfig::default(),
@@ -232,14 +253,9 @@ pub fn credit(want: &Table) -> Audit {
             noise_draws: 20,
             worst: 12,
         },
-        linear: Some(LinearBaseline {
-            auc: Some(estimate(0.802, 0.024, want.rows)),
-            accuracy: Some(0.745),
-            precision_at_k: estimate(1.0, 0.0, want.rows),
-            distinctness: Some(0.0),
-        }),
+        linear: Some(linear(want.rows)),
         attacks: attacks(
-            summary.precision_at_k,
+            *summary.precision_at_k(),
             &[
                 ("er-attack", None, false),
                 ("mse-attack", None, false),
@@ -261,8 +277,8 @@ pub fn credit(want: &Table) -> Audit {
         gate: vec![
             Requirement {
                 text: "p_at_k>=0.7".to_owned(),
-                value: Some(summary.precision_at_k.value),
-                holds: summary.precision_at_k.value >= 0.7,
+                value: Some(summary.precision_at_k().value),
+                holds: summary.precision_at_k().value >= 0.7,
             },
             Requirement {
                 text: "auc>=0.85".to_owned(),

@@ -5,14 +5,15 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::ser::SerializeMap as _;
+use serde::{Serialize, Serializer};
 
-use super::case::Case;
-use super::gate::{self, Figure, Known, Rule};
-use super::result::{self, Audit, Requirement, Row, Summary};
+use super::figure::{CompareBy, FIGURES, Figure, FigureValue, Predictions, Summary, Words};
+use super::gate::{self, Requirable, Rule};
+use super::result::{self, Audit, Requirement, RowRecord};
+use super::target::AuditTarget;
 use crate::check::as_f64;
-use crate::metric::auc;
-use crate::statistics::auc::Difference;
+use crate::metric::{auc, precision_at_k};
 use crate::statistics::paired::{self, Comparison};
 use crate::statistics::{self, Estimate};
 use crate::{Error, Result};
@@ -20,46 +21,57 @@ use crate::{Error, Result};
 /// The schema's number of `compare.json`.
 pub const SCHEMA: u32 = 1;
 
-const fn known(name: &'static str, has_interval: bool, meaning: &'static str) -> Known {
-    Known {
-        name,
-        has_interval,
-        meaning,
-    }
+/// The figures that can be required of a comparison, beside those of the second model's audit.
+#[must_use]
+pub fn figures() -> Vec<Requirable> {
+    let compared = FIGURES
+        .iter()
+        .filter(|figure| figure.compare != CompareBy::Nothing);
+    let mut figures: Vec<Requirable> = compared
+        .map(|figure| Requirable {
+            id: format!("{}{DIFFERENCE}", figure.id),
+            has_interval: figure.compare != CompareBy::Values,
+            meaning: format!(
+                "{} of B minus that of A",
+                figure.label.replace("{k}", Words::TABLE.k)
+            ),
+        })
+        .collect();
+    figures.push(Requirable {
+        id: AGREEMENT.to_owned(),
+        has_interval: true,
+        meaning: "share of A's reasons that are B's too".to_owned(),
+    });
+    figures.push(Requirable {
+        id: SAME_CLASS.to_owned(),
+        has_interval: false,
+        meaning: "share of rows of the same predicted class".to_owned(),
+    });
+    figures
 }
 
-/// The figures that can be required of a comparison, beside those of the second model's audit.
-pub const FIGURES: [Known; 6] = [
-    known("p_at_k_difference", true, "P@k of B less that of A"),
-    known(
-        "thickness_difference",
-        true,
-        "thickness of B less that of A",
-    ),
-    known("auc_difference", true, "AUC of B less that of A"),
-    known("accuracy_difference", false, "accuracy of B less that of A"),
-    known("agreement", true, "share of A's reasons that are B's too"),
-    known(
-        "same_class",
-        false,
-        "share of rows of the same predicted class",
-    ),
-];
+/// What the id of a figure ends with when it is B's minus A's.
+const DIFFERENCE: &str = "_difference";
+
+/// The ids of the figures that only a comparison has.
+const AGREEMENT: &str = "agreement";
+const SAME_CLASS: &str = "same_class";
 
 /// Reads requirements on a comparison.
 ///
 /// # Errors
 /// [`Error::Requirement`] for the first that cannot be read.
 pub fn rules(texts: &[String]) -> Result<Vec<Rule>> {
-    let figures: Vec<Known> = FIGURES.into_iter().chain(gate::FIGURES).collect();
-    gate::parse(texts, &figures)
+    let mut all = figures();
+    all.extend(gate::figures());
+    gate::parse(texts, &all)
 }
 
 /// What was found of one model.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Side {
     /// The model.
-    pub model: result::Subject,
+    pub model: result::ModelRecord,
     /// The hash of the rows as this model encodes them.
     pub rows_sha256: String,
     /// Its figures.
@@ -112,7 +124,7 @@ pub struct RowChange {
     pub precision_b: f64,
 }
 
-/// The whole of `compare.json`. Differences are B less A.
+/// The whole of `compare.json`. Differences are B minus A.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Compared {
     /// [`SCHEMA`].
@@ -124,19 +136,16 @@ pub struct Compared {
     /// The second.
     pub b: Side,
     /// The rows, as the first model sees them.
-    pub data: result::Rows,
-    /// How both were asked.
-    pub settings: result::Settings,
+    pub data: result::DataRecord,
+    /// The settings of both audits.
+    pub settings: result::AuditSettings,
     /// Whether B is less stable than A.
     pub verdict: Verdict,
     /// The difference of P@k, row by row.
     pub precision_at_k: Comparison,
-    /// The difference of thickness, row by row.
-    pub thickness: Comparison,
-    /// The difference of AUC; none without labels.
-    pub auc: Option<Difference>,
-    /// The difference of accuracy; none without labels.
-    pub accuracy: Option<f64>,
+    /// The differences of the other figures that are compared.
+    #[serde(flatten)]
+    pub others: Differences,
     /// Share of A's reasons that are B's too, without any attack.
     pub agreement: Estimate,
     /// Share of rows of the same predicted class.
@@ -147,6 +156,44 @@ pub struct Compared {
     pub features: Vec<ReasonChange>,
     /// Every row, in the order of the data.
     pub rows: Vec<RowChange>,
+}
+
+/// How two models differ in a figure.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Difference {
+    /// Row by row.
+    Rows(Box<Comparison>),
+    /// In the area under the curve.
+    Areas(statistics::auc::Difference),
+    /// In a number alone.
+    Values(f64),
+}
+
+impl Difference {
+    /// The difference with its interval, where it has one.
+    #[must_use]
+    pub fn value(&self) -> FigureValue {
+        match self {
+            Self::Rows(comparison) => comparison.mean.into(),
+            Self::Areas(difference) => difference.estimate.into(),
+            Self::Values(difference) => (*difference).into(),
+        }
+    }
+}
+
+/// The differences of several figures; writes as an object with the figures' keys, `null` where a model lacks the figure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Differences(Vec<(&'static Figure, Option<Difference>)>);
+
+impl Serialize for Differences {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (figure, difference) in &self.0 {
+            map.serialize_entry(figure.key, difference)?;
+        }
+        map.end()
+    }
 }
 
 /// Compares two audits of the same rows with the same settings.
@@ -161,17 +208,13 @@ pub fn compare(a: &Audit, b: &Audit, rules: &[Rule]) -> Result<Compared> {
         .zip(&b.rows)
         .map(|(of_a, of_b)| change(a, &of_a, b, &of_b))
         .collect();
-    let pairs = |figure: fn(&Row) -> f64| {
-        let of = |audit: &Audit| {
-            audit
-                .rows
-                .iter()
-                .map(|row| figure(&row))
-                .collect::<Vec<f64>>()
-        };
-        paired::compare(&of(b), &of(a))
-    };
-    let precision_at_k = pairs(|row| row.precision)?;
+    let precision_at_k = pairs(a, b, &precision_at_k::FIGURE)?;
+    let others = FIGURES
+        .iter()
+        .filter(|figure| **figure != &precision_at_k::FIGURE)
+        .filter(|figure| figure.compare != CompareBy::Nothing)
+        .map(|figure| Ok((*figure, difference(a, b, figure)?)))
+        .collect::<Result<Vec<_>>>()?;
     let k = as_f64(a.settings.k);
     let agreements: Vec<f64> = rows
         .iter()
@@ -187,13 +230,7 @@ pub fn compare(a: &Audit, b: &Audit, rules: &[Rule]) -> Result<Compared> {
         settings: a.settings.clone(),
         verdict: verdict(&precision_at_k.mean),
         precision_at_k,
-        thickness: pairs(|row| row.thickness)?,
-        auc: auc_difference(a, b)?,
-        accuracy: b
-            .summary
-            .accuracy
-            .zip(a.summary.accuracy)
-            .map(|(b, a)| b - a),
+        others: Differences(others),
         agreement: statistics::mean::estimate(&agreements)?.of_share(),
         same_class: as_f64(same) / as_f64(rows.len()),
         gate: Vec::new(),
@@ -206,16 +243,26 @@ pub fn compare(a: &Audit, b: &Audit, rules: &[Rule]) -> Result<Compared> {
 }
 
 impl Compared {
-    /// The figure of this name: of the comparison, else of B.
-    fn figure(&self, name: &str) -> Option<Figure> {
-        match name {
-            "p_at_k_difference" => Some(self.precision_at_k.mean.into()),
-            "thickness_difference" => Some(self.thickness.mean.into()),
-            "auc_difference" => self.auc.map(|auc| auc.estimate.into()),
-            "accuracy_difference" => self.accuracy.map(Figure::from),
-            "agreement" => Some(self.agreement.into()),
-            "same_class" => Some(self.same_class.into()),
-            _ => gate::figure(&self.b.summary, name),
+    /// How the models differ in a figure; none if it is not compared, or one of them lacks it.
+    #[must_use]
+    pub fn difference(&self, figure: &Figure) -> Option<Difference> {
+        if figure == &precision_at_k::FIGURE {
+            return Some(Difference::Rows(Box::new(self.precision_at_k)));
+        }
+        let mut others = self.others.0.iter();
+        others.find(|(one, _)| *one == figure)?.1.clone()
+    }
+
+    /// The figure of this id: of the comparison, else of B.
+    fn figure(&self, id: &str) -> Option<FigureValue> {
+        let find = |id: &str| FIGURES.iter().find(|figure| figure.id == id);
+        match id {
+            AGREEMENT => Some(self.agreement.into()),
+            SAME_CLASS => Some(self.same_class.into()),
+            _ => match id.strip_suffix(DIFFERENCE).and_then(find) {
+                Some(figure) => self.difference(figure).map(|found| found.value()),
+                None => self.b.summary.get(find(id)?),
+            },
         }
     }
 
@@ -241,8 +288,8 @@ impl Compared {
 ///
 /// # Errors
 /// When rows or classes differ.
-pub fn check_cases(a: &Case<'_>, b: &Case<'_>) -> Result<()> {
-    let classes = |case: &Case<'_>| case.subject.model.description.classes.clone();
+pub fn check_targets(a: &AuditTarget<'_>, b: &AuditTarget<'_>) -> Result<()> {
+    let classes = |target: &AuditTarget<'_>| target.model.model.description.classes.clone();
     if classes(a) != classes(b) {
         return Err(Error::NotComparable { what: "classes" });
     }
@@ -280,12 +327,12 @@ fn side(audit: &Audit) -> Side {
     }
 }
 
-fn names<'a>(audit: &'a Audit, row: &Row) -> Vec<&'a str> {
+fn names<'a>(audit: &'a Audit, row: &RowRecord) -> Vec<&'a str> {
     let name = |feature: &usize| audit.data.features[*feature].as_str();
     row.top.iter().map(name).collect()
 }
 
-fn change(a: &Audit, of_a: &Row, b: &Audit, of_b: &Row) -> RowChange {
+fn change(a: &Audit, of_a: &RowRecord, b: &Audit, of_b: &RowRecord) -> RowChange {
     let (in_a, in_b) = (names(a, of_a), names(b, of_b));
     let without = |some: &[&str], others: &[&str]| -> Vec<String> {
         let left = some.iter().filter(|name| !others.contains(name));
@@ -310,15 +357,34 @@ fn verdict(difference: &Estimate) -> Verdict {
     }
 }
 
-fn auc_difference(a: &Audit, b: &Audit) -> Result<Option<Difference>> {
+fn difference(a: &Audit, b: &Audit, figure: &Figure) -> Result<Option<Difference>> {
+    Ok(match figure.compare {
+        CompareBy::Nothing => None,
+        CompareBy::Rows => Some(Difference::Rows(Box::new(pairs(a, b, figure)?))),
+        CompareBy::Areas => areas(a, b)?.map(Difference::Areas),
+        CompareBy::Values => {
+            let of = |audit: &Audit| audit.summary.value(figure);
+            of(b).zip(of(a)).map(|(b, a)| Difference::Values(b - a))
+        }
+    })
+}
+
+/// The figure of B minus that of A, row by row.
+fn pairs(a: &Audit, b: &Audit, figure: &Figure) -> Result<Comparison> {
+    let of = |audit: &Audit| -> Vec<f64> {
+        let rows = audit.rows.iter();
+        rows.filter_map(|row| figure.of_row(&row)).collect()
+    };
+    paired::compare(&of(b), &of(a))
+}
+
+fn areas(a: &Audit, b: &Audit) -> Result<Option<statistics::auc::Difference>> {
     let area = |audit: &Audit| {
-        let labelled = audit.rows.iter().filter(|row| row.label.is_some());
-        let probabilities: Vec<Vec<f64>> = labelled.map(|row| row.probabilities).collect();
-        let labels: Vec<usize> = audit.rows.iter().filter_map(|row| row.label).collect();
-        if labels.is_empty() {
+        let predictions = Predictions::of(&audit.rows);
+        if predictions.labels.is_empty() {
             return Ok(None);
         }
-        auc::score(&probabilities, &labels)
+        auc::score(&predictions.probabilities, &predictions.labels)
     };
     match (area(b)?, area(a)?) {
         (Some(b), Some(a)) => Ok(Some(statistics::auc::difference(&b, &a)?)),

@@ -3,108 +3,30 @@
 //! A requirement names a figure, perhaps the lower or upper end of its 95% interval, a comparison and a number. A figure
 //! that an audit does not have, such as the AUC of rows without labels, fails: what was not shown does not hold.
 
-use super::result::{Requirement, Summary};
-use crate::statistics::Estimate;
+use super::figure::{FIGURES, FigureValue, Words};
+use super::result::Requirement;
 use crate::{Error, Result};
 
 /// A figure that can be required.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Known {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Requirable {
     /// As it is written.
-    pub name: &'static str,
+    pub id: String,
     /// Whether it has a 95% interval, so that `.low` and `.high` can be required.
     pub has_interval: bool,
     /// What it is, in a few words.
-    pub meaning: &'static str,
+    pub meaning: String,
 }
 
-const fn known(name: &'static str, has_interval: bool, meaning: &'static str) -> Known {
-    Known {
-        name,
-        has_interval,
-        meaning,
-    }
-}
-
-/// The figures of an audit.
-pub const FIGURES: [Known; 10] = [
-    known("p_at_k", true, "P@k at the worst points the suite found"),
-    known("noise", true, "mean P@k under random noise"),
-    known(
-        "unchanged",
-        false,
-        "share of rows whose top k nothing changed",
-    ),
-    known("thickness", true, "thickness in its probability form"),
-    known(
-        "distinctness",
-        false,
-        "one less the top-k overlap of two rows",
-    ),
-    known("auc", true, "AUC on the rows as they are"),
-    known("accuracy", false, "share of rows predicted as labelled"),
-    known(
-        "dffot",
-        true,
-        "share of features to remove to change the prediction",
-    ),
-    known(
-        "comprehensiveness",
-        true,
-        "mean absolute change of the probability without top features",
-    ),
-    known(
-        "sufficiency",
-        true,
-        "mean absolute change of the probability with top features only",
-    ),
-];
-
-/// A figure's value, and its interval where it has one.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Figure {
-    /// The number itself.
-    pub value: f64,
-    /// The lower and the upper end.
-    pub interval: Option<[f64; 2]>,
-}
-
-impl From<Estimate> for Figure {
-    fn from(estimate: Estimate) -> Self {
-        Self {
-            value: estimate.value,
-            interval: estimate
-                .interval
-                .map(|interval| [interval.low, interval.high]),
-        }
-    }
-}
-
-impl From<f64> for Figure {
-    fn from(value: f64) -> Self {
-        Self {
-            value,
-            interval: None,
-        }
-    }
-}
-
-/// The figure of this name, if the audit has it.
+/// The figures of an audit, in the order of the table.
 #[must_use]
-pub fn figure(summary: &Summary, name: &str) -> Option<Figure> {
-    match name {
-        "p_at_k" => Some(summary.precision_at_k.into()),
-        "noise" => Some(summary.noise.into()),
-        "unchanged" => Some(summary.unchanged.into()),
-        "thickness" => Some(summary.thickness.into()),
-        "distinctness" => summary.distinctness.map(Figure::from),
-        "auc" => summary.auc.map(Figure::from),
-        "accuracy" => summary.accuracy.map(Figure::from),
-        "dffot" => Some(summary.dffot.into()),
-        "comprehensiveness" => Some(summary.comprehensiveness.into()),
-        "sufficiency" => Some(summary.sufficiency.into()),
-        _ => None,
-    }
+pub fn figures() -> Vec<Requirable> {
+    let figures = FIGURES.iter().map(|figure| Requirable {
+        id: figure.id.to_owned(),
+        has_interval: figure.has_interval(),
+        meaning: figure.described(&Words::TABLE),
+    });
+    figures.collect()
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,7 +94,7 @@ impl Requirement {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rule {
     text: String,
-    figure: &'static str,
+    figure: String,
     end: End,
     comparison: Comparison,
     bound: f64,
@@ -183,7 +105,7 @@ impl Rule {
     ///
     /// # Errors
     /// [`Error::Requirement`], with what was expected.
-    pub fn parse(text: &str, figures: &[Known]) -> Result<Self> {
+    pub fn parse(text: &str, figures: &[Requirable]) -> Result<Self> {
         let refuse = |problem: String| Error::Requirement {
             given: text.to_owned(),
             problem,
@@ -200,8 +122,8 @@ impl Rule {
         } else {
             (left, End::Value)
         };
-        let Some(found) = figures.iter().find(|known| known.name == name) else {
-            let names: Vec<&str> = figures.iter().map(|known| known.name).collect();
+        let Some(found) = figures.iter().find(|known| known.id == name) else {
+            let names: Vec<&str> = figures.iter().map(|known| known.id.as_str()).collect();
             return Err(refuse(format!(
                 "there is no figure `{name}`; known are {}",
                 names.join(", ")
@@ -219,19 +141,19 @@ impl Rule {
             .ok_or_else(|| refuse(format!("expected a number after the sign, got `{right}`")))?;
         Ok(Self {
             text: text.trim().to_owned(),
-            figure: found.name,
+            figure: found.id.clone(),
             end,
             comparison,
             bound,
         })
     }
 
-    /// Whether it holds, given what finds a figure.
-    pub fn judge(&self, figure: impl Fn(&str) -> Option<Figure>) -> Requirement {
-        let value = figure(self.figure).and_then(|figure| match self.end {
-            End::Value => Some(figure.value),
-            End::Low => figure.interval.map(|[low, _]| low),
-            End::High => figure.interval.map(|[_, high]| high),
+    /// Whether it holds, given what finds a figure by its id.
+    pub fn judge(&self, figure: impl Fn(&str) -> Option<FigureValue>) -> Requirement {
+        let value = figure(&self.figure).and_then(|figure| match self.end {
+            End::Value => Some(figure.value()),
+            End::Low => figure.interval().map(|interval| interval.low),
+            End::High => figure.interval().map(|interval| interval.high),
         });
         let holds = value.is_some_and(|value| self.comparison.holds(value, self.bound));
         Requirement {
@@ -246,7 +168,7 @@ impl Rule {
 ///
 /// # Errors
 /// The first that cannot be read.
-pub fn parse(texts: &[String], figures: &[Known]) -> Result<Vec<Rule>> {
+pub fn parse(texts: &[String], figures: &[Requirable]) -> Result<Vec<Rule>> {
     texts
         .iter()
         .map(|text| Rule::parse(text, figures))
@@ -256,20 +178,21 @@ pub fn parse(texts: &[String], figures: &[Known]) -> Result<Vec<Rule>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::statistics::{Estimate, Interval};
 
-    fn judged(text: &str, figure: Option<Figure>) -> (Option<f64>, bool) {
-        let rule = Rule::parse(text, &FIGURES).unwrap();
+    fn judged(text: &str, figure: Option<FigureValue>) -> (Option<f64>, bool) {
+        let rule = Rule::parse(text, &figures()).unwrap();
         let found = rule.judge(|_| figure);
         (found.value, found.holds)
     }
 
     fn refusal(text: &str) -> String {
-        Rule::parse(text, &FIGURES).unwrap_err().to_string()
+        Rule::parse(text, &figures()).unwrap_err().to_string()
     }
 
     #[test]
     fn every_comparison_means_what_it_says_at_the_bound() {
-        let half = Some(Figure::from(0.5));
+        let half = Some(FigureValue::from(0.5));
         for (text, holds) in [
             ("auc>=0.5", true),
             ("auc>0.5", false),
@@ -283,20 +206,24 @@ mod tests {
 
     #[test]
     fn the_ends_of_the_interval_can_be_required() {
-        let figure = Some(Figure {
+        let figure = Some(FigureValue::Estimate(Estimate {
             value: 0.9,
-            interval: Some([0.8, 1.0]),
-        });
+            interval: Some(Interval {
+                low: 0.8,
+                high: 1.0,
+            }),
+            count: 10,
+        }));
         assert_eq!(judged("p_at_k.low>=0.85", figure), (Some(0.8), false));
         assert_eq!(judged("p_at_k.high>=0.85", figure), (Some(1.0), true));
-        let single = Some(Figure::from(0.9));
+        let single = Some(FigureValue::from(0.9));
         assert_eq!(judged("p_at_k.low>=0.1", single), (None, false));
     }
 
     #[test]
     fn a_figure_is_shown_on_its_own_side_of_the_bound() {
         let shown = |text: &str, value: f64| {
-            let rule = Rule::parse(text, &FIGURES).unwrap();
+            let rule = Rule::parse(text, &figures()).unwrap();
             rule.judge(|_| Some(value.into())).measured().unwrap()
         };
         assert_eq!(shown("auc>=0.85", 0.9), "0.9000");
@@ -319,30 +246,5 @@ mod tests {
         assert!(refusal("auc>=high").contains("`high`"));
         assert!(refusal("auc>=NaN").contains("number"));
         assert!(refusal("accuracy.low>=0.9").contains("no interval"));
-    }
-
-    #[test]
-    fn every_listed_figure_is_found_in_a_summary() {
-        let estimate = Estimate {
-            value: 0.5,
-            interval: None,
-            count: 1,
-        };
-        let summary = Summary {
-            precision_at_k: estimate,
-            noise: estimate,
-            unchanged: 0.5,
-            thickness: estimate,
-            distinctness: Some(0.5),
-            auc: Some(estimate),
-            accuracy: Some(0.5),
-            dffot: estimate,
-            comprehensiveness: estimate,
-            sufficiency: estimate,
-        };
-        for known in FIGURES {
-            assert!(figure(&summary, known.name).is_some(), "{}", known.name);
-        }
-        assert_eq!(figure(&summary, "other"), None);
     }
 }

@@ -9,20 +9,21 @@ use std::ops::ControlFlow;
 use rayon::prelude::*;
 use thickset_engine::TensorData;
 
-use super::case::Case;
+use super::figure::{AllRows, Baseline, FIGURES, Predictions, Summary};
+use super::measure::LabelledRows;
 use super::plan::CheckedAudit;
 use super::progress::{Event, Observer};
-use super::result::LinearBaseline;
+use super::row_list::RowList;
 use super::run::parts;
-use super::summary::{self, Quality};
+use super::summary;
+use super::target::AuditTarget;
 use crate::check::as_f64;
 use crate::data::{Dataset, Part};
-use crate::explain::{Explained, Points};
+use crate::explain::Points;
 use crate::host::read;
-use crate::metric::distinctness;
-use crate::metric::ranking::{self, TopK};
+use crate::metric::ranking;
 use crate::model::{Model, ModelConfig};
-use crate::{Result, Seed, statistics};
+use crate::{Result, Seed};
 
 /// The most rows that the baseline is attacked on, and that its P@k and distinctness are of: the first of the audited.
 /// Its AUC and accuracy are of all of them.
@@ -43,16 +44,16 @@ const MEMORY: usize = 10;
 /// Rows of a block that is summed by one thread.
 const BLOCK: usize = 512;
 
-/// The baseline of a case, none where there are no training rows; breaks if the observer stopped.
+/// The baseline of a target, none where there are no training rows; breaks if the observer stopped.
 pub(super) fn baseline(
     audit: &CheckedAudit,
-    case: &Case<'_>,
+    target: &AuditTarget<'_>,
     observer: &mut dyn Observer,
-) -> Result<ControlFlow<(), Option<LinearBaseline>>> {
-    let Some(dataset) = case.rows.training() else {
+) -> Result<ControlFlow<(), Option<Summary>>> {
+    let Some(dataset) = target.rows.training() else {
         return Ok(ControlFlow::Continue(None));
     };
-    let count = case.rows.len().min(MOST_ATTACKED);
+    let count = target.rows.len().min(MOST_ATTACKED);
     if observer.on_event(&Event::Linear { rows: count }).is_break() {
         return Ok(ControlFlow::Break(()));
     }
@@ -61,49 +62,54 @@ pub(super) fn baseline(
     let found = parts(count, network.features())
         .into_par_iter()
         .map(|places| {
-            let ids: Vec<u64> = places.clone().map(|place| case.rows.id(place)).collect();
-            let values = case.rows.gather(places);
-            let rows = Points {
-                values: &values,
-                ids: &ids,
+            let ids: Vec<u64> = places.clone().map(|place| target.rows.id(place)).collect();
+            let labels: Vec<Option<usize>> = places
+                .clone()
+                .map(|place| target.rows.label(place))
+                .collect();
+            let values = target.rows.gather(places);
+            let part = LabelledRows {
+                rows: Points {
+                    values: &values,
+                    ids: &ids,
+                },
+                labels: &labels,
             };
-            let seed = audit.config().seed;
-            let explained = audit.explain.attribute(network, rows, seed)?;
-            let attacked = audit.suite.perturb(network, rows, seed)?.rows;
-            let precision: Vec<f64> = attacked.iter().map(|row| row.precision).collect();
-            Ok((explained, precision))
+            audit.measure(network, part, |figure| {
+                figure.baseline == Baseline::Attacked
+            })
         })
         .collect::<Result<Vec<_>>>()?;
-    let (explained, precision): (Vec<Vec<Explained>>, Vec<Vec<f64>>) = found.into_iter().unzip();
-    let explained = explained.concat();
-    let sets = explained
-        .iter()
-        .map(|row| TopK::of(&row.importance, audit.k()))
-        .collect::<Result<Vec<_>>>()?;
-    let Quality { auc, accuracy } = quality(case, &model)?;
-    Ok(ControlFlow::Continue(Some(LinearBaseline {
-        auc,
-        accuracy,
-        precision_at_k: statistics::mean::estimate(&precision.concat())?.of_share(),
-        distinctness: distinctness::score(&sets)?,
-    })))
+    let rows: RowList = found.into_iter().flat_map(|part| part.rows).collect();
+    let all = AllRows {
+        rows: &rows,
+        in_top: &summary::in_top(&rows, audit.names.len()),
+        k: audit.k(),
+        predictions: &predictions(target, &model)?,
+    };
+    // What comes from all rows is written before what comes from those that were attacked.
+    let figures = [Baseline::Predicted, Baseline::Attacked]
+        .into_iter()
+        .flat_map(|of| FIGURES.iter().filter(move |figure| figure.baseline == of));
+    let summary = summary::of_figures(figures.copied(), &all)?;
+    Ok(ControlFlow::Continue(Some(summary)))
 }
 
-/// How well it predicts all labelled rows.
-fn quality(case: &Case<'_>, model: &Model) -> Result<Quality> {
+/// Its predictions of all labelled rows.
+fn predictions(target: &AuditTarget<'_>, model: &Model) -> Result<Predictions> {
     let network = &model.network;
-    let labelled: Vec<(usize, usize)> = (0..case.rows.len())
-        .filter_map(|place| Some((place, case.rows.label(place)?)))
+    let labelled: Vec<(usize, usize)> = (0..target.rows.len())
+        .filter_map(|place| Some((place, target.rows.label(place)?)))
         .collect();
-    let mut predicted = Vec::with_capacity(labelled.len());
+    let mut predictions = Predictions::default();
     for part in labelled.chunks(BLOCK) {
-        let values = case.rows.gather(part.iter().map(|(place, _)| *place));
+        let values = target.rows.gather(part.iter().map(|(place, _)| *place));
         let probabilities = read(network.probabilities(network.batch(&values)));
         for (row, (_, label)) in probabilities.chunks(network.classes()).zip(part) {
-            predicted.push((row.to_vec(), ranking::largest(row)?, *label));
+            predictions.push(row.to_vec(), ranking::largest(row)?, *label);
         }
     }
-    summary::quality(predicted.into_iter())
+    Ok(predictions)
 }
 
 /// Logistic regression on the training rows of a dataset.
@@ -283,7 +289,7 @@ impl Step {
     }
 }
 
-/// Less the gradient times the approximate inverse Hessian, by the two loops of L-BFGS.
+/// Minus the gradient times the approximate inverse Hessian, by the two loops of L-BFGS.
 fn newton(gradient: &[f64], past: &VecDeque<Step>) -> Vec<f64> {
     let mut direction: Vec<f64> = gradient.iter().map(|slope| -slope).collect();
     let mut shares = Vec::with_capacity(past.len());

@@ -1,29 +1,32 @@
-//! Everything that is measured at the rows of one part: explanation, worst point, noise floor, thickness, faithfulness.
+//! Everything that is measured at the rows of one part: explanation, worst point, and the figures of the table.
 //!
 //! A row's numbers depend neither on the rows beside it nor on threads: its draws come from streams named by its own
 //! number, and networks give each row the same bits in any batch.
 
+use std::cell::OnceCell;
+
 use thickset_engine::Network;
 
+use super::figure::explained::has_ranking;
+use super::figure::{FIGURES, Figure, OfRow, RowFigures};
 use super::plan::CheckedAudit;
-use super::result::{AttackId, Row};
+use super::result::{AttackId, RowRecord};
 use crate::Result;
 use crate::attack::Attacked;
 use crate::attack::suite::MemberScore;
 use crate::attack::threat::Norm;
-use crate::attack::threat::ball::Surface;
 use crate::check::as_f64;
-use crate::explain::{Binding, Explained, Points};
-use crate::host::read;
+use crate::explain::{Explained, Points};
+use crate::metric::faithfulness::Faithfulness;
 use crate::metric::measure;
-use crate::metric::measure::thickness::{Neighbours, Survey};
-use crate::metric::ranking::{self, TopK};
+use crate::metric::measure::thickness::{Neighbours, ThicknessSampling};
+use crate::metric::ranking;
 use crate::metric::thickness::Form;
 
 /// What one part of the rows came to.
 pub(super) struct Measured {
     /// The rows in brief.
-    pub(super) rows: Vec<Row>,
+    pub(super) rows: Vec<RowRecord>,
     /// Their importances.
     pub(super) importance: Vec<Vec<f64>>,
     /// What each member of the suite found alone.
@@ -32,51 +35,87 @@ pub(super) struct Measured {
 
 /// Rows with their labels.
 #[derive(Clone, Copy)]
-pub(super) struct Part<'a> {
+pub(super) struct LabelledRows<'a> {
     pub(super) rows: Points<'a>,
     pub(super) labels: &'a [Option<usize>],
 }
 
+/// What a figure can be read from: rows, their explanations, and their worst points.
+pub(crate) struct MeasuredRows<'a> {
+    /// The audit.
+    pub(crate) audit: &'a CheckedAudit,
+    /// The network that is audited.
+    pub(crate) network: &'a Network,
+    /// The rows.
+    pub(crate) rows: Points<'a>,
+    /// Their explanations.
+    pub(crate) explained: Vec<Explained>,
+    /// Their worst points.
+    pub(crate) attacked: Vec<Attacked>,
+    /// The explanations there.
+    pub(crate) at_worst: Vec<Explained>,
+    /// DFFOT, COMP and SUFF come from one run over the rows.
+    faithfulness: OnceCell<Vec<Faithfulness>>,
+}
+
 impl CheckedAudit {
-    pub(super) fn measure(&self, network: &Network, part: Part<'_>) -> Result<Measured> {
+    /// Measures those figures that are `wanted`.
+    pub(super) fn measure(
+        &self,
+        network: &Network,
+        part: LabelledRows<'_>,
+        wanted: impl Fn(&Figure) -> bool,
+    ) -> Result<Measured> {
         let seed = self.config.seed;
         let explained = self.explain.attribute(network, part.rows, seed)?;
         let found = self.suite.perturb(network, part.rows, seed)?;
-        let attacked = self.explained_at_worst(network, part.rows, &found.rows)?;
-        let noise = self.noise(network, part.rows, &explained)?;
-        let thickness = self.thickness(network, part.rows, &explained)?;
-        let faithfulness = measure::faithfulness::measure(
+        let measured = MeasuredRows {
+            audit: self,
             network,
-            &self.explain,
-            part.rows,
-            &explained,
-            self.counts,
-        )?;
-        let mut rows = Vec::with_capacity(explained.len());
-        for (place, at_x) in explained.iter().enumerate() {
-            let faithfulness = faithfulness[place];
-            rows.push(Row {
+            rows: part.rows,
+            at_worst: self.explained_at_worst(network, part.rows, &found.rows)?,
+            explained,
+            attacked: found.rows,
+            faithfulness: OnceCell::new(),
+        };
+        let mut figures = vec![RowFigures::default(); part.labels.len()];
+        for figure in FIGURES {
+            if let (OfRow::Measured(measure), true) = (figure.of_row, wanted(figure)) {
+                for (figures, value) in figures.iter_mut().zip(measure(&measured)?) {
+                    figures.set(figure, value);
+                }
+            }
+        }
+        let precision = measured.attacked.iter().map(|row| row.precision);
+        let precision = measured.zero_without_ranking(precision.collect());
+        let mut rows = Vec::with_capacity(figures.len());
+        for (place, at_x) in measured.explained.iter().enumerate() {
+            rows.push(RowRecord {
                 row: part.rows.ids[place] + 1,
                 label: part.labels[place],
                 class: at_x.class,
                 probabilities: at_x.probabilities.clone(),
                 top: self.top(&at_x.importance)?,
-                attacked_top: self.top(&attacked[place].importance)?,
-                precision: found.rows[place].precision,
-                attack: AttackId::new(found.rows[place].attack)
+                attacked_top: self.top(&measured.at_worst[place].importance)?,
+                precision: precision[place],
+                attack: AttackId::new(measured.attacked[place].attack)
                     .expect("the suite is of the registry's attacks"),
-                first_change: found.rows[place].manipulation_epoch,
-                noise: noise[place],
-                thickness: thickness[place],
-                dffot: faithfulness.dffot,
-                comprehensiveness: faithfulness.comprehensiveness,
-                sufficiency: faithfulness.sufficiency,
+                first_change: measured.attacked[place].manipulation_epoch,
+                figures: figures[place],
             });
+        }
+        let mut members = found.members;
+        for member in &mut members {
+            member.precision = measured.zero_without_ranking(std::mem::take(&mut member.precision));
         }
         Ok(Measured {
             rows,
-            importance: explained.into_iter().map(|row| row.importance).collect(),
-            members: found.members,
+            importance: measured
+                .explained
+                .into_iter()
+                .map(|row| row.importance)
+                .collect(),
+            members,
         })
     }
 
@@ -104,92 +143,74 @@ impl CheckedAudit {
         order.truncate(self.k());
         Ok(order)
     }
+}
 
-    /// The mean P@k over random points on the sphere of the threat set. Whether the prediction changes there does not
-    /// matter: the class explained is the row's own.
-    fn noise(
-        &self,
-        network: &Network,
-        rows: Points<'_>,
-        explained: &[Explained],
-    ) -> Result<Vec<f64>> {
-        let classes: Vec<usize> = explained.iter().map(|row| row.class).collect();
-        let binding = Binding {
-            classes: &classes,
-            ids: rows.ids,
-            seed: self.config.seed,
-        };
-        let bound = self.explain.bind(network, binding)?;
-        let tops = explained
-            .iter()
-            .map(|row| TopK::of(&row.importance, self.k()))
-            .collect::<Result<Vec<_>>>()?;
-        let width = network.features();
-        let ids = rows.ids.iter();
-        let mut streams: Vec<_> = ids
-            .map(|id| self.config.seed.stream_at("audit noise", *id))
-            .collect();
-        let mut points = vec![0.0; rows.values.len()];
-        let mut kept = vec![0; streams.len()];
-        for _ in 0..self.config.noise_draws {
-            for (place, stream) in streams.iter_mut().enumerate() {
-                let x = row_of(rows.values, place, width);
-                let drawn = self.threat.draw(x, Surface::Sphere, stream);
-                let point = &mut points[place * width..(place + 1) * width];
-                self.threat.settle(x, &drawn, point);
-            }
-            let importance = read(bound.importance(network, network.batch(&points)));
-            let rows = importance.chunks(self.names.len());
-            for ((kept, top), row) in kept.iter_mut().zip(&tops).zip(rows) {
-                *kept += top.kept(row)?;
-            }
+impl MeasuredRows<'_> {
+    /// One of the three numbers of faithfulness of every row.
+    pub(crate) fn faithful(&self, of: fn(&Faithfulness) -> f64) -> Result<Vec<f64>> {
+        if let Some(found) = self.faithfulness.get() {
+            return Ok(found.iter().map(of).collect());
         }
-        let all = as_f64(self.config.noise_draws * self.k());
-        Ok(kept.into_iter().map(|kept| as_f64(kept) / all).collect())
+        let found = measure::faithfulness::measure(
+            self.network,
+            &self.audit.explain,
+            self.rows,
+            &self.explained,
+            self.audit.counts,
+        )?;
+        Ok(self
+            .faithfulness
+            .get_or_init(|| found)
+            .iter()
+            .map(of)
+            .collect())
     }
 
     /// The thickness in its probability form over gaussian neighbours. Immutable columns stay; whatever else the threat set
     /// forbids beside distance does not matter.
-    fn thickness(
-        &self,
-        network: &Network,
-        rows: Points<'_>,
-        explained: &[Explained],
-    ) -> Result<Vec<f64>> {
-        let survey = Survey {
-            k: self.k(),
+    pub(crate) fn thickness(&self) -> Result<Vec<f64>> {
+        let config = &self.audit.config;
+        let sampling = ThicknessSampling {
+            k: self.audit.k(),
             neighbours: Neighbours::Gaussian {
-                count: self.config.thickness.neighbours,
+                count: config.thickness.neighbours,
                 deviation: self.deviation(),
             },
-            immutable: self.threat.immutable(),
-            points: self.config.thickness.points,
-            seed: self.config.seed,
+            immutable: self.audit.threat.immutable(),
+            points: config.thickness.points,
+            seed: config.seed,
             stream: "audit thickness",
         };
-        let found = survey.measure(
-            network,
-            &self.explain,
-            rows,
-            explained,
+        let found = sampling.measure(
+            self.network,
+            &self.audit.explain,
+            self.rows,
+            &self.explained,
             &[Form::Probability],
         )?;
-        Ok(found.into_iter().map(|forms| forms[0].mean).collect())
+        let means = found.into_iter().map(|forms| forms[0].mean).collect();
+        Ok(self.zero_without_ranking(means))
     }
 
     /// Of one feature that moves, so that a neighbour's root mean square distance is the radius; for the largest norm, that of a
     /// uniform draw from the box.
     fn deviation(&self) -> f64 {
-        let immutable = self.threat.immutable().iter();
+        let immutable = self.audit.threat.immutable().iter();
         let features = immutable.filter(|stays| !**stays).count();
-        let ball = self.config.suite.threat.ball;
+        let ball = self.audit.config.suite.threat.ball;
         match ball.norm {
             Norm::L2 => ball.radius / as_f64(features).sqrt(),
             Norm::Linf => ball.radius / 3.0_f64.sqrt(),
         }
     }
-}
 
-fn row_of(values: &[f64], place: usize, width: usize) -> &[f64] {
-    &values[place * width..(place + 1) * width]
+    /// A number for each row, with 0 for those whose importances rank nothing: what is not explained is not stable.
+    pub(crate) fn zero_without_ranking(&self, mut values: Vec<f64>) -> Vec<f64> {
+        for (value, row) in values.iter_mut().zip(&self.explained) {
+            if !has_ranking(&row.importance) {
+                *value = 0.0;
+            }
+        }
+        values
+    }
 }

@@ -1,28 +1,29 @@
 //! Audits: how far a model's explanations can be trusted, row by row and over all.
 //!
 //! [`AuditConfig`] is what a user asks for, [`CheckedAudit`] is that after it was checked against the rows' schema, and
-//! [`run`] asks the model of a [`Case`] about its rows, chunk by chunk. What comes out, an [`Audit`], depends on the
+//! [`run`] audits the model of an [`AuditTarget`] on its rows, chunk by chunk. What comes out, an [`Audit`], depends on the
 //! settings, the model and the rows alone: not on threads, chunks, or whether the audit was killed and continued.
 
 pub mod compare;
+pub mod figure;
 pub mod gate;
 pub mod linear;
 pub mod result;
 
-mod case;
 mod folder;
-mod measure;
+pub(crate) mod measure;
 mod plan;
 mod progress;
 mod row_list;
 mod run;
+mod running_totals;
 mod summary;
-mod tally;
+mod target;
 
-pub use case::{Case, Subject};
 pub use folder::AuditFolder;
 pub use plan::{AuditConfig, CheckedAudit};
-pub use progress::{Event, Observer};
+pub use progress::{Event, Observer, ResumeFile, ResumeKey};
 pub use result::Audit;
 pub use row_list::RowList;
-pub use run::{Options, Outcome, run};
+pub use run::{Outcome, RunOptions, run};
+pub use target::{AuditTarget, NamedModel};

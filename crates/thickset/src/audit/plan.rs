@@ -1,7 +1,7 @@
-//! What an audit is asked to do, and that after it was checked against the rows.
+//! The settings of an audit, as they are given and after they were checked against the rows.
 
 use super::gate::{self, Rule};
-use super::result::{Settings, ThicknessSettings};
+use super::result::{AuditSettings, ThicknessSettings};
 use crate::attack::Threat;
 use crate::attack::suite::{CheckedSuite, SuiteConfig};
 use crate::check::as_f64;
@@ -13,7 +13,7 @@ use crate::{Error, Result, Seed};
 /// The most draws, neighbours, points or worst rows.
 const MOST: usize = 1_000_000;
 
-/// An audit as it is asked for.
+/// The settings of an audit, as they are given.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AuditConfig {
     /// Decides every draw.
@@ -26,7 +26,7 @@ pub struct AuditConfig {
     pub thickness: ThicknessSettings,
     /// Draws of the noise floor for each row.
     pub noise_draws: usize,
-    /// Worst rows that are told in full.
+    /// Worst rows that are described in full.
     pub worst: usize,
     /// What must hold, like `p_at_k>=0.9`.
     pub require: Vec<String>,
@@ -78,7 +78,7 @@ impl AuditConfig {
         Ok(CheckedAudit {
             suite: self.suite.check(&self.explain, schema)?,
             threat: self.suite.threat.check(schema)?,
-            rules: gate::parse(&self.require, &gate::FIGURES)?,
+            rules: gate::parse(&self.require, &gate::figures())?,
             counts: Counts::for_shape(&schema.shape),
             config: self.clone(),
             explain,
@@ -113,7 +113,7 @@ pub struct CheckedAudit {
 }
 
 impl CheckedAudit {
-    /// What was asked for.
+    /// The settings as they were given.
     #[must_use]
     pub fn config(&self) -> &AuditConfig {
         &self.config
@@ -127,9 +127,9 @@ impl CheckedAudit {
 
     /// The settings as `audit.json` states them.
     #[must_use]
-    pub fn settings(&self) -> Settings {
+    pub fn settings(&self) -> AuditSettings {
         let config = &self.config;
-        Settings {
+        AuditSettings {
             seed: config.seed,
             k: config.suite.k,
             explain: self.explain.config().clone(),

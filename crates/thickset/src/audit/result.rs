@@ -8,6 +8,7 @@ use std::fmt;
 use serde::de::{Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::figure::{RowFigures, Summary};
 use super::row_list::RowList;
 use crate::Seed;
 use crate::attack::Change;
@@ -29,24 +30,29 @@ pub struct Audit {
     pub schema: u32,
     /// The version of thickset that made it.
     pub version: String,
-    /// The model that was asked.
-    pub model: Subject,
-    /// The rows it was asked about.
-    pub data: Rows,
-    /// How it was asked.
-    pub settings: Settings,
-    /// The figures, each a mean over the rows.
-    pub summary: Summary,
-    /// A linear model fitted to the same training rows; none where there are no training rows.
+    /// The class of the processor's instructions, on which the last bits depend; none in files of older versions.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub linear: Option<LinearBaseline>,
+    pub instruction_set: Option<String>,
+    /// The model that was audited.
+    pub model: ModelRecord,
+    /// The rows that it was audited on.
+    pub data: DataRecord,
+    /// How it was audited.
+    pub settings: AuditSettings,
+    /// The figures over all rows.
+    pub summary: Summary,
+    /// Those of a linear model on the same rows; none where there are no training rows. With two classes its reasons never
+    /// change, so it says what stability costs. It is fitted to the training rows, to 20,000 of them at most, and attacked
+    /// on the first 2,000 of the audited rows at most; the estimates say how many.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub linear: Option<Summary>,
     /// What each attack of the suite found alone, in the suite's order.
     pub attacks: Vec<AttackScore>,
     /// How often each feature is a reason, leaves the reasons or enters them; in the explanation's order.
     pub features: Vec<FeatureCount>,
     /// The importances by rank (R2ET Fig. 8): the mean over the rows of the largest, the second largest, and so on.
     pub magnitudes: Vec<f64>,
-    /// The rows with the lowest P@k, the lowest first, told in full; of equals the one with the lower thickness.
+    /// The rows with the lowest P@k, the lowest first, described in full; of equals the one with the lower thickness.
     pub worst: Vec<WorstRow>,
     /// What was required, and whether it holds.
     pub gate: Vec<Requirement>,
@@ -59,7 +65,7 @@ pub struct Audit {
 
 /// A model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Subject {
+pub struct ModelRecord {
     /// The name of its run, or of its file without folders and ending.
     pub name: String,
     /// The name of its file, without folders.
@@ -77,16 +83,16 @@ pub struct Subject {
     pub objective: Option<String>,
 }
 
-/// The rows that were asked about.
+/// The rows of an audit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Rows {
+pub struct DataRecord {
     /// The dataset's name, or the file's without folders.
     pub name: String,
     /// The hash of the encoded rows and their labels, in hexadecimal.
     pub sha256: String,
     /// How the dataset was split; none when a file was taken whole.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub split: Option<Split>,
+    pub split: Option<SplitRecord>,
     /// The part of the dataset; none when all of its rows or a file's were taken.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub part: Option<Part>,
@@ -102,7 +108,7 @@ pub struct Rows {
 
 /// How a dataset was read and split.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Split {
+pub struct SplitRecord {
     /// Decides it.
     pub seed: u64,
     /// Whether all rows were split at random, even where there is an official test set.
@@ -115,9 +121,9 @@ pub struct Split {
     pub recipe: Option<String>,
 }
 
-/// How the model was asked.
+/// How a model was audited.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Settings {
+pub struct AuditSettings {
     /// Decides every draw.
     pub seed: Seed,
     /// Salient features.
@@ -130,7 +136,7 @@ pub struct Settings {
     pub thickness: ThicknessSettings,
     /// Draws of the noise floor for each row.
     pub noise_draws: usize,
-    /// The most of the worst rows that are told in full.
+    /// The most of the worst rows that are described in full.
     pub worst: usize,
 }
 
@@ -151,48 +157,6 @@ impl Default for ThicknessSettings {
             points: 10,
         }
     }
-}
-
-/// The figures of an audit.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Summary {
-    /// P@k at the worst points the suite found: the stability.
-    pub precision_at_k: Estimate,
-    /// The mean P@k over random points on the sphere of the same radius: what noise alone does.
-    pub noise: Estimate,
-    /// Share of rows whose top-k set nothing changed.
-    pub unchanged: f64,
-    /// Thickness in its probability form.
-    pub thickness: Estimate,
-    /// One less the top-k overlap of two different rows; none for a single row.
-    pub distinctness: Option<f64>,
-    /// AUC on the rows as they are; none without labels, or with one class only.
-    pub auc: Option<Estimate>,
-    /// Share of rows predicted as labelled.
-    pub accuracy: Option<f64>,
-    /// Share of features to remove, the most important first, until the prediction changes; lower is more faithful.
-    pub dffot: Estimate,
-    /// Mean absolute change of the probability when the most important features are removed, over several numbers of them;
-    /// higher is more faithful.
-    pub comprehensiveness: Estimate,
-    /// The same when only they are kept; lower is more faithful.
-    pub sufficiency: Estimate,
-}
-
-/// A linear model on the same rows: with two classes its reasons never change, so it says what stability costs.
-///
-/// It is fitted to the training rows, to 20,000 of them at most, and attacked on the first 2,000 of the audited rows at
-/// most; the estimates say how many.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct LinearBaseline {
-    /// Its AUC on the same rows.
-    pub auc: Option<Estimate>,
-    /// Share of rows predicted as labelled.
-    pub accuracy: Option<f64>,
-    /// P@k at the worst points the same suite found.
-    pub precision_at_k: Estimate,
-    /// One less the top-k overlap of two different rows.
-    pub distinctness: Option<f64>,
 }
 
 /// What one attack of the suite found alone.
@@ -224,7 +188,7 @@ pub struct FeatureCount {
 
 /// One row in brief.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Row {
+pub struct RowRecord {
     /// Its number in the file or dataset, counted from 1.
     pub row: u64,
     /// Its label, if known.
@@ -234,7 +198,7 @@ pub struct Row {
     pub class: usize,
     /// The probabilities of the classes.
     pub probabilities: Vec<f64>,
-    /// The top-k features, the most important first; indices into [`Rows::features`].
+    /// The top-k features, the most important first; indices into [`DataRecord::features`].
     pub top: Vec<usize>,
     /// The same at the worst point.
     pub attacked_top: Vec<usize>,
@@ -245,16 +209,9 @@ pub struct Row {
     /// The first step of plain `ERAttack`, from the row itself, after which P@k lies below 1 (images and graphs: 0.8) while the
     /// prediction held; none if there is none.
     pub first_change: Option<usize>,
-    /// The mean P@k over random points.
-    pub noise: f64,
-    /// Thickness in its probability form.
-    pub thickness: f64,
-    /// See [`Summary::dffot`].
-    pub dffot: f64,
-    /// See [`Summary::comprehensiveness`].
-    pub comprehensiveness: f64,
-    /// See [`Summary::sufficiency`].
-    pub sufficiency: f64,
+    /// The figures that were measured here.
+    #[serde(flatten)]
+    pub figures: RowFigures,
 }
 
 /// An attack of the registry. There may be very many rows, so a row holds no text of its own.
@@ -329,7 +286,7 @@ pub struct WorstRow {
     pub values: Vec<f64>,
     /// And after.
     pub attacked_values: Vec<f64>,
-    /// The importances before; one for each of [`Rows::features`].
+    /// The importances before; one for each of [`DataRecord::features`].
     pub importance: Vec<f64>,
     /// And after.
     pub attacked_importance: Vec<f64>,

@@ -1,4 +1,4 @@
-//! Rows in brief, packed: some ninety bytes each instead of four hundred, so that the list of a large audit stays small
+//! Rows in brief, packed: about a hundred bytes each instead of four hundred, so that the list of a large audit stays small
 //! beside the data itself.
 
 use std::fmt;
@@ -7,9 +7,10 @@ use serde::de::{SeqAccess, Visitor};
 use serde::ser::SerializeSeq as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::result::{AttackId, Row};
+use super::figure::{FIGURES, RowFigures};
+use super::result::{AttackId, RowRecord};
 
-/// Rows in order. Reads and writes as a sequence of [`Row`]s.
+/// Rows in order. Reads and writes as a sequence of [`RowRecord`]s.
 ///
 /// Whole numbers are written seven bits a byte, the lowest first; fractions in their eight bytes.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -32,7 +33,7 @@ impl RowList {
     }
 
     /// Adds a row at the end.
-    pub fn push(&mut self, row: &Row) {
+    pub fn push(&mut self, row: &RowRecord) {
         self.whole(row.row);
         self.maybe(row.label);
         self.index(row.class);
@@ -48,16 +49,8 @@ impl RowList {
         }
         self.index(row.attack.place());
         self.maybe(row.first_change);
-        for figure in [
-            row.precision,
-            row.noise,
-            row.thickness,
-            row.dffot,
-            row.comprehensiveness,
-            row.sufficiency,
-        ] {
-            self.fraction(figure);
-        }
+        self.fraction(row.precision);
+        self.figures(&row.figures);
         self.count += 1;
     }
 
@@ -92,6 +85,15 @@ impl RowList {
 
     fn fraction(&mut self, number: f64) {
         self.bytes.extend(number.to_le_bytes());
+    }
+
+    /// How many there are, then the place in the table and the number of each.
+    fn figures(&mut self, figures: &RowFigures) {
+        self.index(figures.iter().count());
+        for (figure, value) in figures.iter() {
+            self.index(figure.place());
+            self.fraction(value);
+        }
     }
 }
 
@@ -148,15 +150,24 @@ impl Iter<'_> {
         let count = self.index();
         (0..count).map(|_| self.fraction()).collect()
     }
+
+    fn figures(&mut self) -> RowFigures {
+        let mut figures = RowFigures::default();
+        for _ in 0..self.index() {
+            let place = self.index();
+            figures.set(FIGURES[place], self.fraction());
+        }
+        figures
+    }
 }
 
 impl Iterator for Iter<'_> {
-    type Item = Row;
+    type Item = RowRecord;
 
-    fn next(&mut self) -> Option<Row> {
+    fn next(&mut self) -> Option<RowRecord> {
         self.left = self.left.checked_sub(1)?;
         // Fields are read in the order in which they are written here, which is that of `push`.
-        Some(Row {
+        Some(RowRecord {
             row: self.whole(),
             label: self.maybe(),
             class: self.index(),
@@ -166,11 +177,7 @@ impl Iterator for Iter<'_> {
             attack: AttackId::at(self.index()),
             first_change: self.maybe(),
             precision: self.fraction(),
-            noise: self.fraction(),
-            thickness: self.fraction(),
-            dffot: self.fraction(),
-            comprehensiveness: self.fraction(),
-            sufficiency: self.fraction(),
+            figures: self.figures(),
         })
     }
 
@@ -182,7 +189,7 @@ impl Iterator for Iter<'_> {
 impl ExactSizeIterator for Iter<'_> {}
 
 impl<'a> IntoIterator for &'a RowList {
-    type Item = Row;
+    type Item = RowRecord;
     type IntoIter = Iter<'a>;
 
     fn into_iter(self) -> Iter<'a> {
@@ -190,16 +197,16 @@ impl<'a> IntoIterator for &'a RowList {
     }
 }
 
-impl Extend<Row> for RowList {
-    fn extend<T: IntoIterator<Item = Row>>(&mut self, rows: T) {
+impl Extend<RowRecord> for RowList {
+    fn extend<T: IntoIterator<Item = RowRecord>>(&mut self, rows: T) {
         for row in rows {
             self.push(&row);
         }
     }
 }
 
-impl FromIterator<Row> for RowList {
-    fn from_iter<T: IntoIterator<Item = Row>>(rows: T) -> Self {
+impl FromIterator<RowRecord> for RowList {
+    fn from_iter<T: IntoIterator<Item = RowRecord>>(rows: T) -> Self {
         let mut list = Self::default();
         list.extend(rows);
         list
@@ -234,7 +241,7 @@ impl<'de> Deserialize<'de> for RowList {
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<RowList, A::Error> {
                 let mut list = RowList::default();
-                while let Some(row) = sequence.next_element::<Row>()? {
+                while let Some(row) = sequence.next_element::<RowRecord>()? {
                     list.push(&row);
                 }
                 Ok(list)
@@ -249,6 +256,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::audit::figure;
+    use crate::metric::thickness;
     use crate::registry::{Family, family};
 
     prop_compose! {
@@ -261,13 +270,19 @@ mod tests {
             attacked_top in prop::collection::vec(0_usize..300, 0..9),
             attack in 0..family(Family::Attack).count(),
             first_change in prop::option::of(any::<usize>()),
-            figures in any::<[f64; 6]>(),
-        ) -> Row {
-            let [precision, noise, thickness, dffot, comprehensiveness, sufficiency] = figures;
-            Row {
+            precision in any::<f64>(),
+            values in prop::collection::vec(prop::option::of(any::<f64>()), FIGURES.len()),
+        ) -> RowRecord {
+            let mut figures = RowFigures::default();
+            for (figure, value) in FIGURES.iter().zip(values) {
+                if let Some(value) = value {
+                    figures.set(figure, value);
+                }
+            }
+            RowRecord {
                 row, label, class, probabilities, top, attacked_top, first_change,
                 attack: AttackId::at(attack),
-                precision, noise, thickness, dffot, comprehensiveness, sufficiency,
+                precision, figures,
             }
         }
     }
@@ -278,14 +293,14 @@ mod tests {
             let list: RowList = rows.iter().cloned().collect();
             prop_assert_eq!(list.len(), rows.len());
             // By their texts: a row with a figure that is no number is not equal to itself.
-            let found: Vec<Row> = list.iter().collect();
+            let found: Vec<RowRecord> = list.iter().collect();
             prop_assert_eq!(format!("{found:?}"), format!("{rows:?}"));
         }
     }
 
     #[test]
     fn it_reads_and_writes_as_a_sequence_of_rows() {
-        let row = Row {
+        let row = RowRecord {
             row: 300,
             label: Some(1),
             class: 0,
@@ -295,13 +310,11 @@ mod tests {
             precision: 0.5,
             attack: AttackId::at(0),
             first_change: None,
-            noise: 1.0,
-            thickness: 0.875,
-            dffot: 0.1,
-            comprehensiveness: 0.2,
-            sufficiency: 0.3,
+            figures: RowFigures::default()
+                .with(&figure::noise::FIGURE, 1.0)
+                .with(&thickness::FIGURE, 0.875),
         };
-        let rows = vec![row.clone(), Row { label: None, ..row }];
+        let rows = vec![row.clone(), RowRecord { label: None, ..row }];
         let list: RowList = rows.iter().cloned().collect();
         let text = serde_json::to_string(&list).unwrap();
         assert_eq!(text, serde_json::to_string(&rows).unwrap());
@@ -311,7 +324,8 @@ mod tests {
             refused.to_string().contains("missing field"),
             "got {refused}"
         );
-        // Three whole numbers of two bytes (300 and twice 130), nine of one, another for the label that is there, eight fractions.
-        assert_eq!(list.bytes.len(), 2 * (3 * 2 + 9 + 8 * 8) + 1);
+        // Three whole numbers of two bytes (300 and twice 130), nine of one and three for the figures, another for the label
+        // that is there, five fractions.
+        assert_eq!(list.bytes.len(), 2 * (3 * 2 + 9 + 3 + 5 * 8) + 1);
     }
 }

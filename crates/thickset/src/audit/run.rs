@@ -1,24 +1,25 @@
 //! Runs an audit: chunk after chunk of rows, then what needs all of them.
 
 use std::ops::{ControlFlow, Range};
-use std::path::PathBuf;
 
 use rayon::prelude::*;
 use sha2::{Digest as _, Sha256};
-use thickset_engine::Network;
+use thickset_engine::{Network, instruction_set};
 
-use super::case::Case;
-use super::measure::{Measured, Part};
+use super::figure::FIGURES;
+use super::measure::{LabelledRows, Measured};
 use super::plan::CheckedAudit;
-use super::progress::{Chunk, Event, Observer, Partial};
-use super::result::{self, Audit, Row, SCHEMA, Settings, WorstRow};
+use super::progress::{Chunk, Event, Observer, Partial, ResumeFile};
+use super::result::{self, Audit, AuditSettings, RowRecord, SCHEMA, WorstRow};
 use super::row_list::RowList;
-use super::tally::Tally;
+use super::running_totals::RunningTotals;
+use super::target::AuditTarget;
 use super::{linear, summary};
 use crate::attack::changes;
 use crate::check::as_f64;
 use crate::data::hexadecimal;
 use crate::explain::{Points, chunk_rows};
+use crate::metric::thickness;
 use crate::{Error, Result};
 
 /// The most changes of a worst row that are listed; an attack on an image changes every pixel.
@@ -26,9 +27,9 @@ const MOST_CHANGES: usize = 50;
 
 /// How an audit runs; nothing of it changes what comes out.
 #[derive(Clone, Debug, Default)]
-pub struct Options {
+pub struct RunOptions {
     /// Where the rows done so far are kept, so that a killed audit can continue; nowhere if absent.
-    pub partial: Option<PathBuf>,
+    pub resume: Option<ResumeFile>,
     /// Rows between two writes; a few hundred for each thread if absent.
     pub chunk: Option<usize>,
 }
@@ -42,36 +43,36 @@ pub enum Outcome {
     Stopped,
 }
 
-/// Audits the model of a case on its rows.
+/// Audits the model of a target on its rows.
 ///
 /// # Errors
 /// When rows do not fit the model, something is not finite, or the file of the rows done cannot be read or written.
 pub fn run(
     audit: &CheckedAudit,
-    case: &Case<'_>,
-    options: &Options,
+    target: &AuditTarget<'_>,
+    options: &RunOptions,
     observer: &mut dyn Observer,
 ) -> Result<Outcome> {
-    check(audit, case)?;
-    let model = case.described_model();
-    let data = case.described_rows(&audit.names);
+    check(audit, target)?;
+    let model = target.described_model();
+    let data = target.described_rows(&audit.names);
     let mut session = Session {
         audit,
-        case,
+        target,
         rows: RowList::default(),
-        tally: Tally::default(),
+        totals: RunningTotals::default(),
         partial: None,
     };
-    if let Some(path) = &options.partial {
-        let fingerprint = fingerprint(audit, case, &model, &data);
-        if session.restore(path, &fingerprint, observer)?.is_break() {
+    if let Some(resume) = &options.resume {
+        let fingerprint = fingerprint(audit, target, &model, &data);
+        if session.restore(resume, &fingerprint, observer)?.is_break() {
             return Ok(Outcome::Stopped);
         }
     }
     if session.run(options.chunk, observer)?.is_break() {
         return Ok(Outcome::Stopped);
     }
-    let ControlFlow::Continue(linear) = linear::baseline(audit, case, observer)? else {
+    let ControlFlow::Continue(linear) = linear::baseline(audit, target, observer)? else {
         return Ok(Outcome::Stopped);
     };
     let worst = session.worst();
@@ -81,43 +82,44 @@ pub fn run(
     {
         return Ok(Outcome::Stopped);
     }
-    let worst = session.told(&worst)?;
-    let Session { rows, tally, .. } = session;
-    let counts = summary::features(&rows, &tally);
+    let worst = session.worst_rows(&worst)?;
+    let Session { rows, totals, .. } = session;
+    let counts = summary::features(&rows, &totals);
     let found = summary::summary(&rows, &counts, audit.k())?;
     let count = as_f64(rows.len());
     Ok(Outcome::Done(Box::new(Audit {
         schema: SCHEMA,
         version: env!("CARGO_PKG_VERSION").to_owned(),
+        instruction_set: Some(instruction_set().to_owned()),
         model,
         data,
         settings: audit.settings(),
         gate: summary::gate(&audit.rules, &found),
         summary: found,
         linear,
-        attacks: tally.attacks(audit.k())?,
+        attacks: totals.attacks(audit.k())?,
         features: counts,
-        magnitudes: tally.magnitudes.iter().map(|sum| sum / count).collect(),
+        magnitudes: totals.magnitudes().iter().map(|sum| sum / count).collect(),
         worst,
-        training: case.subject.training.clone(),
+        training: target.model.training.clone(),
         rows,
     })))
 }
 
 /// Refuses rows that do not fit the model.
-fn check(audit: &CheckedAudit, case: &Case<'_>) -> Result<()> {
-    let network = &case.subject.model.network;
-    let (expected, got) = (network.features(), case.rows.schema().len());
+fn check(audit: &CheckedAudit, target: &AuditTarget<'_>) -> Result<()> {
+    let network = &target.model.model.network;
+    let (expected, got) = (network.features(), target.rows.schema().len());
     if expected != got {
         return Err(Error::RowWidth { expected, got });
     }
-    if case.rows.is_empty() {
+    if target.rows.is_empty() {
         return Err(Error::Empty {
             what: "the rows to audit",
         });
     }
     let classes = network.classes();
-    let labels = (0..case.rows.len()).filter_map(|place| case.rows.label(place));
+    let labels = (0..target.rows.len()).filter_map(|place| target.rows.label(place));
     if let Some(got) = labels.into_iter().find(|label| *label >= classes) {
         return Err(Error::IndexOutOfRange {
             what: "a label",
@@ -137,66 +139,65 @@ fn check(audit: &CheckedAudit, case: &Case<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Tells this audit from every other: what the rows' results depend on, and nothing else.
+/// Distinguishes this audit from every other: what the rows' results depend on, and nothing else.
 fn fingerprint(
     audit: &CheckedAudit,
-    case: &Case<'_>,
-    model: &result::Subject,
-    data: &result::Rows,
+    target: &AuditTarget<'_>,
+    model: &result::ModelRecord,
+    data: &result::DataRecord,
 ) -> String {
     let mut hash = Sha256::new();
-    // How many worst rows are told changes none of the rows.
-    let settings = Settings {
+    // The number of worst rows that are described changes none of the rows.
+    let settings = AuditSettings {
         worst: 0,
         ..audit.settings()
     };
     let parts = (
         env!("CARGO_PKG_VERSION"),
+        instruction_set(),
         &model.sha256,
         &data.sha256,
         settings,
+        FIGURES.iter().map(|figure| figure.id).collect::<Vec<_>>(),
     );
     hash.update(serde_json::to_vec(&parts).expect("settings are plain data"));
-    for place in 0..case.rows.len() {
-        hash.update(case.rows.id(place).to_le_bytes());
+    for place in 0..target.rows.len() {
+        hash.update(target.rows.id(place).to_le_bytes());
     }
     hexadecimal(&hash.finalize())
 }
 
 struct Session<'a> {
     audit: &'a CheckedAudit,
-    case: &'a Case<'a>,
+    target: &'a AuditTarget<'a>,
     rows: RowList,
-    tally: Tally,
+    totals: RunningTotals,
     partial: Option<Partial>,
 }
 
 impl Session<'_> {
     fn network(&self) -> &Network {
-        &self.case.subject.model.network
+        &self.target.model.model.network
     }
 
     /// Takes up what an earlier session has done.
     fn restore(
         &mut self,
-        path: &std::path::Path,
+        resume: &ResumeFile,
         fingerprint: &str,
         observer: &mut dyn Observer,
     ) -> Result<ControlFlow<()>> {
-        let (importances, k) = (self.audit.names.len(), self.audit.k());
-        let (partial, found) = Partial::open(path, fingerprint, |done, chunk| {
-            let mut rows = chunk.rows.iter().zip(done..);
-            let after = done + chunk.rows.len();
-            after <= self.case.rows.len()
-                && rows.all(|(row, place)| self.fits(row, place))
-                && chunk.tally.fits(importances, k, after)
-        })?;
+        let (partial, found) = Partial::open(resume, fingerprint)?;
         self.partial = Some(partial);
         self.rows = found.rows;
-        self.tally = found.tally;
-        let shown = path.display().to_string();
-        if found.is_other && observer.on_event(&Event::Anew { path: &shown }).is_break() {
-            return Ok(ControlFlow::Break(()));
+        self.totals = found.totals;
+        let shown = resume.path.display().to_string();
+        if let Some(problem) = found.put_aside {
+            let event = Event::Anew {
+                path: &shown,
+                problem,
+            };
+            return Ok(observer.on_event(&event));
         }
         if let Some(problem) = found.problem {
             let event = Event::Dropped {
@@ -208,29 +209,13 @@ impl Session<'_> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Whether a row from a file can be what was found at this place.
-    fn fits(&self, row: &Row, place: usize) -> bool {
-        let (importances, k) = (self.audit.names.len(), self.audit.k());
-        let is_top = |top: &[usize]| {
-            top.len() == k
-                && top.iter().all(|feature| *feature < importances)
-                && (1..k).all(|index| !top[..index].contains(&top[index]))
-        };
-        row.row == self.case.rows.id(place) + 1
-            && row.label == self.case.rows.label(place)
-            && row.class < self.network().classes()
-            && row.probabilities.len() == self.network().classes()
-            && is_top(&row.top)
-            && is_top(&row.attacked_top)
-    }
-
     /// Audits the rows that are left.
     fn run(
         &mut self,
         chunk: Option<usize>,
         observer: &mut dyn Observer,
     ) -> Result<ControlFlow<()>> {
-        let all = self.case.rows.len();
+        let all = self.target.rows.len();
         let begin = Event::Begin {
             rows: all,
             done: self.rows.len(),
@@ -245,18 +230,18 @@ impl Session<'_> {
             let start = self.rows.len();
             let mut rows = Vec::new();
             for measured in self.chunk(start..(start + size).min(all))? {
-                self.tally.add(&measured, self.audit.k());
+                self.totals.add(&measured, self.audit.k());
                 rows.extend(measured.rows);
             }
             sum += rows.iter().map(|row| row.precision).sum::<f64>();
             let line = Chunk {
                 rows,
-                tally: std::mem::take(&mut self.tally),
+                totals: std::mem::take(&mut self.totals),
             };
             if let Some(partial) = &mut self.partial {
                 partial.append(&line)?;
             }
-            self.tally = line.tally;
+            self.totals = line.totals;
             self.rows.extend(line.rows);
             let event = Event::Rows {
                 done: self.rows.len(),
@@ -277,28 +262,32 @@ impl Session<'_> {
             let places = places.start + part.start..places.start + part.end;
             let (values, ids) = self.gather(places.clone());
             let labels: Vec<Option<usize>> =
-                places.map(|place| self.case.rows.label(place)).collect();
+                places.map(|place| self.target.rows.label(place)).collect();
             let rows = Points {
                 values: &values,
                 ids: &ids,
             };
-            let part = Part {
+            let part = LabelledRows {
                 rows,
                 labels: &labels,
             };
-            self.audit.measure(self.network(), part)
+            self.audit.measure(self.network(), part, |_| true)
         });
         parts.collect()
     }
 
     fn gather(&self, places: impl Iterator<Item = usize> + Clone) -> (Vec<f64>, Vec<u64>) {
-        let ids = places.clone().map(|place| self.case.rows.id(place));
-        (self.case.rows.gather(places.clone()), ids.collect())
+        let ids = places.clone().map(|place| self.target.rows.id(place));
+        (self.target.rows.gather(places.clone()), ids.collect())
     }
 
     /// The places of the worst rows: the lowest P@k, of equals the lowest thickness, of equals the first.
     fn worst(&self) -> Vec<usize> {
-        let figures = self.rows.iter().map(|row| (row.precision, row.thickness));
+        let of_row = |row: RowRecord| {
+            let thickness = thickness::FIGURE.of_row(&row);
+            (row.precision, thickness.unwrap_or(f64::NAN))
+        };
+        let figures = self.rows.iter().map(of_row);
         let figures: Vec<(f64, f64)> = figures.collect();
         let mut places: Vec<usize> = (0..figures.len()).collect();
         places.sort_by(|&a, &b| {
@@ -312,7 +301,7 @@ impl Session<'_> {
 
     /// Those rows in full. They are attacked once more, which gives the same points: so nothing of the size of a row needs
     /// to be kept while the others are audited.
-    fn told(&self, places: &[usize]) -> Result<Vec<WorstRow>> {
+    fn worst_rows(&self, places: &[usize]) -> Result<Vec<WorstRow>> {
         let parts = parts(places.len(), self.network().features());
         let parts = parts.into_par_iter().map(|part| {
             let places = &places[part];
@@ -326,14 +315,14 @@ impl Session<'_> {
             let before = self.audit.explain.attribute(network, rows, seed)?;
             let attacked = self.audit.suite.perturb(network, rows, seed)?.rows;
             let after = self.audit.explained_at_worst(network, rows, &attacked)?;
-            let schema = self.case.rows.schema();
-            let mut told = Vec::with_capacity(places.len());
+            let schema = self.target.rows.schema();
+            let mut described = Vec::with_capacity(places.len());
             for (place, (before, after)) in before.into_iter().zip(after).enumerate() {
                 let x = &values[place * schema.len()..(place + 1) * schema.len()];
                 let attacked = &attacked[place];
                 let mut changes = changes(schema, x, &attacked.perturbed);
                 changes.truncate(MOST_CHANGES);
-                told.push(WorstRow {
+                described.push(WorstRow {
                     row: ids[place] + 1,
                     class: before.class,
                     precision: attacked.precision,
@@ -346,10 +335,10 @@ impl Session<'_> {
                     changes,
                 });
             }
-            Ok(told)
+            Ok(described)
         });
-        let told = parts.collect::<Result<Vec<_>>>()?;
-        Ok(told.into_iter().flatten().collect())
+        let described = parts.collect::<Result<Vec<_>>>()?;
+        Ok(described.into_iter().flatten().collect())
     }
 }
 

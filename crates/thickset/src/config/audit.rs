@@ -47,6 +47,6 @@ impl AuditDefaults {
         if let Some(radius) = self.radius {
             check_positive("`audit.radius`", radius)?;
         }
-        gate::parse(&self.require, &gate::FIGURES).map(drop)
+        gate::parse(&self.require, &gate::figures()).map(drop)
     }
 }

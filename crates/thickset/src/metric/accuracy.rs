@@ -3,6 +3,7 @@
 //! `1/N * #{ argmax_c f_c(x) = y }`
 
 use crate::Result;
+use crate::audit::figure::{AllRows, Baseline, CompareBy, Figure, FigureValue, OfRow, SumBy, Unit};
 use crate::check::{as_f64, check_length, check_not_empty};
 use crate::registry::{Direction, Family, Info};
 
@@ -18,6 +19,36 @@ pub static INFO: Info = Info {
     cost: "one prediction a row",
     defaults: &[],
 };
+
+/// The entry of an audit's table of figures.
+pub static FIGURE: Figure = Figure {
+    id: "accuracy",
+    key: "accuracy",
+    label: "accuracy",
+    title: "Accuracy",
+    meaning: "share of {rows} predicted as labelled",
+    direction: Direction::Higher,
+    unit: Unit::Share,
+    of_row: OfRow::Nothing,
+    sum: SumBy::Together {
+        of: of_predictions,
+        has_interval: false,
+    },
+    baseline: Baseline::Predicted,
+    compare: CompareBy::Values,
+    is_main: true,
+    method: Some(&INFO),
+};
+
+fn of_predictions(all: &AllRows<'_>) -> Result<Option<FigureValue>> {
+    let predictions = all.predictions;
+    if predictions.labels.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(
+        score(&predictions.classes, &predictions.labels)?.into(),
+    ))
+}
 
 /// The share of equal entries; in `[0, 1]`, higher is better.
 ///

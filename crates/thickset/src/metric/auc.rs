@@ -9,9 +9,10 @@
 //! row's part in several one-against-rest comparisons is counted as the dependence it is.
 
 use super::ranking;
+use crate::audit::figure::{AllRows, Baseline, CompareBy, Figure, FigureValue, OfRow, SumBy, Unit};
 use crate::check::{as_f64, check_finite, check_length, check_not_empty};
 use crate::registry::{Direction, Family, Info};
-use crate::{Error, Result};
+use crate::{Error, Result, statistics};
 
 /// The registry's entry.
 pub static INFO: Info = Info {
@@ -25,6 +26,35 @@ pub static INFO: Info = Info {
     cost: "one prediction a row; O(rows log rows) a class",
     defaults: &[],
 };
+
+/// The entry of an audit's table of figures.
+pub static FIGURE: Figure = Figure {
+    id: "auc",
+    key: "auc",
+    label: "AUC",
+    title: "AUC",
+    meaning: "how well the probabilities separate the classes of these {rows}",
+    direction: Direction::Higher,
+    unit: Unit::Score,
+    of_row: OfRow::Nothing,
+    sum: SumBy::Together {
+        of: of_predictions,
+        has_interval: true,
+    },
+    baseline: Baseline::Predicted,
+    compare: CompareBy::Areas,
+    is_main: true,
+    method: Some(&INFO),
+};
+
+fn of_predictions(all: &AllRows<'_>) -> Result<Option<FigureValue>> {
+    let predictions = all.predictions;
+    if predictions.labels.is_empty() {
+        return Ok(None);
+    }
+    let area = score(&predictions.probabilities, &predictions.labels)?;
+    Ok(area.map(|area| statistics::auc::estimate(&area).into()))
+}
 
 /// An AUC with what its uncertainty is made of.
 #[derive(Debug, Clone, PartialEq)]

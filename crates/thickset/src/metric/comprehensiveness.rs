@@ -3,6 +3,7 @@
 //! `1/|K| * sum over k in K of |f_c(x) - f_c(x without its top k)|`, R2ET B.1.4.
 
 use crate::Result;
+use crate::audit::figure::{Baseline, CompareBy, Figure, OfRow, SumBy, Unit};
 use crate::check::{as_f64, check_finite, check_not_empty};
 use crate::registry::{Direction, Family, Info, Setting};
 
@@ -24,6 +25,23 @@ pub static INFO: Info = Info {
         ),
         Setting::in_words("removal", "0", "what a removed feature is set to"),
     ],
+};
+
+/// The entry of an audit's table of figures.
+pub static FIGURE: Figure = Figure {
+    id: "comprehensiveness",
+    key: "comprehensiveness",
+    label: "COMP",
+    title: "Comprehensiveness",
+    meaning: "mean change of the probability without the most important {features}",
+    direction: Direction::Higher,
+    unit: Unit::Score,
+    of_row: OfRow::Measured(|part| part.faithful(|found| found.comprehensiveness)),
+    sum: SumBy::Mean { range: [0.0, 1.0] },
+    baseline: Baseline::No,
+    compare: CompareBy::Nothing,
+    is_main: false,
+    method: Some(&INFO),
 };
 
 /// The mean absolute change from `original`, the probability of the predicted class at x, to `without`, the probabilities

@@ -4,6 +4,7 @@
 //! `min k/n such that argmax f(x without its top k) != argmax f(x)`, R2ET B.1.4. When no removal changes the class it is 1.
 
 use crate::Result;
+use crate::audit::figure::{Baseline, CompareBy, Figure, OfRow, SumBy, Unit};
 use crate::check::{as_f64, check_not_empty};
 use crate::registry::{Direction, Family, Info, Setting};
 
@@ -22,6 +23,23 @@ pub static INFO: Info = Info {
         "0",
         "what a removed feature is set to",
     )],
+};
+
+/// The entry of an audit's table of figures.
+pub static FIGURE: Figure = Figure {
+    id: "dffot",
+    key: "dffot",
+    label: "DFFOT",
+    title: "DFFOT",
+    meaning: "share of {features} to remove, the most important first, until the prediction changes",
+    direction: Direction::Lower,
+    unit: Unit::Share,
+    of_row: OfRow::Measured(|part| part.faithful(|found| found.dffot)),
+    sum: SumBy::Mean { range: [0.0, 1.0] },
+    baseline: Baseline::No,
+    compare: CompareBy::Nothing,
+    is_main: false,
+    method: Some(&INFO),
 };
 
 /// The share of features removed when the class first changes; in `(0, 1]`, lower is more faithful. `without[k - 1]` is

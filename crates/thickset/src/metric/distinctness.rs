@@ -1,12 +1,13 @@
 //! Distinctness: whether different rows get different explanations.
 //!
-//! One less the mean overlap of the top-k sets of two different rows. A model that tells everyone the same has a P@k of
-//! 1 under any attack (a linear model does), and a distinctness of 0: read P@k together with it.
+//! One minus the mean overlap of the top-k sets of two different rows. A model that gives everyone the same reasons has a
+//! P@k of 1 under any attack (a linear model does), and a distinctness of 0: read P@k together with it.
 //!
 //! The mean over *all* pairs of rows needs no sampling: with c rows that have a feature in their set, the pairs that share
 //! it number c (c - 1) / 2, so one pass over the sets is exact.
 
 use super::ranking::TopK;
+use crate::audit::figure::{Baseline, CompareBy, Figure, OfRow, SumBy, Unit};
 use crate::check::as_f64;
 use crate::registry::{Direction, Family, Info, Setting};
 use crate::{Error, Result};
@@ -16,12 +17,32 @@ pub static INFO: Info = Info {
     id: "distinctness",
     label: "Distinctness",
     family: Family::Metric,
-    summary: "One less the mean top-k overlap of two different rows; near 0, everyone gets the same explanation",
+    summary: "One minus the mean top-k overlap of two different rows; near 0, everyone gets the same explanation",
     formula: "1 - mean over r != s of |I(x_r)_[k] ∩ I(x_s)_[k]| / k",
     source: "thickset; cf. R2ET, B.1.4 for the overlap",
     direction: Some(Direction::Higher),
     cost: "one explanation a row; exact over all pairs in O(rows n)",
     defaults: &[Setting::in_words("k", "8", "salient features")],
+};
+
+/// The entry of an audit's table of figures.
+pub static FIGURE: Figure = Figure {
+    id: "distinctness",
+    key: "distinctness",
+    label: "distinctness",
+    title: "Distinctness",
+    meaning: "how different the {reasons} of two {rows} are; 0 if every {row} has the same",
+    direction: Direction::Higher,
+    unit: Unit::Score,
+    of_row: OfRow::Nothing,
+    sum: SumBy::Together {
+        of: |all| Ok(of_counts(all.in_top, all.rows.len(), all.k).map(Into::into)),
+        has_interval: false,
+    },
+    baseline: Baseline::Attacked,
+    compare: CompareBy::Values,
+    is_main: true,
+    method: Some(&INFO),
 };
 
 /// Each row's distinctness from the others, in `[0, 1]`; `None` when there are fewer than two rows. The mean of the list
@@ -67,7 +88,7 @@ pub fn by_row(sets: &[TopK]) -> Result<Option<Vec<f64>>> {
     ))
 }
 
-/// The mean over all pairs of different rows; in `[0, 1]`, higher means that rows are told apart. `None` when there are
+/// The mean over all pairs of different rows; in `[0, 1]`, higher means that rows have different reasons. `None` when there are
 /// fewer than two rows.
 ///
 /// # Errors

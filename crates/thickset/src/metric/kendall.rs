@@ -1,11 +1,12 @@
 //! Kendall's tau-b of two explanations, in O(n log n).
 //!
-//! `(C - D) / sqrt((P - T_a)(P - T_b))`: concordant less discordant pairs of features, `P = n(n-1)/2` pairs, `T` those
+//! `(C - D) / sqrt((P - T_a)(P - T_b))`: concordant minus discordant pairs of features, `P = n(n-1)/2` pairs, `T` those
 //! tied in each explanation. The discordant pairs are counted by merge sort (Knight 1966): sort by the first
 //! explanation, then by the second within ties; each exchange a merge sort of the second needs is one discordant pair.
 
 use super::{check_pair, similarity_without_order};
 use crate::Result;
+use crate::audit::figure::{Baseline, CompareBy, Figure, OfRow, SumBy, Unit};
 use crate::registry::{Direction, Family, Info};
 
 /// The registry's entry.
@@ -13,12 +14,34 @@ pub static INFO: Info = Info {
     id: "kendall",
     label: "Kendall's tau",
     family: Family::Metric,
-    summary: "Concordant less discordant pairs of features, corrected for ties (tau-b)",
+    summary: "Concordant minus discordant pairs of features, corrected for ties (tau-b)",
     formula: "(C - D) / sqrt((P - T_a)(P - T_b)), P = n(n-1)/2",
     source: "Kendall 1945; Knight 1966; IGR, appendix C",
     direction: Some(Direction::Higher),
     cost: "two explanations a row; O(n log n)",
     defaults: &[],
+};
+
+/// The entry of an audit's table of figures.
+pub static FIGURE: Figure = Figure {
+    id: "kendall",
+    key: "kendall",
+    label: "Kendall",
+    title: "Kendall's tau under attack",
+    meaning: "agreement of the whole ranking with the one at the worst small change found, from -1 to 1",
+    direction: Direction::Higher,
+    unit: Unit::Score,
+    of_row: OfRow::Measured(|rows| {
+        let pairs = rows.explained.iter().zip(&rows.at_worst);
+        pairs
+            .map(|(row, worst)| score(&row.importance, &worst.importance))
+            .collect()
+    }),
+    sum: SumBy::Mean { range: [-1.0, 1.0] },
+    baseline: Baseline::No,
+    compare: CompareBy::Nothing,
+    is_main: false,
+    method: Some(&INFO),
 };
 
 /// Tau-b; in `[-1, 1]`, higher is more stable. Two constant explanations score 1, a constant and another 0.
@@ -44,7 +67,7 @@ pub fn score(first: &[f64], second: &[f64]) -> Result<f64> {
     if let Some(score) = similarity_without_order(tied_in_first == all, tied_in_second == all) {
         return Ok(score);
     }
-    // C + D = P - T_a - T_b + T_ab, hence C - D is that less 2 D. A first explanation of n features has P < 2^53 pairs.
+    // C + D = P - T_a - T_b + T_ab, hence C - D is that minus 2 D. A first explanation of n features has P < 2^53 pairs.
     let surplus = as_signed(all) - as_signed(tied_in_first) - as_signed(tied_in_second)
         + as_signed(tied_in_both)
         - 2 * as_signed(discordant);

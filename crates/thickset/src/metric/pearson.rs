@@ -1,6 +1,6 @@
 //! Pearson's correlation of two explanations.
 //!
-//! The cosine of the explanations less their means.
+//! The cosine of the explanations minus their means.
 
 use super::{check_pair, cosine_of, is_constant, similarity_without_order};
 use crate::Result;

@@ -4,6 +4,7 @@
 
 use super::ranking::TopK;
 use crate::Result;
+use crate::audit::figure::{Baseline, CompareBy, Figure, OfRow, SumBy, Unit};
 use crate::check::as_f64;
 use crate::registry::{Direction, Family, Info, Setting};
 
@@ -22,6 +23,23 @@ pub static INFO: Info = Info {
         "8",
         "salient features (the paper: 8 for tables, 50 for MNIST and graphs, 100 for CIFAR-10)",
     )],
+};
+
+/// The entry of an audit's table of figures.
+pub static FIGURE: Figure = Figure {
+    id: "p_at_k",
+    key: "precision_at_k",
+    label: "P@{k}",
+    title: "P@{k} under attack",
+    meaning: "share of the {k} {reasons} that stay at the worst small change found",
+    direction: Direction::Higher,
+    unit: Unit::Share,
+    of_row: OfRow::Follows(|row| row.precision),
+    sum: SumBy::Mean { range: [0.0, 1.0] },
+    baseline: Baseline::Attacked,
+    compare: CompareBy::Rows,
+    is_main: true,
+    method: Some(&INFO),
 };
 
 /// P@k of two explanations of one row; in `[0, 1]`, higher is more stable. Two constant explanations score 1, as their

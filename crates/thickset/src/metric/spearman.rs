@@ -43,7 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn without_ties_it_is_one_less_six_times_the_squared_rank_differences() {
+    fn without_ties_it_is_one_minus_six_times_the_squared_rank_differences() {
         // Differences 1, -1, 0, 0: 1 - 6 * 2 / (4 * 15).
         assert!((score(&[1.0, 2.0, 3.0, 4.0], &[2.0, 1.0, 3.0, 4.0]).unwrap() - 0.8).abs() < 1e-15);
     }

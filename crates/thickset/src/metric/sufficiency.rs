@@ -4,6 +4,7 @@
 
 use super::comprehensiveness::mean_change;
 use crate::Result;
+use crate::audit::figure::{Baseline, CompareBy, Figure, OfRow, SumBy, Unit};
 use crate::registry::{Direction, Family, Info, Setting};
 
 /// The registry's entry.
@@ -24,6 +25,23 @@ pub static INFO: Info = Info {
         ),
         Setting::in_words("removal", "0", "what a removed feature is set to"),
     ],
+};
+
+/// The entry of an audit's table of figures.
+pub static FIGURE: Figure = Figure {
+    id: "sufficiency",
+    key: "sufficiency",
+    label: "SUFF",
+    title: "Sufficiency",
+    meaning: "mean change of the probability with only the most important {features}",
+    direction: Direction::Lower,
+    unit: Unit::Score,
+    of_row: OfRow::Measured(|part| part.faithful(|found| found.sufficiency)),
+    sum: SumBy::Mean { range: [0.0, 1.0] },
+    baseline: Baseline::No,
+    compare: CompareBy::Nothing,
+    is_main: false,
+    method: Some(&INFO),
 };
 
 /// The mean absolute change from `original`, the probability of the predicted class at x, to `only`, the probabilities of

@@ -9,11 +9,12 @@
 //! - discounted: the sum over the pairs of the mean of `h / log2(j - i + 1)`. The paper writes a logarithm without a base;
 //!   2 is the base of the discounted cumulative gain it cites, and gives neighbouring ranks the weight 1.
 //!
-//! All four are means over points of the paths of one function of the explanation there; [`Gauge`] is that function.
+//! All four are means over points of the paths of one function of the explanation there; [`RankGaps`] is that function.
 //! [`measure::thickness`](super::measure::thickness) walks the paths of rows of a network.
 
 use super::ranking::{self, check_k};
 use crate::Result;
+use crate::audit::figure::{Baseline, CompareBy, Figure, OfRow, SumBy, Unit};
 use crate::check::{as_f64, check_finite, check_length, check_not_empty};
 use crate::registry::{Direction, Family, Info, Setting};
 
@@ -42,6 +43,27 @@ pub static INFO: Info = Info {
     ],
 };
 
+/// The entry of an audit's table of figures.
+#[expect(
+    clippy::redundant_closure_for_method_calls,
+    reason = "the method's own path has another lifetime"
+)]
+pub static FIGURE: Figure = Figure {
+    id: "thickness",
+    key: "thickness",
+    label: "thickness",
+    title: "Thickness",
+    meaning: "how often one of the {k} {reasons} stays ahead of the other {features} nearby",
+    direction: Direction::Higher,
+    unit: Unit::Score,
+    of_row: OfRow::Measured(|rows| rows.thickness()),
+    sum: SumBy::Mean { range: [0.0, 1.0] },
+    baseline: Baseline::No,
+    compare: CompareBy::Rows,
+    is_main: true,
+    method: Some(&INFO),
+};
+
 /// What is averaged along the paths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
@@ -66,7 +88,7 @@ pub struct Thickness {
 
 /// Reads the thickness off one explanation on a path, given the explanation at x.
 #[derive(Debug, Clone)]
-pub struct Gauge {
+pub struct RankGaps {
     /// Features by rank at x.
     order: Vec<usize>,
     k: usize,
@@ -74,8 +96,8 @@ pub struct Gauge {
     weights: Option<Vec<f64>>,
 }
 
-impl Gauge {
-    /// The gauge of a row with this explanation at x.
+impl RankGaps {
+    /// The gaps of a row with this explanation at x.
     ///
     /// # Errors
     /// When `k` is not in `1..features`, or a value is not finite.
@@ -95,7 +117,7 @@ impl Gauge {
     ///
     /// # Errors
     /// When the length differs from that of the explanation at x, or a value is not finite.
-    pub fn at(&self, explanation: &[f64]) -> Result<f64> {
+    pub fn thickness_at(&self, explanation: &[f64]) -> Result<f64> {
         check_length("the explanation on the path", explanation, self.order.len())?;
         check_finite("the explanation on the path", explanation)?;
         let by_rank = self.order.iter().map(|&feature| explanation[feature]);
@@ -129,7 +151,7 @@ pub fn score(
     k: usize,
     form: Form,
 ) -> Result<Thickness> {
-    let gauge = Gauge::new(at_x, k, form)?;
+    let gaps = RankGaps::new(at_x, k, form)?;
     check_not_empty("the neighbours", explanations)?;
     let points = explanations[0].len();
     let mut sum = Sum::default();
@@ -137,7 +159,7 @@ pub fn score(
         check_not_empty("the path", path)?;
         check_length("the path", path, points)?;
         for explanation in path {
-            sum.add(gauge.at(explanation)?);
+            sum.add(gaps.thickness_at(explanation)?);
         }
         sum.end_way(points);
     }
@@ -184,7 +206,7 @@ impl Sum {
     }
 }
 
-/// The mean gap is the mean of the salient features less the mean of the rest.
+/// The mean gap is the mean of the salient features minus the mean of the rest.
 fn gap_weights(features: usize, k: usize) -> Vec<f64> {
     let (salient, rest) = (1.0 / as_f64(k), -1.0 / as_f64(features - k));
     (0..features)
@@ -266,7 +288,10 @@ mod tests {
         let on_path = [0.4, 0.2, 0.4, 0.9, 0.1, -0.3];
         for form in FORMS {
             for k in 1..at_x.len() {
-                let fast = Gauge::new(&at_x, k, form).unwrap().at(&on_path).unwrap();
+                let fast = RankGaps::new(&at_x, k, form)
+                    .unwrap()
+                    .thickness_at(&on_path)
+                    .unwrap();
                 assert!(
                     (fast - slow(&on_path, &at_x, k, form)).abs() < 1e-14,
                     "{form:?}, k = {k}"
@@ -277,9 +302,9 @@ mod tests {
 
     #[test]
     fn equal_features_have_a_gap_that_is_kept() {
-        let gauge = Gauge::new(&[1.0, 2.0], 1, Form::Probability).unwrap();
-        assert!((gauge.at(&[0.0, -0.0]).unwrap() - 1.0).abs() < 1e-15);
-        assert!((gauge.at(&[3.0, 3.0]).unwrap() - 1.0).abs() < 1e-15);
+        let gaps = RankGaps::new(&[1.0, 2.0], 1, Form::Probability).unwrap();
+        assert!((gaps.thickness_at(&[0.0, -0.0]).unwrap() - 1.0).abs() < 1e-15);
+        assert!((gaps.thickness_at(&[3.0, 3.0]).unwrap() - 1.0).abs() < 1e-15);
     }
 
     #[test]
@@ -295,11 +320,11 @@ mod tests {
 
     #[test]
     fn with_every_feature_salient_there_is_no_pair() {
-        let message = Gauge::new(&[1.0, 2.0], 2, Form::Gap)
+        let message = RankGaps::new(&[1.0, 2.0], 2, Form::Gap)
             .unwrap_err()
             .to_string();
         assert_eq!(message, "k must lie in 1..=1, got 2");
-        assert!(Gauge::new(&[1.0], 1, Form::Gap).is_err());
+        assert!(RankGaps::new(&[1.0], 1, Form::Gap).is_err());
     }
 
     #[test]

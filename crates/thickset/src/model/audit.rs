@@ -1,13 +1,14 @@
 //! How far a model's explanations can be trusted, over all rows.
 
 use std::ops::ControlFlow;
-use std::path::PathBuf;
 
 use super::{AttackOptions, ExplainOptions, Model, Origin};
 use crate::attack::ThreatConfig;
 use crate::attack::suite::{Effort, SuiteConfig};
 use crate::audit::result::ThicknessSettings;
-use crate::audit::{self, Audit, AuditConfig, Case, Event, Observer, Outcome};
+use crate::audit::{
+    self, Audit, AuditConfig, AuditTarget, Event, Observer, Outcome, ResumeFile, RunOptions,
+};
 use crate::config::AuditDefaults;
 use crate::{Error, Result, Rows};
 
@@ -35,7 +36,7 @@ pub struct AuditOptions {
     /// What the rows are called in the record; the dataset's name where absent.
     pub data_name: Option<String>,
     /// Where the rows done so far are kept, so that a killed audit can continue; nowhere if absent.
-    pub partial: Option<PathBuf>,
+    pub resume: Option<ResumeFile>,
 }
 
 impl Default for AuditOptions {
@@ -53,7 +54,7 @@ impl Default for AuditOptions {
             worst: usual.worst,
             require: Vec::new(),
             data_name: None,
-            partial: None,
+            resume: None,
         }
     }
 }
@@ -131,12 +132,12 @@ impl Model {
         observer: &mut dyn Observer,
     ) -> Result<Option<Audit>> {
         let checked = config.check(rows.schema())?;
-        let case = self.audit_case(origin, rows, options);
-        let run = audit::Options {
-            partial: options.partial.clone(),
-            ..audit::Options::default()
+        let target = self.audit_target(origin, rows, options);
+        let run = RunOptions {
+            resume: options.resume.clone(),
+            ..RunOptions::default()
         };
-        Ok(match audit::run(&checked, &case, &run, observer)? {
+        Ok(match audit::run(&checked, &target, &run, observer)? {
             Outcome::Done(audit) => Some(*audit),
             Outcome::Stopped => None,
         })
@@ -144,15 +145,15 @@ impl Model {
 
     /// The model and its rows, as an audit records them.
     #[must_use]
-    pub fn audit_case<'a>(
+    pub fn audit_target<'a>(
         &'a self,
         origin: &Origin,
         rows: &Rows<'a>,
         options: &AuditOptions,
-    ) -> Case<'a> {
+    ) -> AuditTarget<'a> {
         let name = options.data_name.as_deref().or(rows.dataset_name());
-        Case {
-            subject: origin.subject(self),
+        AuditTarget {
+            model: origin.named(self),
             data: name.unwrap_or("rows").to_owned(),
             rows: *rows,
         }

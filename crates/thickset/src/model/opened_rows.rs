@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::Model;
-use crate::audit::result::Split;
+use crate::audit::result::SplitRecord;
 use crate::config::RunConfig;
 use crate::data::{self, Dataset, Encoded, Encoding, Known, OpenOptions, Part, Schema};
 use crate::{Error, Result, Rows, Seed};
@@ -53,7 +53,7 @@ enum Source {
     Dataset {
         dataset: Box<Dataset>,
         part: Option<Part>,
-        split: Split,
+        split: SplitRecord,
     },
     /// A table's file, encoded as the model wants it.
     File {
@@ -173,7 +173,7 @@ impl Model {
         }
         data.random_test |= config.random_test;
         data.image_size = config.image_size.or(data.image_size);
-        let split = Split {
+        let split = SplitRecord {
             seed: config.split_seed.unwrap_or(run.seed.number()),
             random_test: data.random_test,
             image_size: data.image_size,
@@ -209,7 +209,7 @@ impl Model {
                 },
             });
         }
-        let split = Split {
+        let split = SplitRecord {
             seed: config.split_seed.unwrap_or(0),
             random_test: config.random_test,
             image_size: config.image_size,
@@ -226,7 +226,12 @@ impl Model {
         self.part_of(config, dataset, split)
     }
 
-    fn part_of(&self, config: &RowsConfig, dataset: Dataset, split: Split) -> Result<OpenedRows> {
+    fn part_of(
+        &self,
+        config: &RowsConfig,
+        dataset: Dataset,
+        split: SplitRecord,
+    ) -> Result<OpenedRows> {
         let encoding = self.description.encoding.as_ref();
         if let (Some(own), theirs) = (encoding, dataset.encoding.as_ref())
             && theirs != Some(own)

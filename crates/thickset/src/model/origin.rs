@@ -8,7 +8,7 @@ use thickset_engine::read_regular_text;
 
 use super::Model;
 use super::stored::ModelSource;
-use crate::audit::Subject;
+use crate::audit::NamedModel;
 use crate::config::RunConfig;
 use crate::data::hash;
 use crate::train::{EpochRecord, RunFolder};
@@ -67,14 +67,14 @@ impl Origin {
         Ok(origin)
     }
 
-    /// The subject of an audit.
+    /// The model with what is known of it, for an audit.
     #[must_use]
-    pub fn subject<'a>(&self, model: &'a Model) -> Subject<'a> {
+    pub fn named<'a>(&self, model: &'a Model) -> NamedModel<'a> {
         let objective = self
             .run
             .as_ref()
             .map(|run| run.objective.objective().info().id.to_owned());
-        Subject {
+        NamedModel {
             model,
             name: self.name.clone(),
             file: self.file.clone(),

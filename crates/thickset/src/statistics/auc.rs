@@ -9,7 +9,7 @@ use crate::{Error, Result};
 /// A difference of two AUCs and how surprising it would be for equal models.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Difference {
-    /// First less second.
+    /// First minus second.
     pub estimate: Estimate,
     /// Two-sided p value; 1 when the models order the rows alike.
     pub p_value: f64,
@@ -100,6 +100,29 @@ mod tests {
             .unwrap();
         let interval = estimate(&fair).interval.unwrap();
         assert!(interval.low < fair.value && fair.value < interval.high && interval.high <= 1.0);
+    }
+
+    #[test]
+    fn an_interval_and_a_difference_by_hand() {
+        // Three of four comparisons right, with DeLong's error sqrt(1/8); the other model is perfect and has no error, so the
+        // error of the difference is the same.
+        let labels = [false, true, false, true];
+        let fair = auc::binary(&[0.1, 0.4, 0.35, 0.2], &labels)
+            .unwrap()
+            .unwrap();
+        let perfect = auc::binary(&[0.1, 0.8, 0.2, 0.9], &labels)
+            .unwrap()
+            .unwrap();
+        let half = 1.959_963_985 * 0.125_f64.sqrt();
+        let interval = estimate(&fair).interval.unwrap();
+        assert!((interval.low - (0.75 - half)).abs() < 1e-8);
+        assert!((interval.high - 1.0).abs() < 1e-15, "cut off at 1");
+        let found = difference(&fair, &perfect).unwrap();
+        assert!((found.estimate.value + 0.25).abs() < 1e-15);
+        let interval = found.estimate.interval.unwrap();
+        assert!((interval.high - (half - 0.25)).abs() < 1e-8);
+        // z = -0.25 / sqrt(1/8) = -sqrt(1/2), beyond which a normal number lies with probability 0.4795.
+        assert!((found.p_value - 0.479_500_122).abs() < 1e-8);
     }
 
     #[test]

@@ -42,9 +42,15 @@ impl Estimate {
     /// The same of a value that lies between 0 and a whole, such as a percentage.
     #[must_use]
     pub fn of_part(self, whole: f64) -> Self {
+        self.within([0.0, whole])
+    }
+
+    /// The same of a value that lies in this range, such as a correlation: the interval is cut off at its ends.
+    #[must_use]
+    pub fn within(self, [least, most]: [f64; 2]) -> Self {
         let cut = |interval: Interval| Interval {
-            low: interval.low.max(0.0),
-            high: interval.high.min(whole),
+            low: interval.low.max(least),
+            high: interval.high.min(most),
         };
         Self {
             interval: self.interval.map(cut),

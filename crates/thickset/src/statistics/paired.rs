@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::t_test::{self, TTest};
-use super::wilcoxon::{self, Method, Wilcoxon};
+use super::wilcoxon::{self, PValueMethod, Wilcoxon};
 use super::{Estimate, differences, mean, median};
 use crate::Result;
 use crate::check::as_f64;
@@ -56,7 +56,7 @@ pub fn compare(first: &[f64], second: &[f64]) -> Result<Comparison> {
             .statistic
             .map(|t| t / as_f64(differences.len()).sqrt()),
         t_test,
-        wilcoxon: wilcoxon::of_differences(&differences, Method::Auto),
+        wilcoxon: wilcoxon::of_differences(&differences, PValueMethod::Auto),
     })
 }
 

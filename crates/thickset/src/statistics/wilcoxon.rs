@@ -16,7 +16,7 @@ pub const EXACT: usize = 50;
 
 /// How the p value is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Method {
+pub enum PValueMethod {
     /// Exact up to [`EXACT`] differences other than zero, normal without continuity correction beyond.
     Auto,
     /// Exact for any number of differences; time grows with its third power.
@@ -45,12 +45,12 @@ pub struct Wilcoxon {
 ///
 /// # Errors
 /// When the lists are empty, differ in length, or hold a value that is not finite.
-pub fn paired(first: &[f64], second: &[f64], method: Method) -> Result<Wilcoxon> {
+pub fn paired(first: &[f64], second: &[f64], method: PValueMethod) -> Result<Wilcoxon> {
     Ok(of_differences(&differences(first, second)?, method))
 }
 
 /// The test of finite differences.
-pub(super) fn of_differences(differences: &[f64], method: Method) -> Wilcoxon {
+pub(super) fn of_differences(differences: &[f64], method: PValueMethod) -> Wilcoxon {
     let mut ordered: Vec<f64> = differences
         .iter()
         .copied()
@@ -79,10 +79,10 @@ pub(super) fn of_differences(differences: &[f64], method: Method) -> Wilcoxon {
     let total: usize = doubled_ranks.iter().sum();
     let smaller = positive.min(total - positive);
     let p_value = match method {
-        Method::Auto if count <= EXACT => exact(&doubled_ranks, smaller),
-        Method::Exact => exact(&doubled_ranks, smaller),
-        Method::Auto => normal(count, tie_term, smaller, false),
-        Method::Normal { continuity } => normal(count, tie_term, smaller, continuity),
+        PValueMethod::Auto if count <= EXACT => exact(&doubled_ranks, smaller),
+        PValueMethod::Exact => exact(&doubled_ranks, smaller),
+        PValueMethod::Auto => normal(count, tie_term, smaller, false),
+        PValueMethod::Normal { continuity } => normal(count, tie_term, smaller, continuity),
     };
     Wilcoxon {
         statistic: as_f64(smaller) / 2.0,
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     fn p_value(differences: &[f64]) -> f64 {
-        of_differences(differences, Method::Auto).p_value
+        of_differences(differences, PValueMethod::Auto).p_value
     }
 
     #[test]
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn a_case_by_hand() {
         // Ranks 1, 2, 3 with signs +, -, +: W- = 2. Sums 0, 1, 2 have one pattern each of eight.
-        let found = of_differences(&[0.1, -0.2, 0.3], Method::Auto);
+        let found = of_differences(&[0.1, -0.2, 0.3], PValueMethod::Auto);
         assert!((found.statistic - 2.0).abs() < 1e-15);
         assert!((found.p_value - 6.0 / 8.0).abs() < 1e-15);
         assert!((found.rank_biserial - 2.0 / 6.0).abs() < 1e-15);
@@ -160,7 +160,7 @@ mod tests {
             .zip(signs)
             .map(|(size, sign)| size * sign)
             .collect();
-        let found = of_differences(&differences, Method::Exact);
+        let found = of_differences(&differences, PValueMethod::Exact);
         assert!((found.statistic - seen).abs() < 1e-15);
         assert!((found.p_value - as_f64(as_uneven) / 128.0).abs() < 1e-15);
     }
@@ -173,11 +173,11 @@ mod tests {
 
     #[test]
     fn tenths_that_differ_in_their_last_bit_are_ties() {
-        let found = paired(&[0.9, 0.4, 0.1 + 0.2], &[0.8, 0.3, 0.3], Method::Auto).unwrap();
+        let found = paired(&[0.9, 0.4, 0.1 + 0.2], &[0.8, 0.3, 0.3], PValueMethod::Auto).unwrap();
         assert_eq!(found.count, 2);
         // Two ties of one sign: W- = 0, with probability 1/4 on either side.
         assert!((found.p_value - 0.5).abs() < 1e-15);
-        let mixed = paired(&[0.9, 0.3], &[0.8, 0.4], Method::Auto).unwrap();
+        let mixed = paired(&[0.9, 0.3], &[0.8, 0.4], PValueMethod::Auto).unwrap();
         assert!((mixed.statistic - 1.5).abs() < 1e-15);
     }
 
@@ -192,8 +192,9 @@ mod tests {
                 }
             })
             .collect();
-        let exact = of_differences(&differences, Method::Exact).p_value;
-        let normal = of_differences(&differences, Method::Normal { continuity: true }).p_value;
+        let exact = of_differences(&differences, PValueMethod::Exact).p_value;
+        let normal =
+            of_differences(&differences, PValueMethod::Normal { continuity: true }).p_value;
         assert!((exact - normal).abs() < 1e-3, "{exact} {normal}");
     }
 }

@@ -10,12 +10,13 @@ use serde::{Deserialize, Serialize};
 use thickset_engine::optimizer::{Optimizer, State};
 use thickset_engine::{MAX_FILE_BYTES, Network, StoredModel, TensorData, read_regular};
 
+use super::fingerprint::Fingerprints;
 use super::selection::{Candidate, Front, Standing};
 use crate::data::{exact, hash};
 use crate::{Error, Result};
 
 /// The version of this form.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 /// What stands for the hash while the file is hashed.
 const NO_HASH: &str = "0000000000000000000000000000000000000000000000000000000000000000";
@@ -57,6 +58,8 @@ struct Header {
     format: u32,
     /// The hash of the file with zeros in this place.
     sha256: String,
+    /// The fingerprint of the settings.
+    settings: String,
     /// The fingerprint of the data and the reference.
     data: String,
     progress: Progress,
@@ -70,13 +73,14 @@ pub(super) fn to_bytes(
     optimizer: &dyn Optimizer,
     progress: &Progress,
     front: &Front,
-    data: &str,
+    made_with: &Fingerprints,
 ) -> Vec<u8> {
     let state = optimizer.state();
     let header = Header {
         format: FORMAT,
         sha256: NO_HASH.to_owned(),
-        data: data.to_owned(),
+        settings: made_with.settings.clone(),
+        data: made_with.data.clone(),
         progress: progress.clone(),
         optimizer_steps: state.steps,
         candidates: front.0.iter().map(|held| held.standing).collect(),
@@ -117,11 +121,12 @@ pub(super) struct Restored {
     pub(super) front: Front,
 }
 
-/// Reads a checkpoint of this network and data.
+/// Reads a checkpoint of this network, made with these settings and data.
 ///
 /// # Errors
-/// [`Error::Checkpoint`] if it is broken or of another network; [`Error::RunChanged`] if it is of other data or another reference.
-pub(super) fn read(path: &Path, network: &Network, data: &str) -> Result<Restored> {
+/// [`Error::Checkpoint`] if it is broken or of another network; [`Error::RunChanged`] if it is of other
+/// settings, other data or another reference.
+pub(super) fn read(path: &Path, network: &Network, made_with: &Fingerprints) -> Result<Restored> {
     let broken = |problem: String| Error::Checkpoint {
         path: path.display().to_string(),
         problem,
@@ -144,11 +149,20 @@ pub(super) fn read(path: &Path, network: &Network, data: &str) -> Result<Restore
         ));
     }
     drop(bytes);
-    if header.data != data {
-        return Err(Error::RunChanged {
-            path: path.display().to_string(),
-            what: "the data, or the model it began with,",
-        });
+    for (found, expected, what) in [
+        (&header.settings, &made_with.settings, "the configuration"),
+        (
+            &header.data,
+            &made_with.data,
+            "the data, or the model it began with,",
+        ),
+    ] {
+        if found != expected {
+            return Err(Error::RunChanged {
+                path: path.display().to_string(),
+                what,
+            });
+        }
     }
     let mut take = |prefix: &str| -> Result<Vec<TensorData>> {
         let parameters = network.parameters().into_iter();

@@ -1,11 +1,44 @@
-//! Tells other data, or another reference, from those that a checkpoint was made with.
+//! Distinguishes other settings, other data, or another reference, from those that a checkpoint was made with.
 
 use sha2::{Digest as _, Sha256};
 
+use crate::config::RunConfig;
 use crate::data::{Dataset, Part, hexadecimal};
 
+/// What a checkpoint was made with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Fingerprints {
+    /// Of the settings that decide a step or which epoch is kept.
+    pub(super) settings: String,
+    /// Of the data and the reference.
+    pub(super) data: String,
+}
+
+impl Fingerprints {
+    /// Of a run on this data, with the hash of the reference's file.
+    pub(super) fn new(config: &RunConfig, dataset: &Dataset, reference: Option<&str>) -> Self {
+        Self {
+            settings: settings(config),
+            data: data(dataset, reference),
+        }
+    }
+}
+
+/// The hash of the configuration without the name of the run, where its data lies, which is hashed itself, and how the
+/// trained model is audited.
+fn settings(config: &RunConfig) -> String {
+    let empty = RunConfig::default();
+    let relevant = RunConfig {
+        name: empty.name,
+        data: empty.data,
+        audit: empty.audit,
+        ..config.clone()
+    };
+    hexadecimal(&Sha256::digest(relevant.to_text()))
+}
+
 /// The hash of all rows that train or validate, with their classes, and of the reference's file.
-pub(super) fn fingerprint(dataset: &Dataset, reference: Option<&str>) -> String {
+fn data(dataset: &Dataset, reference: Option<&str>) -> String {
     let mut hash = Sha256::new();
     if let Some(pairs) = dataset.pairs() {
         // Each input is in many pairs: the inputs once, then which of them are paired.

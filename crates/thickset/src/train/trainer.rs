@@ -10,7 +10,7 @@ use thickset_engine::{Network, one_hot};
 
 use super::checkpoint::Progress;
 use super::epoch_record::{EpochRecord, TOTAL, add_sums, means};
-use super::fingerprint::fingerprint;
+use super::fingerprint::Fingerprints;
 use super::fit::{Fit, Reference};
 use super::folder::RunFolder;
 use super::observer::{Event, Observer};
@@ -153,7 +153,7 @@ struct Trainer<'r> {
     validation: Validation<'r>,
     progress: Progress,
     front: Front,
-    fingerprint: String,
+    fingerprints: Fingerprints,
 }
 
 impl<'r> Trainer<'r> {
@@ -176,7 +176,7 @@ impl<'r> Trainer<'r> {
         let attack = config.probe.bind(&chosen_by, schema, k, own, seed)?;
         let validation = Validation::new(dataset, &chosen_by, config.probe.rows, seed)?;
         let hash = reference.as_ref().map(|reference| &*reference.sha256);
-        let fingerprint = fingerprint(dataset, hash);
+        let fingerprints = Fingerprints::new(config, dataset, hash);
         let mut front = Front::default();
         let reference = match reference {
             None => None,
@@ -202,7 +202,7 @@ impl<'r> Trainer<'r> {
             validation,
             progress: Progress::default(),
             front,
-            fingerprint,
+            fingerprints,
         })
     }
 

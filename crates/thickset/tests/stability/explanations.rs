@@ -7,7 +7,7 @@ use thickset::explain::{
     integrated_gradients, reduce::ReductionConfig, smooth_grad,
 };
 use thickset::metric::faithfulness::{Counts, Faithfulness};
-use thickset::metric::measure::thickness::{Neighbours, Survey};
+use thickset::metric::measure::thickness::{Neighbours, ThicknessSampling};
 use thickset::metric::thickness::{Form, Thickness};
 use thickset::metric::{hessian_norm, measure, precision_at_k, ranking};
 use thickset::model::{Activation, CnnConfig, Fresh, MlpConfig, ModelConfig};
@@ -127,7 +127,7 @@ fn thickness_and_faithfulness_of_explanations_agree_with_pytorch() {
             .chunks(golden.rows * n)
             .map(<[f64]>::to_vec)
             .collect();
-        let survey = Survey {
+        let sampling = ThicknessSampling {
             k: golden.k,
             neighbours: Neighbours::Given(&neighbours),
             immutable: &[],
@@ -136,7 +136,7 @@ fn thickness_and_faithfulness_of_explanations_agree_with_pytorch() {
             stream: "none are drawn",
         };
         let forms = [Form::Gap, Form::Probability];
-        let found = survey
+        let found = sampling
             .measure(network, &checked, rows, &explained, &forms)
             .unwrap();
         let of = |get: fn(&[Thickness]) -> f64| -> Vec<f64> {

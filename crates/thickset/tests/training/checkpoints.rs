@@ -187,3 +187,24 @@ fn other_validation_rows_or_another_reference_are_another_run() {
         "{result:?}"
     );
 }
+
+#[test]
+fn a_checkpoint_of_another_configuration_is_refused() {
+    let own = short();
+    let folder = tempfile::tempdir().unwrap();
+    until_epoch(&own, folder.path(), false, 2);
+    let latest = RunFolder::new(folder.path()).latest();
+    for other in [
+        "train = { epochs = 5, batch = 64 }\nprobe = { rows = 10, steps = 2 }",
+        "train = { epochs = 5 }\nprobe = { rows = 10, steps = 3 }",
+        "seed = 9\ntrain = { epochs = 5 }\nprobe = { rows = 10, steps = 2 }",
+    ] {
+        // The same network on the same rows, so that nothing but the settings differs.
+        let elsewhere = tempfile::tempdir().unwrap();
+        until_epoch(&config(other), elsewhere.path(), false, 2);
+        fs::copy(RunFolder::new(elsewhere.path()).latest(), &latest).unwrap();
+        let result = run_until(&own, folder.path(), true, |_| false);
+        let refused = result.unwrap_err().to_string();
+        assert!(refused.contains("the configuration"), "{refused}");
+    }
+}

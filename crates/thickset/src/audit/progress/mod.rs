@@ -1,11 +1,14 @@
 //! An audit's progress: events for whoever watches, and the file that lets a killed audit continue.
 
+mod key;
 mod partial;
 
 use std::ops::ControlFlow;
 
 use serde::Serialize;
 
+pub use key::ResumeKey;
+pub use partial::ResumeFile;
 pub(super) use partial::{Chunk, Partial};
 
 /// What happens during an audit.
@@ -19,10 +22,12 @@ pub enum Event<'e> {
         /// Rows that an earlier session has done.
         done: usize,
     },
-    /// There is an unfinished audit of another model, of other rows or with other settings; this one starts anew.
+    /// There is a file of an unfinished audit that cannot be used; this one starts anew.
     Anew {
         /// The file that held it.
         path: &'e str,
+        /// Why it cannot be used: it is of another audit, or its rows are not signed with this key.
+        problem: &'e str,
     },
     /// The end of the file of an unfinished audit cannot be read; those rows are done again.
     Dropped {
@@ -40,7 +45,7 @@ pub enum Event<'e> {
         /// The mean P@k so far.
         precision_at_k: f64,
     },
-    /// The worst rows are told in full.
+    /// The worst rows are described in full.
     Worst {
         /// How many.
         rows: usize,

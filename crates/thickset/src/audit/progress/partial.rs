@@ -1,25 +1,41 @@
 //! The rows done so far, on disk: a line that says which audit it is, then a line a chunk.
 //!
-//! Lines are only ever appended. A line that a kill cut short is dropped and its rows are done again; the file of another
+//! Every line begins with its signature: the HMAC of the line's text and of the signature before it. So a line counts only
+//! if the holder of the key wrote it, in this place of this audit. Lines are only ever appended. A line that a kill cut
+//! short or that somebody changed is dropped with all that follow, and their rows are measured again; the file of another
 //! audit is replaced.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead as _, BufReader, ErrorKind, Seek as _, SeekFrom, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use thickset_engine::open_regular;
 
-use super::super::result::{Row, SCHEMA};
+use super::super::result::RowRecord;
 use super::super::row_list::RowList;
-use super::super::tally::Tally;
+use super::super::running_totals::RunningTotals;
+use super::key::{ResumeKey, Signature};
+use crate::data::hexadecimal;
 use crate::{Error, Result};
+
+/// The version of this form.
+const FORMAT: u32 = 2;
+
+/// Where the rows done are kept, so that a killed audit can continue, and what signs them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResumeFile {
+    /// The file.
+    pub path: PathBuf,
+    /// The key; kept where nobody else can read it.
+    pub key: ResumeKey,
+}
 
 /// The first line.
 #[derive(PartialEq, Eq, Serialize, Deserialize)]
 struct Header {
-    schema: u32,
-    /// Tells model, rows and settings from all others.
+    format: u32,
+    /// Distinguishes model, rows, settings, version and instruction set from all others.
     fingerprint: String,
 }
 
@@ -27,48 +43,85 @@ struct Header {
 #[derive(Serialize, Deserialize)]
 pub(in super::super) struct Chunk {
     /// The rows in brief.
-    pub(in super::super) rows: Vec<Row>,
+    pub(in super::super) rows: Vec<RowRecord>,
     /// The sums over all rows up to here.
-    pub(in super::super) tally: Tally,
+    pub(in super::super) totals: RunningTotals,
 }
 
 /// The open file.
 pub(in super::super) struct Partial {
     path: PathBuf,
     file: File,
+    chain: Chain,
+}
+
+/// The key, and the signature of the last line.
+struct Chain {
+    key: ResumeKey,
+    last: Option<Signature>,
+}
+
+impl Chain {
+    /// The signature of the next line.
+    fn next(&self, text: &[u8]) -> Signature {
+        let before = self.last.as_ref().map_or(&[][..], |last| &last[..]);
+        self.key.sign(before, text)
+    }
+
+    /// The text of a whole line, if its signature is the next one.
+    fn verified<'l>(&mut self, line: &'l [u8]) -> Option<&'l [u8]> {
+        let (signature, text) = parts(line)?;
+        let expected = self.next(text);
+        if signature != hexadecimal(&expected).as_bytes() {
+            return None;
+        }
+        self.last = Some(expected);
+        Some(text)
+    }
+}
+
+/// The signature of a line, in hexadecimal, and its text.
+fn parts(line: &[u8]) -> Option<(&[u8], &[u8])> {
+    let line = line.strip_suffix(b"\n")?;
+    let space = line.iter().position(|byte| *byte == b' ')?;
+    Some((&line[..space], &line[space + 1..]))
 }
 
 /// What an earlier session left.
-pub(in super::super) struct Found {
+pub(in super::super) struct Restored {
     /// Its rows and sums, the latter up to the last of the rows.
     pub(in super::super) rows: RowList,
-    pub(in super::super) tally: Tally,
-    /// Whether the file was of another audit.
-    pub(in super::super) is_other: bool,
+    pub(in super::super) totals: RunningTotals,
+    /// Why the whole file was put aside, if it was.
+    pub(in super::super) put_aside: Option<&'static str>,
     /// Why the file's end was dropped, if it was.
     pub(in super::super) problem: Option<String>,
 }
 
 impl Partial {
-    /// Opens the file of the audit with this fingerprint, or begins it. `fits` says whether a chunk can follow so many rows.
+    /// Opens the file of the audit with this fingerprint, or begins it.
     pub(in super::super) fn open(
-        path: &Path,
+        resume: &ResumeFile,
         fingerprint: &str,
-        fits: impl Fn(usize, &Chunk) -> bool,
-    ) -> Result<(Self, Found)> {
+    ) -> Result<(Self, Restored)> {
+        let path = &resume.path;
         let failed = |source| Error::io("write", path, source);
-        let mut found = Found {
+        let mut found = Restored {
             rows: RowList::default(),
-            tally: Tally::default(),
-            is_other: false,
+            totals: RunningTotals::default(),
+            put_aside: None,
             problem: None,
         };
         let header = Header {
-            schema: SCHEMA,
+            format: FORMAT,
             fingerprint: fingerprint.to_owned(),
         };
+        let mut chain = Chain {
+            key: resume.key.clone(),
+            last: None,
+        };
         let whole = match open_regular(path) {
-            Ok(file) => read(file, &header, &mut found, fits)
+            Ok(file) => read(file, &header, &mut chain, &mut found)
                 .map_err(|source| Error::io("read", path, source))?,
             Err(error) if error.kind() == ErrorKind::NotFound => 0,
             Err(source) => {
@@ -87,7 +140,8 @@ impl Partial {
         };
         let mut partial = Self {
             file: open().map_err(failed)?,
-            path: path.to_owned(),
+            path: path.clone(),
+            chain,
         };
         if whole == 0 {
             partial.append(&header)?;
@@ -97,13 +151,19 @@ impl Partial {
 
     /// Appends a line and waits until the disk has it.
     pub(in super::super) fn append(&mut self, line: &impl Serialize) -> Result<()> {
-        let mut bytes = serde_json::to_vec(line).expect("a line is plain data");
+        let text = serde_json::to_vec(line).expect("a line is plain data");
+        let signature = self.chain.next(&text);
+        let mut bytes = hexadecimal(&signature).into_bytes();
+        bytes.push(b' ');
+        bytes.extend(text);
         bytes.push(b'\n');
         let mut write = || {
             self.file.write_all(&bytes)?;
             self.file.sync_data()
         };
-        write().map_err(|source| Error::io("write", &self.path, source))
+        write().map_err(|source| Error::io("write", &self.path, source))?;
+        self.chain.last = Some(signature);
+        Ok(())
     }
 }
 
@@ -111,8 +171,8 @@ impl Partial {
 fn read(
     file: File,
     header: &Header,
-    found: &mut Found,
-    fits: impl Fn(usize, &Chunk) -> bool,
+    chain: &mut Chain,
+    found: &mut Restored,
 ) -> std::io::Result<u64> {
     let mut reader = BufReader::new(file);
     let mut line = Vec::new();
@@ -120,8 +180,14 @@ fn read(
     if line.is_empty() {
         return Ok(0);
     }
-    if serde_json::from_slice::<Header>(&line).ok().as_ref() != Some(header) {
-        found.is_other = true;
+    let text = parts(&line).map(|(_, text)| text);
+    let is_same = text.and_then(|text| serde_json::from_slice::<Header>(text).ok());
+    if is_same.as_ref() != Some(header) {
+        found.put_aside = Some("it is of another model, of other rows or with other settings");
+        return Ok(0);
+    }
+    if chain.verified(&line).is_none() {
+        found.put_aside = Some("its rows are not signed with the key of this user");
         return Ok(0);
     }
     let mut whole = line.len() as u64;
@@ -131,20 +197,23 @@ fn read(
         if line.is_empty() {
             return Ok(whole);
         }
-        let problem = if line.last() == Some(&b'\n') {
-            match serde_json::from_slice::<Chunk>(&line) {
-                Ok(chunk) if fits(found.rows.len(), &chunk) => {
+        let last = chain.last;
+        let problem = if line.last() != Some(&b'\n') {
+            "the last line is cut short".to_owned()
+        } else if let Some(text) = chain.verified(&line) {
+            match serde_json::from_slice::<Chunk>(text) {
+                Ok(chunk) => {
                     found.rows.extend(chunk.rows);
-                    found.tally = chunk.tally;
+                    found.totals = chunk.totals;
                     whole += line.len() as u64;
                     continue;
                 }
-                Ok(_) => "its rows are not those that follow".to_owned(),
                 Err(error) => error.to_string(),
             }
         } else {
-            "the last line is cut short".to_owned()
+            "a line was changed after it was signed".to_owned()
         };
+        chain.last = last;
         found.problem = Some(problem);
         return Ok(whole);
     }

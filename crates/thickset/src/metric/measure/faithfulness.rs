@@ -50,3 +50,43 @@ pub fn measure(
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use thickset_engine::TensorData;
+
+    use super::*;
+    use crate::Seed;
+    use crate::data::{InputShape, Schema};
+    use crate::explain::ExplainConfig;
+    use crate::model::{Fresh, LinearConfig, ModelConfig};
+
+    #[test]
+    fn two_features_by_hand() {
+        // Two classes with the logits 0 and z = log 3 (2 a - b). At (1, 1) z is log 3, so the second class has 3/4; the first
+        // feature counts twice as much. Without it z is -log 3 and the class has 1/4, without both 1/2; with only the first
+        // z is 2 log 3 and the class has 9/10.
+        let model = ModelConfig::Linear(LinearConfig::default());
+        let mut network = model
+            .network(&InputShape::Table, 2, 2, &mut Fresh::new(Seed::new(1)))
+            .unwrap();
+        let log = 3.0_f32.ln();
+        let weights = [vec![0.0, 0.0, 2.0 * log, -log], vec![0.0, 0.0]];
+        let weights = weights.map(|part| TensorData::new(part.clone(), [part.len()]));
+        network.set_parameter_values(&weights).unwrap();
+        let explain = ExplainConfig::default()
+            .check(&Schema::image(1, 1, 2, 255.0))
+            .unwrap();
+        let rows = Points {
+            values: &[1.0, 1.0],
+            ids: &[0],
+        };
+        let explained = explain.attribute(&network, rows, Seed::new(1)).unwrap();
+        let found = measure(&network, &explain, rows, &explained, Counts::Every).unwrap()[0];
+        // Probabilities are single precision.
+        let is_near = |found: f64, expected: f64| (found - expected).abs() < 1e-6;
+        assert!(is_near(found.dffot, 0.5), "{found:?}");
+        assert!(is_near(found.comprehensiveness, f64::midpoint(0.5, 0.25)));
+        assert!(is_near(found.sufficiency, 0.15 / 2.0));
+    }
+}

@@ -11,7 +11,7 @@ use crate::attack::threat::ball::Surface;
 use crate::check::{as_f64, check_length, check_not_empty};
 use crate::explain::{Binding, CheckedExplain, Explained, Points, chunk_rows};
 use crate::host::read;
-use crate::metric::thickness::{Form, Gauge, Sum, Thickness};
+use crate::metric::thickness::{Form, RankGaps, Sum, Thickness};
 use crate::{Error, Result, Seed, Stream};
 
 /// D: where the neighbours of a row lie.
@@ -60,7 +60,7 @@ impl Neighbours<'_> {
 
 /// How thickness is measured.
 #[derive(Clone, Copy, Debug)]
-pub struct Survey<'a> {
+pub struct ThicknessSampling<'a> {
     /// Salient features.
     pub k: usize,
     /// Where the ways lead.
@@ -75,7 +75,7 @@ pub struct Survey<'a> {
     pub stream: &'a str,
 }
 
-impl Survey<'_> {
+impl ThicknessSampling<'_> {
     /// The thickness of every row, whose explanations are given, in each of the forms: `[row][form]`. Higher is more stable.
     ///
     /// # Errors
@@ -136,11 +136,11 @@ impl Survey<'_> {
             seed: self.seed,
         };
         let bound = explain.bind(network, binding)?;
-        let gauges = explained
+        let gaps = explained
             .iter()
             .map(|row| {
-                let gauge = |form: &Form| Gauge::new(&row.importance, self.k, *form);
-                forms.iter().map(gauge).collect::<Result<Vec<_>>>()
+                let gaps = |form: &Form| RankGaps::new(&row.importance, self.k, *form);
+                forms.iter().map(gaps).collect::<Result<Vec<_>>>()
             })
             .collect::<Result<Vec<_>>>()?;
         let mut sums = vec![vec![Sum::default(); forms.len()]; explained.len()];
@@ -173,10 +173,10 @@ impl Survey<'_> {
                 let importance = bound.importance(network, network.batch(&points));
                 let width = importance.dims()[1];
                 let importance = read(importance);
-                let all = sums.iter_mut().zip(&gauges);
-                for ((sums, gauges), importance) in all.zip(importance.chunks(width)) {
-                    for (sum, gauge) in sums.iter_mut().zip(gauges) {
-                        sum.add(gauge.at(importance)?);
+                let all = sums.iter_mut().zip(&gaps);
+                for ((sums, gaps), importance) in all.zip(importance.chunks(width)) {
+                    for (sum, gaps) in sums.iter_mut().zip(gaps) {
+                        sum.add(gaps.thickness_at(importance)?);
                     }
                 }
             }
@@ -225,7 +225,7 @@ mod tests {
             ids: &ids[range],
         };
         let explained = explain.attribute(&network, rows, Seed::new(1)).unwrap();
-        let survey = Survey {
+        let sampling = ThicknessSampling {
             k: 8,
             neighbours: of,
             immutable: &[],
@@ -233,7 +233,7 @@ mod tests {
             seed: Seed::new(1),
             stream: "test",
         };
-        survey
+        sampling
             .measure(&network, &explain, rows, &explained, &FORMS)
             .unwrap()
     }

@@ -47,7 +47,7 @@ impl Trainer<'_> {
 
     /// Takes up where one checkpoint stands.
     fn take_up(&mut self, path: &Path) -> Result<()> {
-        let restored = checkpoint::read(path, &self.model.network, &self.fingerprint)?;
+        let restored = checkpoint::read(path, &self.model.network, &self.fingerprints)?;
         let mut optimizer = self.config.train.optimizer.optimizer();
         optimizer
             .restore(restored.optimizer)
@@ -72,7 +72,7 @@ impl Trainer<'_> {
                 &*self.optimizer,
                 &self.progress,
                 &self.front,
-                &self.fingerprint,
+                &self.fingerprints,
             )
         })
     }

@@ -1,0 +1,200 @@
+//! What is summed over the rows while they are audited; everything else is made from the rows in brief at the end.
+//!
+//! Numbers are summed in blocks of [`BLOCK`] rows, each from zero, and the blocks are added in their order. So the bits
+//! depend neither on where one chunk of rows ends nor on who summed which block.
+
+use serde::{Deserialize, Serialize};
+
+use super::measure::Measured;
+use super::result::AttackScore;
+use crate::Result;
+use crate::check::as_f64;
+use crate::statistics::mean;
+
+/// Rows of a block.
+pub(super) const BLOCK: usize = 256;
+
+/// Sums over the rows so far.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct RunningTotals {
+    /// Rows so far.
+    rows: usize,
+    /// Of each importance.
+    importance: BlockSums,
+    /// Of the largest importance, the second largest, and so on.
+    magnitudes: BlockSums,
+    /// Of each member of the suite.
+    members: Vec<MemberTotals>,
+}
+
+/// Sums of several numbers.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct BlockSums {
+    /// Over the blocks that are whole.
+    whole: Vec<f64>,
+    /// Over the rows of the block that has begun.
+    begun: Vec<f64>,
+}
+
+impl BlockSums {
+    /// Takes up the values of one row.
+    fn add(&mut self, values: &[f64]) {
+        add(&mut self.begun, values);
+    }
+
+    /// Ends a block.
+    fn end_block(&mut self) {
+        add(&mut self.whole, &std::mem::take(&mut self.begun));
+    }
+
+    /// Over all rows.
+    fn total(&self) -> Vec<f64> {
+        let mut total = self.whole.clone();
+        add(&mut total, &self.begun);
+        total
+    }
+}
+
+/// What one member of the suite found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct MemberTotals {
+    attack: String,
+    surrogate: Option<f64>,
+    shares: bool,
+    /// How many rows kept 0, 1, …, k of their top-k features.
+    kept: Vec<usize>,
+}
+
+impl RunningTotals {
+    /// Takes up the next rows.
+    pub(super) fn add(&mut self, measured: &Measured, k: usize) {
+        for importance in &measured.importance {
+            let mut sorted = importance.clone();
+            sorted.sort_unstable_by(|a, b| b.total_cmp(a));
+            self.importance.add(importance);
+            self.magnitudes.add(&sorted);
+            self.rows += 1;
+            if self.rows.is_multiple_of(BLOCK) {
+                self.importance.end_block();
+                self.magnitudes.end_block();
+            }
+        }
+        if self.members.is_empty() {
+            self.members = measured
+                .members
+                .iter()
+                .map(|member| MemberTotals {
+                    attack: member.attack.to_owned(),
+                    surrogate: member.surrogate,
+                    shares: member.shares,
+                    kept: vec![0; k + 1],
+                })
+                .collect();
+        }
+        for (sum, member) in self.members.iter_mut().zip(&measured.members) {
+            for precision in &member.precision {
+                sum.kept[kept(*precision, k)] += 1;
+            }
+        }
+    }
+
+    /// Of each importance.
+    pub(super) fn importance(&self) -> Vec<f64> {
+        self.importance.total()
+    }
+
+    /// Of the largest importance, the second largest, and so on.
+    pub(super) fn magnitudes(&self) -> Vec<f64> {
+        self.magnitudes.total()
+    }
+
+    /// The members' scores.
+    pub(super) fn attacks(&self, k: usize) -> Result<Vec<AttackScore>> {
+        let score = |member: &MemberTotals| {
+            let counts = member.kept.iter().enumerate();
+            let counts: Vec<(f64, usize)> = counts
+                .map(|(kept, rows)| (as_f64(kept) / as_f64(k), *rows))
+                .collect();
+            Ok(AttackScore {
+                attack: member.attack.clone(),
+                surrogate: member.surrogate,
+                shares: member.shares,
+                precision_at_k: mean::of_counts(&counts)?.of_share(),
+            })
+        };
+        self.members.iter().map(score).collect()
+    }
+}
+
+fn add(sums: &mut Vec<f64>, values: &[f64]) {
+    sums.resize(values.len().max(sums.len()), 0.0);
+    for (sum, value) in sums.iter_mut().zip(values) {
+        *sum += value;
+    }
+}
+
+/// How many of `k` features a P@k stands for.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a P@k lies in 0..=1"
+)]
+fn kept(precision: f64, k: usize) -> usize {
+    ((precision * as_f64(k)).round() as usize).min(k)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Seed;
+
+    /// Importances of so many rows.
+    fn importances(rows: usize) -> Vec<Vec<f64>> {
+        let mut stream = Seed::new(3).stream("importances");
+        (0..rows)
+            .map(|_| vec![stream.uniform(), 1e3 * stream.normal()])
+            .collect()
+    }
+
+    /// The totals of rows that come in chunks of this size.
+    fn in_chunks(rows: &[Vec<f64>], chunk: usize) -> RunningTotals {
+        let mut totals = RunningTotals::default();
+        for rows in rows.chunks(chunk) {
+            let measured = Measured {
+                rows: Vec::new(),
+                importance: rows.to_vec(),
+                members: Vec::new(),
+            };
+            totals.add(&measured, 1);
+        }
+        totals
+    }
+
+    #[test]
+    fn the_cut_into_chunks_changes_no_bit() {
+        let rows = importances(3 * BLOCK + 17);
+        let whole = in_chunks(&rows, rows.len());
+        for chunk in [1, 100, BLOCK, 300] {
+            assert_eq!(in_chunks(&rows, chunk), whole, "{chunk}");
+        }
+    }
+
+    #[test]
+    fn blocks_that_others_summed_add_up_to_the_same_bits() {
+        let rows = importances(5 * BLOCK + 9);
+        let mut total = vec![0.0; 2];
+        for block in rows.chunks(BLOCK) {
+            // Whoever sums a block sees none of the others.
+            add(&mut total, &in_chunks(block, 50).importance());
+        }
+        assert_eq!(total, in_chunks(&rows, rows.len()).importance());
+    }
+
+    #[test]
+    fn three_rows_by_hand() {
+        let rows = [vec![1.0, 5.0], vec![4.0, 2.0], vec![0.5, 0.5]];
+        let totals = in_chunks(&rows, 2);
+        assert_eq!(totals.importance(), [5.5, 7.5]);
+        assert_eq!(totals.magnitudes(), [9.5, 3.5]);
+    }
+}
