@@ -41,7 +41,7 @@ pub static INFO: Info = Info {
     formula: "min over attacks and their iterates of P@k(I(x), I(x')), argmax f(x') = argmax f(x)",
     source: "thickset; in the manner of AutoAttack for predictions (Croce and Hein 2020)",
     direction: None,
-    cost: "explanations and gradients a row: quick about 500, standard 3,200, thorough 34,000; regions of a ReLU network: 12, 256, 1,536",
+    cost: "explanations and gradients a row: quick about 500, standard 3,200, thorough 34,000; regions of a ReLU network: 24, 256, 1,536",
     defaults: &[
         Setting::new("effort", "quick, standard or thorough"),
         Setting::new("k", "salient features"),
@@ -112,8 +112,8 @@ impl Effort {
                 in_ball: 0,
                 border: (10, 4),
                 regions: RegionSearchConfig {
-                    beam: 2,
-                    depth: 6,
+                    beam: 3,
+                    depth: 8,
                     tries: 4,
                 },
                 all_methods: false,
