@@ -200,7 +200,7 @@ fn a_text_in_a_number_column_is_refused_with_its_line_after_ten_thousand_good_ro
             "line 10002",
             "column `age`",
             "`unknown`",
-            "--missing unknown",
+            "--missing unknown;",
         ],
     );
 }
@@ -381,7 +381,7 @@ fn a_parquet_file_cut_in_half_is_refused() {
     refuses(
         &path,
         &[],
-        &["half.parquet`", "it does not end like a Parquet file"],
+        &["half.parquet`: it does not end like a Parquet file"],
     );
 }
 

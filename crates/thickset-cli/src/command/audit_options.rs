@@ -120,7 +120,7 @@ pub fn resume(path: PathBuf) -> Option<ResumeFile> {
     match ResumeKey::of_user() {
         Ok(key) => Some(ResumeFile { path, key }),
         Err(error) => {
-            eprintln!(
+            say!(
                 "note: there is no key to sign finished rows with ({error}); a killed audit would start anew"
             );
             None
@@ -206,7 +206,7 @@ pub fn warn_of_empty(audit: &Audit) {
         .filter(|row| explained::FIGURE.of_row(row) == Some(0.0))
         .count();
     if empty > 0 {
-        eprintln!(
+        say!(
             "warning: {empty} of {} rows have no explanation: all of their importances are equal, as those of a constant or saturated model are; their P@k counts as 0",
             audit.rows.len()
         );

@@ -149,14 +149,14 @@ fn summary(lines: &[Line<'_>], k: usize, largest: f64) -> Result<()> {
         let values: Vec<f64> = lines.iter().map(of).collect();
         statistics::mean::estimate(&values)
     };
-    eprintln!(
+    say!(
         "{} of {rows} rows keep their top {k} within {largest}, whatever the move; median certified radius {:.6} ({} of {rows} exact \
          or up to {largest})",
         lines.iter().filter(whole).count(),
         statistics::median::estimate(&radii)?.value,
         lines.iter().filter(settled).count(),
     );
-    eprintln!(
+    say!(
         "mean P@{k} within {largest}: at least {:.4} is certified, {:.4} was reached",
         mean(|line| line.certified_p_at_k)?.value,
         mean(|line| line.reached_p_at_k)?.value,
