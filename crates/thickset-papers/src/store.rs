@@ -131,7 +131,7 @@ mod tests {
         let store = Store::new(folder.path()).unwrap();
         assert_eq!(store.read::<f64>("a").unwrap(), None);
         assert_eq!(
-            store.write("a", 0.25).unwrap().to_bits(),
+            store.write("a", 0.25_f64).unwrap().to_bits(),
             0.25_f64.to_bits()
         );
         assert_eq!(store.read::<f64>("a").unwrap(), Some(0.25));

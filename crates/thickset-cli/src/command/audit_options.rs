@@ -159,7 +159,7 @@ fn show(progress: &mut Progress, event: &Event<'_>) {
             progress.begin(*rows as u64, *done as u64);
         }
         Event::Anew { path, problem } => {
-            progress.note(&format!("`{path}` is not used, {problem}; starting anew"))
+            progress.note(&format!("`{path}` is not used, {problem}; starting anew"));
         }
         Event::Dropped { path, problem } => progress.note(&format!(
             "the end of `{path}` cannot be used ({problem}); measuring those rows again"

@@ -30,20 +30,22 @@ struct Spot {
     thickness: f64,
 }
 
+/// The rows that have a thickness.
+fn spots(audit: &Audit) -> Vec<Spot> {
+    let rows = audit.rows.iter().filter_map(|row| {
+        let thickness = thickness::FIGURE.of_row(&row)?;
+        thickness.is_finite().then_some(Spot {
+            row: row.row,
+            first_change: row.first_change,
+            thickness,
+        })
+    });
+    rows.collect()
+}
+
 fn scatter(audit: &Audit, prefix: &str) -> Option<Chart> {
     let nouns = Nouns::of(audit);
-    let rows: Vec<Spot> = audit
-        .rows
-        .iter()
-        .filter_map(|row| {
-            let thickness = thickness::FIGURE.of_row(&row)?;
-            thickness.is_finite().then_some(Spot {
-                row: row.row,
-                first_change: row.first_change,
-                thickness,
-            })
-        })
-        .collect();
+    let rows = spots(audit);
     let thickness: Vec<f64> = rows.iter().map(|row| row.thickness).collect();
     let y = range(thickness.iter().copied())?;
     let last = rows

@@ -96,7 +96,7 @@ pub struct DataRecord {
     /// The part of the dataset; none when all of its rows or a file's were taken.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub part: Option<Part>,
-    /// DataRecord audited.
+    /// Rows audited.
     pub rows: usize,
     /// How a row is laid out.
     pub shape: InputShape,
@@ -176,11 +176,11 @@ pub struct AttackScore {
 /// How often a feature is a reason.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FeatureCount {
-    /// DataRecord that have it in the top-k.
+    /// Rows that have it in the top-k.
     pub in_top: usize,
-    /// DataRecord whose worst point has it no more.
+    /// Rows whose worst point has it no more.
     pub left: usize,
-    /// DataRecord whose worst point has it newly.
+    /// Rows whose worst point has it newly.
     pub entered: usize,
     /// The mean importance over the rows.
     pub importance: f64,

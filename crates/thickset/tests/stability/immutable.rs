@@ -5,9 +5,13 @@ use std::ops::ControlFlow;
 
 use thickset::attack::suite::{Effort, SuiteConfig};
 use thickset::attack::{AttackConfig, AttackKind, ThreatConfig};
-use thickset::audit::{Audit, AuditConfig, Case, Event, Options, Outcome, Subject, run};
+use thickset::audit::figure::noise;
+use thickset::audit::{
+    Audit, AuditConfig, AuditTarget, Event, NamedModel, Outcome, RunOptions, run,
+};
 use thickset::data::{InputShape, Schema};
 use thickset::explain::{ExplainConfig, Points};
+use thickset::metric::thickness;
 use thickset::model::{MlpConfig, Model, ModelConfig};
 use thickset::{Rows, Seed};
 
@@ -67,8 +71,8 @@ fn audit(threat: ThreatConfig) -> Audit {
         suite: suite(threat),
         ..AuditConfig::default()
     };
-    let case = Case {
-        subject: Subject {
+    let target = AuditTarget {
+        model: NamedModel {
             model: &model,
             name: "a model".to_owned(),
             file: "model.safetensors".to_owned(),
@@ -81,7 +85,7 @@ fn audit(threat: ThreatConfig) -> Audit {
     };
     let mut silent = |_: &Event<'_>| ControlFlow::Continue(());
     let plan = config.check(&schema).unwrap();
-    match run(&plan, &case, &Options::default(), &mut silent).unwrap() {
+    match run(&plan, &target, &RunOptions::default(), &mut silent).unwrap() {
         Outcome::Done(audit) => *audit,
         Outcome::Stopped => panic!("nobody stopped it"),
     }
@@ -92,15 +96,20 @@ fn noise_thickness_and_attacks_of_an_audit_leave_immutable_columns_alone() {
     let held = audit(ThreatConfig::default());
     for row in &held.rows {
         assert_eq!(
-            (row.precision, row.noise, row.thickness),
-            (1.0, 1.0, 1.0),
+            (
+                row.precision,
+                noise::FIGURE.of_row(&row),
+                thickness::FIGURE.of_row(&row)
+            ),
+            (1.0, Some(1.0), Some(1.0)),
             "only the immutable column could change the explanation"
         );
     }
     let free = audit(ThreatConfig::papers());
     for row in &free.rows {
         assert!(row.precision < 1.0, "{}", row.precision);
-        assert!(row.noise < 1.0 && row.thickness < 1.0);
+        assert!(noise::FIGURE.of_row(&row) < Some(1.0));
+        assert!(thickness::FIGURE.of_row(&row) < Some(1.0));
     }
 }
 

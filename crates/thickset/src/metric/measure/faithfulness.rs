@@ -86,7 +86,7 @@ mod tests {
         // Probabilities are single precision.
         let is_near = |found: f64, expected: f64| (found - expected).abs() < 1e-6;
         assert!(is_near(found.dffot, 0.5), "{found:?}");
-        assert!(is_near(found.comprehensiveness, (0.5 + 0.25) / 2.0));
+        assert!(is_near(found.comprehensiveness, f64::midpoint(0.5, 0.25)));
         assert!(is_near(found.sufficiency, 0.15 / 2.0));
     }
 }
