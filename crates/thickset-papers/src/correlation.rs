@@ -6,8 +6,8 @@ use thickset::metric::spearman;
 use thickset::{Error, Result};
 
 use crate::count::as_f64;
-use crate::lab::{Bed, Grid, Lab, adversarial, attack, er_attack, gaussian};
 use crate::measure::Measure;
+use crate::runner::{BenchRunner, Grid, SeededDatasets, adversarial, attack, er_attack, gaussian};
 
 /// What might foretell the steps, and what it is called.
 pub(crate) const METRICS: [(&str, &str); 6] = [
@@ -45,14 +45,19 @@ impl FlipData {
 }
 
 /// The steps and metrics of each row of a grid; `None` where a method has no model.
-pub(crate) fn flips(lab: &Lab<'_>, bed: &Bed, grid: &Grid) -> Result<Vec<Option<FlipData>>> {
-    let steps = lab.measure_chosen(bed, grid, "ERAttack", |field| {
-        attack(er_attack(field), field)
+pub(crate) fn flips(
+    runner: &BenchRunner<'_>,
+    datasets: &SeededDatasets,
+    grid: &Grid,
+) -> Result<Vec<Option<FlipData>>> {
+    let steps = runner.measure_chosen(datasets, grid, "ERAttack", |data| {
+        attack(er_attack(data), data)
     })?;
-    let along = lab.measure_chosen(bed, grid, "adversarial thickness", adversarial)?;
-    let around = lab.measure_chosen(bed, grid, "thickness", gaussian)?;
-    let hessian = lab.measure_chosen(bed, grid, "Hessian norm", |_| Measure::HessianNorm)?;
-    let most = as_f64(er_attack(&bed.fields[0]).steps);
+    let along = runner.measure_chosen(datasets, grid, "adversarial thickness", adversarial)?;
+    let around = runner.measure_chosen(datasets, grid, "thickness", gaussian)?;
+    let hessian =
+        runner.measure_chosen(datasets, grid, "Hessian norm", |_| Measure::HessianNorm)?;
+    let most = as_f64(er_attack(&datasets.seeds[0]).steps);
     let mut all = Vec::with_capacity(grid.rows.len());
     for row in 0..grid.rows.len() {
         let Some(found) = &steps[row] else {

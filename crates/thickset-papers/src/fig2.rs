@@ -3,36 +3,33 @@
 use thickset::Result;
 use thickset::bench::{Bench, Figure, Series, Style};
 
+use crate::bench_builder::BenchBuilder;
 use crate::correlation::{FlipData, METRICS, flips};
-use crate::draft::Draft;
-use crate::lab::{Entry, Lab};
-use crate::method::Method;
-use crate::sheet::{Datasets, Printed, SEEDS, datasets};
+use crate::dataset_tables::{ChosenDatasets, PaperTable, SEEDS, choose_datasets};
+use crate::method::BenchMethod;
+use crate::runner::{BenchRunner, GridEntry};
 
-pub(crate) fn run(lab: &Lab<'_>) -> Result<Bench> {
-    let mut draft = Draft::new(
+pub(crate) fn run(runner: &BenchRunner<'_>) -> Result<Bench> {
+    let mut bench = BenchBuilder::new(
         "fig2",
         "Figure 2: steps to the first flip against thickness and Hessian norm, R2ET on COMPAS",
     );
-    draft.training(lab);
-    let ids = if lab.options.methods.is_empty() {
+    bench.note_training(runner);
+    let ids = if runner.options.methods.is_empty() {
         vec!["r2et".to_owned()]
     } else {
-        lab.options.methods.clone()
+        runner.options.methods.clone()
     };
-    let Datasets { here, dashes } = datasets(lab, &["compas"], &Printed::figure(&[]))?;
-    for name in here {
-        let bed = lab.open(&name, SEEDS)?;
-        draft.bed(&bed);
-        let methods = Method::chosen(&ids)?;
-        let entries = methods
-            .into_iter()
-            .map(|method| Entry::new(method, &bed))
-            .collect();
-        let grid = lab.grid(&bed, entries)?;
-        for (row, data) in grid.rows.iter().zip(flips(lab, &bed, &grid)?) {
+    let ChosenDatasets { to_run, not_run } =
+        choose_datasets(runner, &["compas"], &PaperTable::figure(&[]))?;
+    for name in to_run {
+        let datasets = runner.open(&name, SEEDS)?;
+        bench.note_datasets(&datasets);
+        let entries = GridEntry::of(BenchMethod::chosen(&ids)?, &datasets)?;
+        let grid = runner.grid(&datasets, entries)?;
+        for (row, data) in grid.rows.iter().zip(flips(runner, &datasets, &grid)?) {
             let Some(data) = data else {
-                draft.finding(format!(
+                bench.add_finding(format!(
                     "{name}, {}: no number, {}",
                     row.entry.label,
                     row.dash()
@@ -40,15 +37,15 @@ pub(crate) fn run(lab: &Lab<'_>) -> Result<Bench> {
                 continue;
             };
             for (metric, label) in METRICS {
-                draft.figure(figure(&name, &row.entry.label, metric, label, &data)?);
+                bench.add_figure(figure(&name, &row.entry.label, metric, label, &data)?);
             }
-            draft.finding(sentence(&name, &row.entry.label, &data)?);
+            bench.add_finding(sentence(&name, &row.entry.label, &data)?);
         }
     }
-    if let Some(dashes) = dashes {
-        draft.table(dashes);
+    if let Some(not_run) = not_run {
+        bench.add_table(not_run);
     }
-    Ok(draft.done())
+    Ok(bench.finish())
 }
 
 fn figure(

@@ -5,39 +5,35 @@ use thickset::bench::{Bench, Cell, Mark, Table, TableRow};
 use thickset::statistics::Estimate;
 
 use crate::TABLES;
+use crate::bench_builder::BenchBuilder;
 use crate::correlation::{METRICS, flips};
-use crate::draft::Draft;
-use crate::lab::{Entry, Lab};
-use crate::method::Method;
-use crate::sheet::{Datasets, Printed, SEEDS, datasets};
+use crate::dataset_tables::{ChosenDatasets, PaperTable, SEEDS, choose_datasets};
+use crate::method::BenchMethod;
+use crate::runner::{BenchRunner, GridEntry};
 
 /// The methods that the paper shows.
-const METHODS: [&str; 3] = ["vanilla", "est-h", "r2et"];
+const SHOWN: [&str; 3] = ["vanilla", "est-h", "r2et"];
 
-pub(crate) fn run(lab: &Lab<'_>) -> Result<Bench> {
-    let mut draft = Draft::new(
+pub(crate) fn run(runner: &BenchRunner<'_>) -> Result<Bench> {
+    let mut bench = BenchBuilder::new(
         "fig4",
         "Figure 4: rank correlations with the steps to the first flip",
     );
-    draft.training(lab);
-    let ids: Vec<String> = if lab.options.methods.is_empty() {
-        METHODS.map(str::to_owned).to_vec()
+    bench.note_training(runner);
+    let ids: Vec<String> = if runner.options.methods.is_empty() {
+        SHOWN.map(str::to_owned).to_vec()
     } else {
-        lab.options.methods.clone()
+        runner.options.methods.clone()
     };
     let (mut rows, mut higher, mut all) = (Vec::new(), 0_usize, 0_usize);
-    let printed = Printed::figure(&["mnist-3-8-pairs", "adhd", "bp"]);
-    let Datasets { here, dashes } = datasets(lab, &TABLES, &printed)?;
-    for name in here {
-        let bed = lab.open(&name, SEEDS)?;
-        draft.bed(&bed);
-        let methods = Method::chosen(&ids)?;
-        let entries = methods
-            .into_iter()
-            .map(|method| Entry::new(method, &bed))
-            .collect();
-        let grid = lab.grid(&bed, entries)?;
-        for (row, data) in grid.rows.iter().zip(flips(lab, &bed, &grid)?) {
+    let printed = PaperTable::figure(&["mnist-3-8-pairs", "adhd", "bp"]);
+    let ChosenDatasets { to_run, not_run } = choose_datasets(runner, &TABLES, &printed)?;
+    for name in to_run {
+        let datasets = runner.open(&name, SEEDS)?;
+        bench.note_datasets(&datasets);
+        let entries = GridEntry::of(BenchMethod::chosen(&ids)?, &datasets)?;
+        let grid = runner.grid(&datasets, entries)?;
+        for (row, data) in grid.rows.iter().zip(flips(runner, &datasets, &grid)?) {
             let mut cells = Vec::new();
             for (metric, _) in METRICS {
                 cells.push(match &data {
@@ -65,11 +61,11 @@ pub(crate) fn run(lab: &Lab<'_>) -> Result<Bench> {
             rows.push(TableRow { label, cells });
         }
     }
-    draft.finding(format!(
+    bench.add_finding(format!(
         "does thickness foretell the first flip better than the Hessian norm? in {higher} of {all} comparisons its rank correlation is higher \
          than the Hessian norm's in absolute value"
     ));
-    draft.table(Table {
+    bench.add_table(Table {
         title:
             "Spearman's correlation with the steps to the first flip, over the rows of all seeds"
                 .to_owned(),
@@ -80,8 +76,8 @@ pub(crate) fn run(lab: &Lab<'_>) -> Result<Bench> {
             .collect(),
         rows,
     });
-    if let Some(dashes) = dashes {
-        draft.table(dashes);
+    if let Some(not_run) = not_run {
+        bench.add_table(not_run);
     }
-    Ok(draft.done())
+    Ok(bench.finish())
 }

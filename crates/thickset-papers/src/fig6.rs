@@ -11,13 +11,13 @@ use thickset::attack::{AttackConfig, ConstraintConfig};
 use thickset::bench::{Bench, Figure, Series, Style};
 
 use crate::TABLES;
+use crate::bench_builder::BenchBuilder;
 use crate::count::as_f64;
-use crate::draft::Draft;
-use crate::lab::{Bed, Lab, er_attack, explain, mse_attack};
+use crate::dataset_tables::{ChosenDatasets, PaperTable, SEEDS, choose_datasets};
 use crate::measure::Measure;
-use crate::sheet::{Datasets, Printed, SEEDS, datasets};
+use crate::runner::{BenchRunner, SeededDatasets, er_attack, explain, mse_attack};
 
-/// Step sizes as multiples of the usual one.
+/// BenchStep sizes as multiples of the usual one.
 const FACTORS: [f64; 4] = [0.5, 1.0, 2.0, 4.0];
 /// The most sensitivity an attack may have to be chosen.
 const MOST: f64 = 0.02;
@@ -38,39 +38,39 @@ fn constraints() -> [(&'static str, ConstraintConfig); 6] {
     ]
 }
 
-pub(crate) fn run(lab: &Lab<'_>) -> Result<Bench> {
-    let mut draft = Draft::new(
+pub(crate) fn run(runner: &BenchRunner<'_>) -> Result<Bench> {
+    let mut bench = BenchBuilder::new(
         "fig6",
         "Figure 6: P@k against sensitivity of constrained attacks on vanilla",
     );
-    draft.training(lab);
-    draft.setting("points", "the last iterate of each attack, mean over rows and seeds; step sizes 0.5, 1, 2 and 4 times 2.5 radius / steps");
-    draft.setting("rates", format!("{RATE} for GDA and Hedge"));
-    let printed = Printed::figure(&["adhd", "bp"]);
-    let Datasets { here, dashes } = datasets(lab, &TABLES, &printed)?;
-    if let Some(dashes) = dashes {
-        draft.table(dashes);
+    bench.note_training(runner);
+    bench.add_setting("points", "the last iterate of each attack, mean over rows and seeds; step sizes 0.5, 1, 2 and 4 times 2.5 radius / steps");
+    bench.add_setting("rates", format!("{RATE} for GDA and Hedge"));
+    let printed = PaperTable::figure(&["adhd", "bp"]);
+    let ChosenDatasets { to_run, not_run } = choose_datasets(runner, &TABLES, &printed)?;
+    if let Some(not_run) = not_run {
+        bench.add_table(not_run);
     }
-    for name in here {
-        let bed = lab.open(&name, SEEDS)?;
-        draft.bed(&bed);
+    for name in to_run {
+        let datasets = runner.open(&name, SEEDS)?;
+        bench.note_datasets(&datasets);
         for (attack, base) in [
-            ("ERAttack", er_attack(&bed.fields[0])),
-            ("MSE attack", mse_attack(&bed.fields[0])),
+            ("ERAttack", er_attack(&datasets.seeds[0])),
+            ("MSE attack", mse_attack(&datasets.seeds[0])),
         ] {
-            let series = series(lab, &bed, attack, &base)?;
+            let series = series(runner, &datasets, attack, &base)?;
             let chosen = series
                 .iter()
                 .flat_map(|one| one.points.iter().map(move |point| (&one.name, point)))
                 .filter(|(_, point)| point[0] <= MOST)
                 .min_by(|a, b| a.1[1].total_cmp(&b.1[1]));
             if let Some((constraint, [sensitivity, precision])) = chosen {
-                draft.finding(format!(
+                bench.add_finding(format!(
                     "{name}, {attack}: of the attacks with a sensitivity of at most {MOST}, {constraint} has the lowest P@k, {precision:.1} \
                      at a sensitivity of {sensitivity:.4}"
                 ));
             }
-            draft.figure(Figure {
+            bench.add_figure(Figure {
                 title: format!("{attack} on {name}"),
                 caption: "An attacker wants both low: P@k for harm, sensitivity for stealth."
                     .to_owned(),
@@ -81,21 +81,26 @@ pub(crate) fn run(lab: &Lab<'_>) -> Result<Bench> {
             });
         }
     }
-    Ok(draft.done())
+    Ok(bench.finish())
 }
 
-fn series(lab: &Lab<'_>, bed: &Bed, name: &str, base: &AttackConfig) -> Result<Vec<Series>> {
-    let vanilla = lab.vanilla(bed)?;
+fn series(
+    runner: &BenchRunner<'_>,
+    datasets: &SeededDatasets,
+    name: &str,
+    base: &AttackConfig,
+) -> Result<Vec<Series>> {
+    let vanilla = runner.vanilla(datasets)?;
     let mut jobs = Vec::new();
     for (_, constraint) in constraints() {
         for factor in FACTORS {
-            for (index, field) in bed.fields.iter().enumerate() {
+            for (index, data) in datasets.seeds.iter().enumerate() {
                 let attack = AttackConfig {
                     constraint,
-                    step_size: Some(factor * 2.5 * field.radius / as_f64(base.steps)),
+                    step_size: Some(factor * 2.5 * data.radius / as_f64(base.steps)),
                     ..base.clone()
                 };
-                let explain = explain(field);
+                let explain = explain(data);
                 jobs.push((
                     index,
                     vanilla[index].key.clone(),
@@ -104,9 +109,9 @@ fn series(lab: &Lab<'_>, bed: &Bed, name: &str, base: &AttackConfig) -> Result<V
             }
         }
     }
-    let found = lab.measure(bed, name, &jobs)?;
+    let found = runner.measure(datasets, name, &jobs)?;
     let mut points = Vec::new();
-    for one in found.chunks(bed.fields.len()) {
+    for one in found.chunks(datasets.seeds.len()) {
         let (mut sensitivity, mut precision) = (0.0, 0.0);
         for seed in one {
             sensitivity += seed.number("last sensitivity")?;

@@ -5,37 +5,39 @@ use thickset::Result;
 use thickset::bench::{Bench, Figure, Series, Style, front};
 
 use crate::TABLES;
-use crate::column::PERCENT;
+use crate::bench_builder::BenchBuilder;
 use crate::count::as_f64;
-use crate::draft::Draft;
-use crate::field::Field;
-use crate::lab::{Bed, Grid, Lab, attack, clean, er_attack, suite};
+use crate::dataset_tables::{ChosenDatasets, PaperTable, SEEDS, choose_datasets};
 use crate::measure::Measure;
-use crate::method::{Kin, VANILLA};
-use crate::sheet::{Datasets, Printed, SEEDS, datasets};
+use crate::method::{MethodRole, VANILLA};
+use crate::runner::{BenchRunner, Grid, SeededDatasets, attack, clean, er_attack, suite};
+use crate::seeded_dataset::SeededDataset;
+use crate::table_column::PERCENT;
 
-pub(crate) fn run(lab: &Lab<'_>) -> Result<Bench> {
-    let mut draft = Draft::new(
+pub(crate) fn run(runner: &BenchRunner<'_>) -> Result<Bench> {
+    let mut bench = BenchBuilder::new(
         "fig7",
         "Figure 7: trade-off between AUC and P@k under ERAttack",
     );
-    draft.training(lab);
-    let printed = Printed::figure(&["mnist-3-8-pairs", "adhd", "bp"]);
-    let Datasets { here, dashes } = datasets(lab, &TABLES, &printed)?;
-    if let Some(dashes) = dashes {
-        draft.table(dashes);
+    bench.note_training(runner);
+    let printed = PaperTable::figure(&["mnist-3-8-pairs", "adhd", "bp"]);
+    let ChosenDatasets { to_run, not_run } = choose_datasets(runner, &TABLES, &printed)?;
+    if let Some(not_run) = not_run {
+        bench.add_table(not_run);
     }
-    for name in here {
-        let bed = lab.open(&name, SEEDS)?;
-        draft.bed(&bed);
-        let grid = lab.grid(&bed, lab.entries(&bed)?)?;
-        let trades = trade_offs(lab, &bed, &grid)?;
+    for name in to_run {
+        let datasets = runner.open(&name, SEEDS)?;
+        bench.note_datasets(&datasets);
+        let grid = runner.grid(&datasets, runner.entries(&datasets)?)?;
+        let trades = trade_offs(runner, &datasets, &grid)?;
         for (trade, series) in TRADES.iter().zip(&trades) {
             let on_front = on_front(series);
             let own: Vec<&str> = grid
                 .rows
                 .iter()
-                .filter(|row| row.entry.kin == Kin::R2et && on_front.contains(&row.entry.label))
+                .filter(|row| {
+                    row.entry.role == MethodRole::R2et && on_front.contains(&row.entry.label)
+                })
                 .map(|row| row.entry.label.as_str())
                 .collect();
             let answer = if own.is_empty() {
@@ -43,13 +45,13 @@ pub(crate) fn run(lab: &Lab<'_>) -> Result<Bench> {
             } else {
                 format!("yes, {}", own.join(", "))
             };
-            draft.finding(format!(
+            bench.add_finding(format!(
                 "{name}, {} and {}: is one of R2ET's family on the Pareto front? {answer}; the front is {}",
                 trade.x,
                 trade.y,
                 on_front.join(", ")
             ));
-            draft.figure(Figure {
+            bench.add_figure(Figure {
                 title: format!("{name}: {} and {}", trade.x, trade.y),
                 caption: "A point is a setting of a method, mean over seeds; the line is the Pareto front of methods other than the linear one."
                     .to_owned(),
@@ -59,9 +61,9 @@ pub(crate) fn run(lab: &Lab<'_>) -> Result<Bench> {
                 series: series.clone(),
             });
         }
-        draft.finding(steady_and_distinct(&name, &grid, &trades));
+        bench.add_finding(steady_and_distinct(&name, &grid, &trades));
     }
-    Ok(draft.done())
+    Ok(bench.finish())
 }
 
 /// The axes of one figure.
@@ -87,11 +89,15 @@ const TRADES: [Trade; 3] = [
 
 /// The points of every method and setting, figure by figure. A linear model has 100 whatever it does, and would be the whole
 /// front.
-fn trade_offs(lab: &Lab<'_>, bed: &Bed, grid: &Grid) -> Result<[Vec<Series>; 3]> {
+fn trade_offs(
+    runner: &BenchRunner<'_>,
+    datasets: &SeededDatasets,
+    grid: &Grid,
+) -> Result<[Vec<Series>; 3]> {
     let rows = || {
         grid.rows
             .iter()
-            .filter(|row| row.entry.kin != Kin::Baseline)
+            .filter(|row| row.entry.role != MethodRole::Baseline)
     };
     let (mut keys, mut places) = (Vec::new(), Vec::new());
     for row in rows() {
@@ -104,16 +110,16 @@ fn trade_offs(lab: &Lab<'_>, bed: &Bed, grid: &Grid) -> Result<[Vec<Series>; 3]>
             }
         }
     }
-    let measured = |what: &str, measure: &dyn Fn(&Field) -> Measure| {
+    let measured = |what: &str, measure: &dyn Fn(&SeededDataset) -> Measure| {
         let jobs: Vec<(usize, String, Measure)> = keys
             .iter()
-            .map(|(index, key)| (*index, key.clone(), measure(&bed.fields[*index])))
+            .map(|(index, key)| (*index, key.clone(), measure(&datasets.seeds[*index])))
             .collect();
-        lab.measure(bed, what, &jobs)
+        runner.measure(datasets, what, &jobs)
     };
-    let attacks = measured("ERAttack", &|field| attack(er_attack(field), field))?;
+    let attacks = measured("ERAttack", &|data| attack(er_attack(data), data))?;
     let cleans = measured("clean", &clean)?;
-    let suites = measured("suite", &|field| suite(field, lab.options))?;
+    let suites = measured("suite", &|data| suite(data, runner.options))?;
     let mut all = [Vec::new(), Vec::new(), Vec::new()];
     for row in rows() {
         let mut points = [Vec::new(), Vec::new(), Vec::new()];
@@ -138,7 +144,7 @@ fn trade_offs(lab: &Lab<'_>, bed: &Bed, grid: &Grid) -> Result<[Vec<Series>; 3]>
                 count += 1;
             }
             // A setting that failed for a seed is no mean over seeds.
-            if count == bed.fields.len() {
+            if count == datasets.seeds.len() {
                 for (points, sum) in points.iter_mut().zip(sums) {
                     points.push(sum.map(|sum| sum / as_f64(count)));
                 }

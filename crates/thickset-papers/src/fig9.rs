@@ -5,12 +5,12 @@ use thickset::bench::{Bench, Figure, Series, Style};
 use thickset::objective::ObjectiveConfig;
 use thickset::objective::term::gap::Pairs;
 
-use crate::column::PERCENT;
+use crate::bench_builder::BenchBuilder;
 use crate::count::as_f64;
-use crate::draft::Draft;
-use crate::lab::{Bed, Entry, Lab, attack, er_attack};
-use crate::method::{Kin, Method};
-use crate::sheet::{Datasets, Printed, SEEDS, datasets};
+use crate::dataset_tables::{ChosenDatasets, PaperTable, SEEDS, choose_datasets};
+use crate::method::{BenchMethod, MethodRole};
+use crate::runner::{BenchRunner, GridEntry, SeededDatasets, attack, er_attack};
+use crate::table_column::PERCENT;
 
 /// The two variants: which method lends its weights, and which pairs it takes k' of (B.2.5 has those at rank k).
 const VARIANTS: [(&str, Pairs); 2] = [
@@ -18,21 +18,22 @@ const VARIANTS: [(&str, Pairs); 2] = [
     ("r2et-mm-no-h", Pairs::Closest),
 ];
 
-pub(crate) fn run(lab: &Lab<'_>) -> Result<Bench> {
-    let mut draft = Draft::new(
+pub(crate) fn run(runner: &BenchRunner<'_>) -> Result<Bench> {
+    let mut bench = BenchBuilder::new(
         "fig9",
         "Figure 9: P@k under ERAttack against the number of pairs k'",
     );
-    draft.training(lab);
-    let Datasets { here, dashes } = datasets(lab, &["bank"], &Printed::figure(&[]))?;
-    for name in here {
-        let bed = lab.open(&name, SEEDS)?;
-        draft.bed(&bed);
+    bench.note_training(runner);
+    let ChosenDatasets { to_run, not_run } =
+        choose_datasets(runner, &["bank"], &PaperTable::figure(&[]))?;
+    for name in to_run {
+        let datasets = runner.open(&name, SEEDS)?;
+        bench.note_datasets(&datasets);
         let mut series = Vec::new();
         for (id, pairs) in VARIANTS {
-            let method = Method::find(id)?;
-            let points = points(lab, &bed, method, pairs)?;
-            let half = bed.fields[0].k / 2;
+            let method = BenchMethod::find(id)?;
+            let points = points(runner, &datasets, method, pairs)?;
+            let half = datasets.seeds[0].k / 2;
             let mean = |many: bool| {
                 let of: Vec<f64> = points
                     .iter()
@@ -41,18 +42,18 @@ pub(crate) fn run(lab: &Lab<'_>) -> Result<Bench> {
                     .collect();
                 of.iter().sum::<f64>() / as_f64(of.len().max(1))
             };
-            draft.finding(format!(
+            bench.add_finding(format!(
                 "{name}, {}: are more pairs better? mean P@k {:.1} for k' above {half}, {:.1} for fewer",
                 method.label,
                 mean(true),
                 mean(false)
             ));
             series.push(Series {
-                name: method.label.to_owned(),
+                name: method.label.clone(),
                 points,
             });
         }
-        draft.figure(Figure {
+        bench.add_figure(Figure {
             title: format!("{name}: P@k against k'"),
             caption: "Mean over seeds, each k' with weights chosen on validation rows.".to_owned(),
             x_label: "k'".to_owned(),
@@ -61,17 +62,25 @@ pub(crate) fn run(lab: &Lab<'_>) -> Result<Bench> {
             series,
         });
     }
-    if let Some(dashes) = dashes {
-        draft.table(dashes);
+    if let Some(not_run) = not_run {
+        bench.add_table(not_run);
     }
-    Ok(draft.done())
+    Ok(bench.finish())
 }
 
-fn points(lab: &Lab<'_>, bed: &Bed, method: &Method, pairs: Pairs) -> Result<Vec<[f64; 2]>> {
-    let counts = 1..=bed.fields[0].k;
+fn points(
+    runner: &BenchRunner<'_>,
+    datasets: &SeededDatasets,
+    method: &BenchMethod,
+    pairs: Pairs,
+) -> Result<Vec<[f64; 2]>> {
+    let counts = 1..=datasets.seeds[0].k;
+    let plain = GridEntry {
+        role: MethodRole::R2et,
+        ..GridEntry::new(method, datasets)?
+    };
     let entries = counts.clone().map(|count| {
-        let mut entry = Entry::new(method, bed);
-        entry.kin = Kin::R2et;
+        let mut entry = plain.clone();
         entry.id = format!("{} k'={count}", entry.id);
         for objective in &mut entry.settings {
             if let ObjectiveConfig::R2et(config) = objective {
@@ -81,9 +90,9 @@ fn points(lab: &Lab<'_>, bed: &Bed, method: &Method, pairs: Pairs) -> Result<Vec
         }
         entry
     });
-    let grid = lab.grid(bed, entries.collect())?;
-    let found = lab.measure_chosen(bed, &grid, "ERAttack", |field| {
-        attack(er_attack(field), field)
+    let grid = runner.grid(datasets, entries.collect())?;
+    let found = runner.measure_chosen(datasets, &grid, "ERAttack", |data| {
+        attack(er_attack(data), data)
     })?;
     let mut points = Vec::new();
     for (count, found) in counts.zip(found) {

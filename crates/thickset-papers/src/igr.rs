@@ -1,7 +1,6 @@
 //! IGR's comparison: adversarial training with and without its regulariser, and the rival defences, on small subsets of images.
 //! Integrated gradients under the iterative top-k attack, and predictions under a class attack.
 
-use thickset::Result;
 use thickset::attack::threat::{BallConfig, Norm};
 use thickset::attack::top_k::TopKConfig;
 use thickset::attack::{AttackConfig, ThreatConfig};
@@ -9,34 +8,35 @@ use thickset::bench::Bench;
 use thickset::data::InputShape;
 use thickset::explain::{ExplainConfig, ExplanationConfig, Of, integrated_gradients};
 use thickset::model::{CnnConfig, MlpConfig, ModelConfig};
-use thickset::objective::igr::Base;
+use thickset::objective::ObjectiveConfig;
 use thickset::objective::term::inner_attack::InnerAttack;
-use thickset::objective::{
-    ObjectiveConfig, adv_aat, art, ig_norm, ig_sum_norm, igr, mart, pgd_at, trades,
-};
+use thickset::{Error, Result};
 
-use crate::column::{Better, Column, PERCENT, labels, table};
-use crate::draft::Draft;
-use crate::field::Field;
-use crate::lab::{Bed, Entry, Grid, Lab, Schema};
+use crate::bench_builder::BenchBuilder;
+use crate::dataset_tables::{ChosenDatasets, PaperTable, choose_datasets};
 use crate::measure::Measure;
-use crate::method::{Kin, Method, Place, VANILLA};
-use crate::options::{Effort, Options};
-use crate::sheet::{Datasets, Printed, datasets};
+use crate::method::{self, BenchMethod, MethodRole, VANILLA};
+use crate::options::{BenchEffort, BenchOptions};
+use crate::runner::{BenchRunner, Grid, GridEntry, SeededDatasets, TrainingPlan};
+use crate::seeded_dataset::SeededDataset;
+use crate::table_column::{Better, PERCENT, TableColumn, labels, table};
 
-/// The rows: bases, the same with IGR, the rivals.
-const METHODS: [&str; 11] = [
-    "vanilla",
-    "pgd-at",
-    "pgd-at-igr",
-    "trades",
-    "trades-igr",
-    "mart",
-    "mart-igr",
-    "ig-norm",
-    "ig-sum-norm",
-    "adv-aat",
-    "art",
+/// The rows beside vanilla: bases, the same with IGR, the rivals. TRADES' and IG-SUM-NORM's weights are those that their authors
+/// have for such images; all else is the objective's default.
+const OBJECTIVES: [(&str, &str); 10] = [
+    ("pgd-at", "kind = 'pgd-at'"),
+    ("pgd-at-igr", "kind = 'igr'\nbase = { kind = 'pgd-at' }"),
+    ("trades", "kind = 'trades'\nbeta = 1.0"),
+    (
+        "trades-igr",
+        "kind = 'igr'\nbase = { kind = 'trades', beta = 1.0 }",
+    ),
+    ("mart", "kind = 'mart'"),
+    ("mart-igr", "kind = 'igr'\nbase = { kind = 'mart' }"),
+    ("ig-norm", "kind = 'ig-norm'"),
+    ("ig-sum-norm", "kind = 'ig-sum-norm'\nweight = 0.1"),
+    ("adv-aat", "kind = 'adv-aat'"),
+    ("art", "kind = 'art'"),
 ];
 
 /// A base and the same with IGR.
@@ -53,15 +53,15 @@ struct Scale {
     epochs: usize,
     channels: [usize; 2],
     hidden: usize,
-    search_steps: usize,
+    search_steps: i64,
     attack_steps: usize,
     restarts: usize,
     ig_steps: usize,
 }
 
-fn scale(effort: Effort) -> Scale {
+fn scale(effort: BenchEffort) -> Scale {
     match effort {
-        Effort::Quick => Scale {
+        BenchEffort::Quick => Scale {
             rows: 60,
             train_rows: 1000,
             epochs: 8,
@@ -72,7 +72,7 @@ fn scale(effort: Effort) -> Scale {
             restarts: 1,
             ig_steps: 20,
         },
-        Effort::Standard => Scale {
+        BenchEffort::Standard => Scale {
             rows: 200,
             train_rows: 6000,
             epochs: 30,
@@ -87,11 +87,11 @@ fn scale(effort: Effort) -> Scale {
 }
 
 /// Radius of the l-infinity ball: the papers' 0.3 and 0.1 need long training, so a quick run takes a third.
-fn epsilon(name: &str, effort: Effort) -> f64 {
+fn epsilon(name: &str, effort: BenchEffort) -> f64 {
     let whole = if name == "mnist" { 0.3 } else { 0.1 };
     match effort {
-        Effort::Quick => whole / 3.0,
-        Effort::Standard => whole,
+        BenchEffort::Quick => whole / 3.0,
+        BenchEffort::Standard => whole,
     }
 }
 
@@ -104,53 +104,58 @@ fn salient(features: usize) -> usize {
 /// Sharpness of the softplus twin that directions come from.
 const TWIN: f64 = 10.0;
 
-pub(crate) fn run(lab: &Lab<'_>) -> Result<Bench> {
-    let scale = scale(lab.options.effort);
-    let mut options: Options = lab.options.clone();
+pub(crate) fn run(runner: &BenchRunner<'_>) -> Result<Bench> {
+    let scale = scale(runner.options.effort);
+    let mut options: BenchOptions = runner.options.clone();
     options.rows.get_or_insert(scale.rows);
     options.train_rows.get_or_insert(scale.train_rows);
     options.epochs.get_or_insert(scale.epochs);
     if options.methods.is_empty() {
-        options.methods = METHODS.map(str::to_owned).to_vec();
-    } else if !options.methods.iter().any(|id| id == VANILLA) {
+        options.methods = OBJECTIVES.map(|(id, _)| id.to_owned()).to_vec();
+    }
+    if !options.methods.iter().any(|id| id == VANILLA) {
         options.methods.push(VANILLA.to_owned());
     }
-    let lab = &Lab::new(&options, lab.talk)?;
-    let mut draft = Draft::new(
+    let runner = &BenchRunner::new(&options, runner.on_step)?;
+    let mut bench = BenchBuilder::new(
         "igr",
         "IGR: adversarial training with and without it, and its rivals",
     );
-    note(&mut draft, lab, &scale);
+    note(&mut bench, runner, &scale);
     let own = ["mnist", "fashion-mnist"];
-    let Datasets { here, dashes } = datasets(lab, &own, &Printed::figure(&[]))?;
-    for name in here {
-        let bed = lab.open(&name, 1)?;
-        let radius = epsilon(&name, lab.options.effort);
-        let k = salient(bed.fields[0].dataset.features());
-        draft.bed_attacked(&bed, &format!("k = {k}, l-infinity radius {radius:.4}"));
-        let grid = trained(lab, &bed, &scale, radius)?;
-        judge(lab, &mut draft, &bed, &grid, &scale, radius)?;
+    let ChosenDatasets { to_run, not_run } =
+        choose_datasets(runner, &own, &PaperTable::figure(&[]))?;
+    for name in to_run {
+        let datasets = runner.open(&name, 1)?;
+        let radius = epsilon(&name, runner.options.effort);
+        let k = salient(datasets.seeds[0].dataset.features());
+        bench.note_attacked_datasets(
+            &datasets,
+            &format!("k = {k}, l-infinity radius {radius:.4}"),
+        );
+        let grid = trained(runner, &datasets, &scale, radius)?;
+        judge(runner, &mut bench, &datasets, &grid, &scale, radius)?;
     }
-    if let Some(dashes) = dashes {
-        draft.table(dashes);
+    if let Some(not_run) = not_run {
+        bench.add_table(not_run);
     }
-    Ok(draft.done())
+    Ok(bench.finish())
 }
 
-fn note(draft: &mut Draft, lab: &Lab<'_>, scale: &Scale) {
-    draft.setting("effort", lab.options.effort.name());
-    draft.setting(
+fn note(bench: &mut BenchBuilder, runner: &BenchRunner<'_>, scale: &Scale) {
+    bench.add_setting("effort", runner.options.effort.name());
+    bench.add_setting(
         "epochs",
         format!(
             "{}, the one with the best validation AUC is kept",
-            lab.options.training_epochs()
+            runner.options.training_epochs()
         ),
     );
-    draft.setting(
+    bench.add_setting(
         "weights",
         "one setting a method, its default, but TRADES' beta is 1 and IG-SUM-NORM's weight 0.1, as their authors have them: there is no validation of weights here",
     );
-    draft.setting(
+    bench.add_setting(
         "attack",
         format!(
             "iterative top-k on integrated gradients of the logit ({} points, black baseline) in an l-infinity ball within the pixels' \
@@ -161,74 +166,60 @@ fn note(draft: &mut Draft, lab: &Lab<'_>, scale: &Scale) {
     );
 }
 
-/// A method's default objective with the ball, range and search of this bench.
-fn objective(method: &Method, scale: &Scale, radius: f64) -> Vec<ObjectiveConfig> {
-    let search = |attack: InnerAttack| InnerAttack {
-        epsilon: radius,
-        steps: attack.steps.min(scale.search_steps),
-        range: Some([0.0, 1.0]),
-        ..attack
+/// What a method is trained with here: one objective, its default, with the ball, range and search of this bench. Methods of the
+/// other paper have the first of their settings.
+fn objective(method: &BenchMethod, scale: &Scale, radius: f64) -> Result<Vec<ObjectiveConfig>> {
+    let Some((_, text)) = OBJECTIVES.iter().find(|(id, _)| *id == method.id) else {
+        let first = method.settings(radius)?.into_iter().take(1);
+        return Ok(first.collect());
     };
-    let at = || pgd_at::PgdAtConfig {
-        attack: search(pgd_at::PgdAtConfig::default().attack),
-    };
-    let trades = || trades::TradesConfig {
-        beta: TRADES_BETA,
-        attack: search(trades::TradesConfig::default().attack),
-        ..trades::TradesConfig::default()
-    };
-    let mart = || mart::MartConfig {
-        attack: search(mart::MartConfig::default().attack),
-        ..mart::MartConfig::default()
-    };
-    let with_igr = |base| {
-        ObjectiveConfig::Igr(igr::IgrConfig {
-            base,
-            ..igr::IgrConfig::default()
-        })
-    };
-    vec![match method.id {
-        "pgd-at" => ObjectiveConfig::PgdAt(at()),
-        "trades" => ObjectiveConfig::Trades(trades()),
-        "mart" => ObjectiveConfig::Mart(mart()),
-        "pgd-at-igr" => with_igr(Base::PgdAt(at())),
-        "trades-igr" => with_igr(Base::Trades(trades())),
-        "mart-igr" => with_igr(Base::Mart(mart())),
-        "ig-norm" => ObjectiveConfig::IgNorm(ig_norm::IgNormConfig {
-            attack: search(InnerAttack::default()),
-            ..ig_norm::IgNormConfig::default()
-        }),
-        "ig-sum-norm" => ObjectiveConfig::IgSumNorm(ig_sum_norm::IgSumNormConfig {
-            weight: SUM_NORM_WEIGHT,
-            attack: search(InnerAttack::default()),
-            ..ig_sum_norm::IgSumNormConfig::default()
-        }),
-        "adv-aat" => ObjectiveConfig::AdvAat(adv_aat::AdvAatConfig {
-            attack: search(InnerAttack::default()),
-            ..adv_aat::AdvAatConfig::default()
-        }),
-        "art" => ObjectiveConfig::Art(art::ArtConfig {
-            attack: search(art::ArtConfig::default().attack),
-            ..art::ArtConfig::default()
-        }),
-        // The methods of the other paper: their first setting.
-        _ => {
-            return method
-                .settings(Place { radius })
-                .into_iter()
-                .take(1)
-                .collect();
-        }
-    }]
+    let default = settings(text)?;
+    // As it is written with all its defaults, so that every search of it is found.
+    let mut whole =
+        toml::Table::try_from(method::objective(default)?).map_err(|problem| Error::Settings {
+            what: "an objective of this bench",
+            text: (*text).to_owned(),
+            problem: problem.to_string(),
+        })?;
+    limit_searches(&mut whole, scale, radius);
+    Ok(vec![method::objective(whole)?])
 }
 
-/// TRADES' weight for these images, the one its authors use for MNIST.
-const TRADES_BETA: f64 = 1.0;
-/// IG-SUM-NORM's weight for these images, as its authors have it.
-const SUM_NORM_WEIGHT: f64 = 0.1;
+fn settings(text: &str) -> Result<toml::Table> {
+    text.parse()
+        .map_err(|problem: toml::de::Error| Error::Settings {
+            what: "an objective of this bench",
+            text: text.to_owned(),
+            problem: problem.message().to_owned(),
+        })
+}
 
-fn trained(lab: &Lab<'_>, bed: &Bed, scale: &Scale, radius: f64) -> Result<Grid> {
-    let shape = bed.fields[0].dataset.shape();
+/// Gives every search for perturbed inputs in an objective, also in the one it is built on, this bench's ball and range, and at
+/// most its steps.
+fn limit_searches(settings: &mut toml::Table, scale: &Scale, radius: f64) {
+    for (name, value) in settings.iter_mut() {
+        let toml::Value::Table(inner) = value else {
+            continue;
+        };
+        if name == "attack" {
+            inner.insert("epsilon".to_owned(), radius.into());
+            inner.insert("range".to_owned(), vec![0.0, 1.0].into());
+            if let Some(toml::Value::Integer(steps)) = inner.get_mut("steps") {
+                *steps = (*steps).min(scale.search_steps);
+            }
+        } else {
+            limit_searches(inner, scale, radius);
+        }
+    }
+}
+
+fn trained(
+    runner: &BenchRunner<'_>,
+    datasets: &SeededDatasets,
+    scale: &Scale,
+    radius: f64,
+) -> Result<Grid> {
+    let shape = datasets.seeds[0].dataset.shape();
     let model = match shape {
         InputShape::Image { .. } => ModelConfig::Cnn(CnnConfig {
             channels: scale.channels,
@@ -238,52 +229,53 @@ fn trained(lab: &Lab<'_>, bed: &Bed, scale: &Scale, radius: f64) -> Result<Grid>
         _ => ModelConfig::Mlp(MlpConfig::default()),
     };
     let mut entries = Vec::new();
-    for method in Method::chosen(&lab.options.methods)? {
-        let mut entry = Entry::new(method, bed);
-        if method.kin != Kin::Baseline {
+    for method in BenchMethod::chosen(&runner.options.methods)? {
+        let mut entry = GridEntry::new(method, datasets)?;
+        if method.role != MethodRole::Baseline {
             entry.model = model.clone();
         }
-        entry.settings = objective(method, scale, radius);
+        entry.settings = objective(method, scale, radius)?;
         entries.push(entry);
     }
-    let schema = Schema {
-        epochs: lab.options.training_epochs(),
+    let plan = TrainingPlan {
+        epochs: runner.options.training_epochs(),
         from: None,
         batch: BATCH,
         by_auc: true,
     };
-    lab.grid_by(bed, entries, &schema)
+    runner.grid_by(datasets, entries, &plan)
 }
 
 /// Rows of a training step.
 const BATCH: usize = 50;
 
 fn judge(
-    lab: &Lab<'_>,
-    draft: &mut Draft,
-    bed: &Bed,
+    runner: &BenchRunner<'_>,
+    bench: &mut BenchBuilder,
+    datasets: &SeededDatasets,
     grid: &Grid,
     scale: &Scale,
     radius: f64,
 ) -> Result<()> {
-    let name = &bed.name;
-    let attacked = lab.measure_chosen(bed, grid, "top-k attack", |field| {
-        top_k_attack(field, scale, radius)
+    let name = &datasets.name;
+    let attacked = runner.measure_chosen(datasets, grid, "top-k attack", |data| {
+        top_k_attack(data, scale, radius)
     })?;
-    let class = lab.measure_chosen(bed, grid, "class attack", |_| Measure::ClassAttack {
-        attack: InnerAttack {
-            epsilon: radius,
-            steps: scale.attack_steps,
-            range: Some([0.0, 1.0]),
-            ..InnerAttack::default()
-        },
-    })?;
+    let class =
+        runner.measure_chosen(datasets, grid, "class attack", |_| Measure::ClassAttack {
+            attack: InnerAttack {
+                epsilon: radius,
+                steps: scale.attack_steps,
+                range: Some([0.0, 1.0]),
+                ..InnerAttack::default()
+            },
+        })?;
     let rows = |name: &str, what, scale| {
         let how = (scale, Better::Higher);
-        Column::of_right_rows(name.to_owned(), grid, &attacked, what, how)
+        TableColumn::of_right_rows(name.to_owned(), grid, &attacked, what, how)
     };
     let numbers = |name: &str, what| {
-        Column::of_numbers(name.to_owned(), grid, &class, what, Better::Higher, |_| {
+        TableColumn::of_numbers(name.to_owned(), grid, &class, what, Better::Higher, |_| {
             None
         })
     };
@@ -297,7 +289,7 @@ fn judge(
         let place = |id: &str| grid.rows.iter().position(|row| row.entry.id == id);
         if let (Some(base), Some(with)) = (place(base), place(with)) {
             // Over the images that both predict as labelled: those of one model alone may be the easy ones.
-            let paired = |column: &Column, scale: f64, decimals: usize| {
+            let paired = |column: &TableColumn, scale: f64, decimals: usize| {
                 let sure = match column.differ(with, base) {
                     Some(true) => "significant",
                     _ => "not significant",
@@ -307,14 +299,14 @@ fn judge(
                     |change| format!("{:+.decimals$} ({sure})", scale * change),
                 )
             };
-            let change = |column: &Column| {
-                let value = |row: usize| column.places[row].mean();
+            let change = |column: &TableColumn| {
+                let value = |row: usize| column.entries[row].mean();
                 value(with).zip(value(base)).map_or_else(
                     || "–".to_owned(),
                     |(with, base)| format!("{:+.3}", with - base),
                 )
             };
-            draft.finding(format!(
+            bench.add_finding(format!(
                 "{name}: does IGR help {}? on the images that both get right, points of top-k intersection {}, Kendall {}; clean accuracy \
                  {}, adversarial accuracy {}",
                 grid.rows[base].entry.label,
@@ -325,7 +317,7 @@ fn judge(
             ));
         }
     }
-    draft.table(table(
+    bench.add_table(table(
         &format!("{name}: integrated gradients under the iterative top-k attack, and accuracy"),
         &labels(grid),
         &columns,
@@ -333,8 +325,8 @@ fn judge(
     Ok(())
 }
 
-fn top_k_attack(field: &Field, scale: &Scale, radius: f64) -> Measure {
-    let features = field.dataset.features();
+fn top_k_attack(data: &SeededDataset, scale: &Scale, radius: f64) -> Measure {
+    let features = data.dataset.features();
     Measure::Attack {
         attack: AttackConfig {
             method: TopKConfig {}.into(),
@@ -360,7 +352,7 @@ fn top_k_attack(field: &Field, scale: &Scale, radius: f64) -> Measure {
                     ..integrated_gradients::IntegratedGradientsConfig::default()
                 },
             ),
-            ..crate::lab::explain(field)
+            ..crate::runner::explain(data)
         },
     }
 }

@@ -8,27 +8,27 @@ pub mod attack;
 pub mod method;
 pub mod speed;
 
-mod choose;
-mod column;
+mod bench_builder;
+mod chosen_setting;
 mod correlation;
 mod count;
-mod draft;
-mod field;
+mod dataset_tables;
 mod fig2;
 mod fig4;
 mod fig6;
 mod fig7;
 mod fig7_igr;
 mod fig9;
-mod goal;
+mod gain_target;
 mod igr;
-mod lab;
 mod measure;
 mod options;
-mod paper;
+mod pairs;
+mod paper_numbers;
 mod proposition1;
 mod render;
-mod sheet;
+mod runner;
+mod seeded_dataset;
 mod simulation;
 mod store;
 mod table1;
@@ -38,8 +38,9 @@ mod table6;
 mod table7;
 mod table8;
 mod table9;
+mod table_column;
 mod theorem1;
-mod training;
+mod training_cell;
 mod workers;
 
 use std::path::PathBuf;
@@ -48,100 +49,106 @@ use thickset::bench::Bench;
 use thickset::registry::nearest;
 use thickset::{Error, Result, file};
 
-pub use crate::lab::{Step, Talk};
-pub use crate::options::{Effort, Options};
+pub use crate::options::{BenchEffort, BenchOptions};
 pub use crate::render::{markdown, terminal};
+pub use crate::runner::{BenchStep, OnStep};
 
-use crate::lab::Lab;
+use crate::runner::BenchRunner;
+use crate::store::Store;
 
 /// A table or figure that can be made.
 #[derive(Clone, Copy)]
-pub struct Info {
+pub struct BenchInfo {
     /// Its name on the command line; its file is named like it.
     pub id: &'static str,
     /// One sentence without a final period.
     pub summary: &'static str,
-    run: fn(&Lab<'_>) -> Result<Bench>,
+    run: fn(&BenchRunner<'_>) -> Result<Bench>,
 }
 
 /// All of them, in the papers' order.
-pub static BENCHES: &[Info] = &[
-    Info {
+pub static BENCHES: &[BenchInfo] = &[
+    BenchInfo {
         id: "table1",
         summary: "P@k of every method under ERAttack, the MSE attack and the suite",
         run: table1::run,
     },
-    Info {
+    BenchInfo {
         id: "table2",
         summary: "P@k under ERAttack for Grad, SmoothGrad and Integrated Gradients",
         run: table2::run,
     },
-    Info {
+    BenchInfo {
         id: "table5",
         summary: "P@k under ERAttack beside thickness",
         run: table5::run,
     },
-    Info {
+    BenchInfo {
         id: "table6",
         summary: "AUC before and after the attacks",
         run: table6::run,
     },
-    Info {
+    BenchInfo {
         id: "table7",
         summary: "P@k under ERAttack for several k",
         run: table7::run,
     },
-    Info {
+    BenchInfo {
         id: "table8",
         summary: "P@k under ERAttack from scratch and retrained from vanilla",
         run: table8::run,
     },
-    Info {
+    BenchInfo {
         id: "table9",
         summary: "Faithfulness of the explanations: DFFOT, COMP and SUFF",
         run: table9::run,
     },
-    Info {
+    BenchInfo {
         id: "fig2",
         summary: "Steps to the first flip against thickness and Hessian norm, R2ET on COMPAS",
         run: fig2::run,
     },
-    Info {
+    BenchInfo {
         id: "fig4",
         summary: "Rank correlations of the steps to the first flip with thickness and Hessian norm",
         run: fig4::run,
     },
-    Info {
+    BenchInfo {
         id: "fig6",
         summary: "P@k against sensitivity of constrained attacks on vanilla",
         run: fig6::run,
     },
-    Info {
+    BenchInfo {
         id: "fig7",
         summary: "Trade-offs between AUC, distinctness and P@k over all settings",
         run: fig7::run,
     },
-    Info {
+    BenchInfo {
         id: "fig9",
         summary: "P@k against the number of pairs whose gap R2ET widens",
         run: fig9::run,
     },
-    Info {
+    BenchInfo {
+        id: "pairs",
+        summary: "AUC of vanilla on pairs of threes and eights, seed by seed",
+        run: pairs::run,
+    },
+    BenchInfo {
         id: "igr",
         summary: "AT, TRADES and MART with and without IGR, and the rivals, on images",
         run: igr::run,
     },
-    Info {
+    BenchInfo {
         id: "fig7-igr",
         summary: "Kendall's correlation against Pearson's and the cosine, simulated",
         run: fig7_igr::run,
     },
-    Info {
+    BenchInfo {
         id: "theorem1",
         summary: "IGR's Theorem 1 on Kendall's correlation and the cosine, simulated",
         run: theorem1::run,
     },
-    Info {
+    BenchInfo {
         id: "proposition1",
         summary: "IGR's Proposition 1 on the cosine of integrated gradients, simulated",
         run: proposition1::run,
@@ -151,14 +158,15 @@ pub static BENCHES: &[Info] = &[
 /// The datasets of the paper that are tables.
 const TABLES: [&str; 3] = ["adult", "bank", "compas"];
 
-/// Makes a table or figure; what is finished already is found in the folder. Writes `<out>/<id>/bench.json` and `bench.md`.
+/// Makes a table or figure; what is finished already is found in the folder, and what killed benches have half trained is
+/// removed at the end. Writes `<out>/<id>/bench.json` and `bench.md`.
 ///
 /// # Errors
 /// When there is no such bench, dataset or method, data is missing, or a file cannot be read or written.
 ///
 /// # Panics
 /// Never: a bench is plain data.
-pub fn run(id: &str, options: &Options, talk: Talk<'_>) -> Result<(Bench, PathBuf)> {
+pub fn run(id: &str, options: &BenchOptions, on_step: OnStep<'_>) -> Result<(Bench, PathBuf)> {
     let info = BENCHES
         .iter()
         .find(|info| info.id == id)
@@ -166,7 +174,8 @@ pub fn run(id: &str, options: &Options, talk: Talk<'_>) -> Result<(Bench, PathBu
             given: id.to_owned(),
             nearest: nearest(id, BENCHES.iter().map(|info| info.id)),
         })?;
-    let mut bench = (info.run)(&Lab::new(options, talk)?)?;
+    let mut bench = (info.run)(&BenchRunner::new(options, on_step)?)?;
+    Store::clear_leftovers(&options.out)?;
     let command = ("command".to_owned(), options.command(id));
     bench.settings.insert(0, command);
     let folder = options.out.join(id);

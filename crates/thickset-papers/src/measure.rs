@@ -22,7 +22,7 @@ use thickset_engine::kernel::cross_entropy;
 use thickset_engine::{Network, Output, one_hot};
 
 use crate::count::as_f64;
-use crate::field::Field;
+use crate::seeded_dataset::SeededDataset;
 use crate::store::Store;
 
 /// Rows that run through a network at once.
@@ -114,35 +114,35 @@ impl Measured {
 
 impl Measure {
     /// Measures the model of this key, or finds it measured.
-    pub(crate) fn of(&self, key: &str, field: &Field, store: &Store) -> Result<Measured> {
-        let deciding = (key, field.seed, field.rows().ids, self);
+    pub(crate) fn of(&self, key: &str, data: &SeededDataset, store: &Store) -> Result<Measured> {
+        let deciding = (key, data.seed, data.rows().ids, self);
         let cell = Store::key("measure", &deciding);
         if let Some(found) = store.read(&cell)? {
             return Ok(found);
         }
         let model = Model::load(&store.model(key))?;
-        let found = self.take(&model.network, field)?;
+        let found = self.take(&model.network, data)?;
         store.write(&cell, found)
     }
 
-    fn take(&self, network: &Network, field: &Field) -> Result<Measured> {
+    fn take(&self, network: &Network, data: &SeededDataset) -> Result<Measured> {
         match self {
-            Self::Clean { explain } => clean(network, field, explain),
-            Self::Attack { attack, explain } => attacked(network, field, attack, explain),
+            Self::Clean { explain } => clean(network, data, explain),
+            Self::Attack { attack, explain } => attacked(network, data, attack, explain),
             Self::Suite { suite, explain } => {
-                let suite = suite.check(explain, &field.dataset.schema)?;
-                let found = suite.perturb(network, field.rows(), field.seed)?;
-                of_attacked(network, field, &found.rows)
+                let suite = suite.check(explain, &data.dataset.schema)?;
+                let found = suite.perturb(network, data.rows(), data.seed)?;
+                of_attacked(network, data, &found.rows)
             }
             Self::GaussianThickness { k, radius, explain } => {
-                gaussian_thickness(network, field, *k, *radius, explain)
+                gaussian_thickness(network, data, *k, *radius, explain)
             }
             Self::AdversarialThickness { attack, explain } => {
-                adversarial_thickness(network, field, attack, explain)
+                adversarial_thickness(network, data, attack, explain)
             }
-            Self::ClassAttack { attack } => class_attacked(network, field, attack),
-            Self::HessianNorm => hessian_norms(network, field),
-            Self::Faithfulness { explain } => faithful(network, field, explain),
+            Self::ClassAttack { attack } => class_attacked(network, data, attack),
+            Self::HessianNorm => hessian_norms(network, data),
+            Self::Faithfulness { explain } => faithful(network, data, explain),
         }
     }
 }
@@ -173,52 +173,52 @@ fn judged(probabilities: &[Vec<f64>], labels: &[usize]) -> Result<f64> {
     }
 }
 
-fn clean(network: &Network, field: &Field, explain: &ExplainConfig) -> Result<Measured> {
+fn clean(network: &Network, data: &SeededDataset, explain: &ExplainConfig) -> Result<Measured> {
     let mut measured = Measured::default();
-    let test = field.dataset.part(Part::Test);
-    let all: Vec<f64> = field
+    let test = data.dataset.part(Part::Test);
+    let all: Vec<f64> = data
         .dataset
         .gather(test)
         .into_iter()
         .map(f64::from)
         .collect();
-    let labels = field.dataset.gather_labels(test);
+    let labels = data.dataset.gather_labels(test);
     let all = probabilities(network, &all);
     measured.set("auc", judged(&all, &labels)?);
     measured.set("accuracy", accuracy::score(&classes(&all)?, &labels)?);
-    let explain = explain.check(&field.dataset.schema)?;
-    let explained = explain.attribute(network, field.rows(), field.seed)?;
+    let explain = explain.check(&data.dataset.schema)?;
+    let explained = explain.attribute(network, data.rows(), data.seed)?;
     let sets = explained
         .iter()
-        .map(|row| TopK::of(&row.importance, field.k))
+        .map(|row| TopK::of(&row.importance, data.k))
         .collect::<Result<Vec<_>>>()?;
     measured.set("distinctness", distinctness::score(&sets)?.unwrap_or(0.0));
     let own: Vec<Vec<f64>> = explained.into_iter().map(|row| row.probabilities).collect();
-    measured.set("auc of the attacked rows", judged(&own, &field.labels)?);
+    measured.set("auc of the attacked rows", judged(&own, &data.labels)?);
     Ok(measured)
 }
 
 fn attacked(
     network: &Network,
-    field: &Field,
+    data: &SeededDataset,
     attack: &AttackConfig,
     explain: &ExplainConfig,
 ) -> Result<Measured> {
-    let attack = attack.check(explain, &field.dataset.schema)?;
-    let rows = attack.perturb(network, field.rows(), field.seed)?;
-    let mut measured = of_attacked(network, field, &rows)?;
+    let attack = attack.check(explain, &data.dataset.schema)?;
+    let rows = attack.perturb(network, data.rows(), data.seed)?;
+    let mut measured = of_attacked(network, data, &rows)?;
     let mut taus = Vec::with_capacity(rows.len());
     let explain = attack.explain();
     let features = network.features();
     let worst: Vec<f64> = rows.iter().flat_map(|row| row.perturbed.clone()).collect();
-    let before = field.rows();
+    let before = data.rows();
     for (start, part) in before.ids.chunks(CHUNK).enumerate() {
         let place = start * CHUNK..start * CHUNK + part.len();
         let classes: Vec<usize> = rows[place.clone()].iter().map(|row| row.class).collect();
         let binding = Binding {
             classes: &classes,
             ids: part,
-            seed: field.seed,
+            seed: data.seed,
         };
         let explainer = explain.bind(network, binding)?;
         let inputs = place.start * features..place.end * features;
@@ -231,14 +231,14 @@ fn attacked(
         }
     }
     // Explanations of wrong answers are left out where the paper leaves them out.
-    let right = rows.iter().zip(&field.labels);
+    let right = rows.iter().zip(&data.labels);
     let right = right.map(|(row, label)| f64::from(u8::from(row.class == *label)));
     measured.set_rows("right", right.collect());
     measured.set_rows("kendall", taus);
     Ok(measured)
 }
 
-fn of_attacked(network: &Network, field: &Field, rows: &[Attacked]) -> Result<Measured> {
+fn of_attacked(network: &Network, data: &SeededDataset, rows: &[Attacked]) -> Result<Measured> {
     let mut measured = Measured::default();
     measured.set_rows("precision", rows.iter().map(|row| row.precision).collect());
     let last = rows.iter().map(|row| row.last.precision);
@@ -262,10 +262,7 @@ fn of_attacked(network: &Network, field: &Field, rows: &[Attacked]) -> Result<Me
             .copied()
             .collect();
         let probabilities = probabilities(network, &points);
-        measured.set(
-            &format!("{name}auc"),
-            judged(&probabilities, &field.labels)?,
-        );
+        measured.set(&format!("{name}auc"), judged(&probabilities, &data.labels)?);
         let after = classes(&probabilities)?;
         measured.set(
             &format!("{name}sensitivity"),
@@ -278,20 +275,20 @@ fn of_attacked(network: &Network, field: &Field, rows: &[Attacked]) -> Result<Me
 /// Thickness in two forms.
 fn thickness_towards(
     network: &Network,
-    field: &Field,
+    data: &SeededDataset,
     explain: &ExplainConfig,
     k: usize,
     neighbours: Neighbours<'_>,
 ) -> Result<Measured> {
-    let explain = explain.check(&field.dataset.schema)?;
-    let rows = field.rows();
-    let explained = explain.attribute(network, rows, field.seed)?;
+    let explain = explain.check(&data.dataset.schema)?;
+    let rows = data.rows();
+    let explained = explain.attribute(network, rows, data.seed)?;
     let sampling = ThicknessSampling {
         k,
         neighbours,
         immutable: &[],
         points: POINTS,
-        seed: field.seed,
+        seed: data.seed,
         stream: "bench thickness",
     };
     let forms = [Form::Probability, Form::Gap];
@@ -308,7 +305,7 @@ fn thickness_towards(
 
 fn gaussian_thickness(
     network: &Network,
-    field: &Field,
+    data: &SeededDataset,
     k: usize,
     radius: f64,
     explain: &ExplainConfig,
@@ -317,31 +314,35 @@ fn gaussian_thickness(
         count: NEIGHBOURS,
         deviation: radius / as_f64(network.features()).sqrt(),
     };
-    thickness_towards(network, field, explain, k, neighbours)
+    thickness_towards(network, data, explain, k, neighbours)
 }
 
 fn adversarial_thickness(
     network: &Network,
-    field: &Field,
+    data: &SeededDataset,
     attack: &AttackConfig,
     explain: &ExplainConfig,
 ) -> Result<Measured> {
-    let checked = attack.check(explain, &field.dataset.schema)?;
-    let rows = checked.perturb(network, field.rows(), field.seed)?;
+    let checked = attack.check(explain, &data.dataset.schema)?;
+    let rows = checked.perturb(network, data.rows(), data.seed)?;
     let ends: Vec<f64> = rows.into_iter().flat_map(|row| row.last.point).collect();
     let neighbours = Neighbours::Given(&[ends]);
-    thickness_towards(network, field, explain, attack.k, neighbours)
+    thickness_towards(network, data, explain, attack.k, neighbours)
 }
 
-fn class_attacked(network: &Network, field: &Field, attack: &InnerAttack) -> Result<Measured> {
+fn class_attacked(
+    network: &Network,
+    data: &SeededDataset,
+    attack: &InnerAttack,
+) -> Result<Measured> {
     let features = network.features();
-    let rows = field.rows();
+    let rows = data.rows();
     let (mut before, mut after) = (Vec::new(), Vec::new());
     let chunks = rows.values.chunks(CHUNK * features);
-    for (index, (values, labels)) in chunks.zip(field.labels.chunks(CHUNK)).enumerate() {
+    for (index, (values, labels)) in chunks.zip(data.labels.chunks(CHUNK)).enumerate() {
         let x = network.batch(values);
         let labels = one_hot(labels, network.classes(), network.dtype(), &x.device());
-        let mut draws = field.seed.stream_at("bench class attack", index as u64);
+        let mut draws = data.seed.stream_at("bench class attack", index as u64);
         let moved = attack.perturb(network, &x, &mut draws, |network, x| {
             Ok(cross_entropy(network.logits(x), labels.clone()))
         })?;
@@ -349,18 +350,18 @@ fn class_attacked(network: &Network, field: &Field, attack: &InnerAttack) -> Res
         after.extend(classes(&probabilities(network, &read(moved)))?);
     }
     let mut measured = Measured::default();
-    measured.set("accuracy", accuracy::score(&before, &field.labels)?);
+    measured.set("accuracy", accuracy::score(&before, &data.labels)?);
     measured.set(
         "adversarial accuracy",
-        accuracy::score(&after, &field.labels)?,
+        accuracy::score(&after, &data.labels)?,
     );
     Ok(measured)
 }
 
-fn hessian_norms(network: &Network, field: &Field) -> Result<Measured> {
+fn hessian_norms(network: &Network, data: &SeededDataset) -> Result<Measured> {
     let features = network.features();
     let mut norms = Vec::new();
-    for chunk in field.rows().values.chunks(CHUNK * features) {
+    for chunk in data.rows().values.chunks(CHUNK * features) {
         let pass = network.pass(network.batch(chunk));
         let classes = predicted_one_hot(network, &pass.logits())?;
         let gradient = pass.input_gradient(Output::Probability, classes);
@@ -374,11 +375,11 @@ fn hessian_norms(network: &Network, field: &Field) -> Result<Measured> {
     Ok(measured)
 }
 
-fn faithful(network: &Network, field: &Field, explain: &ExplainConfig) -> Result<Measured> {
-    let explain = explain.check(&field.dataset.schema)?;
-    let rows = field.rows();
-    let explained = explain.attribute(network, rows, field.seed)?;
-    let counts = Counts::for_shape(field.dataset.shape());
+fn faithful(network: &Network, data: &SeededDataset, explain: &ExplainConfig) -> Result<Measured> {
+    let explain = explain.check(&data.dataset.schema)?;
+    let rows = data.rows();
+    let explained = explain.attribute(network, rows, data.seed)?;
+    let counts = Counts::for_shape(data.dataset.shape());
     let found = measure::faithfulness::measure(network, &explain, rows, &explained, counts)?;
     let mut measured = Measured::default();
     let mut set = |name: &str, of: fn(&Faithfulness) -> f64| {

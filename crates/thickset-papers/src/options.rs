@@ -1,4 +1,4 @@
-//! What a bench may be told, and what it does where it is told nothing.
+//! The options of a bench, and what it does where one is left out.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use thickset::{Error, Result};
 /// How much work a bench does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Effort {
+pub enum BenchEffort {
     /// To see something soon: the quick suite, few rows.
     #[default]
     Quick,
@@ -17,7 +17,7 @@ pub enum Effort {
     Standard,
 }
 
-impl Effort {
+impl BenchEffort {
     /// The suite that goes with it.
     #[must_use]
     pub fn suite(self) -> suite::Effort {
@@ -37,7 +37,7 @@ impl Effort {
     }
 }
 
-impl std::str::FromStr for Effort {
+impl std::str::FromStr for BenchEffort {
     type Err = String;
 
     fn from_str(text: &str) -> std::result::Result<Self, String> {
@@ -49,9 +49,9 @@ impl std::str::FromStr for Effort {
     }
 }
 
-/// What a bench may be told.
+/// The options of a bench.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct BenchOptions {
     /// The folder for cells, models and results.
     pub out: PathBuf,
     /// Names of datasets; the bench's own where empty.
@@ -61,7 +61,7 @@ pub struct Options {
     /// Seeds 0 to this, without it; the bench's own number where absent.
     pub seeds: Option<u64>,
     /// How much work.
-    pub effort: Effort,
+    pub effort: BenchEffort,
     /// Most test rows that are attacked; the effort's own number where absent.
     pub rows: Option<usize>,
     /// Most training rows, and most validation rows; the effort's own number where absent.
@@ -72,7 +72,7 @@ pub struct Options {
     pub data_dir: Option<PathBuf>,
 }
 
-impl Options {
+impl BenchOptions {
     /// A quick bench of everything into this folder.
     #[must_use]
     pub fn new(out: impl Into<PathBuf>) -> Self {
@@ -81,7 +81,7 @@ impl Options {
             datasets: Vec::new(),
             methods: Vec::new(),
             seeds: None,
-            effort: Effort::default(),
+            effort: BenchEffort::default(),
             rows: None,
             train_rows: None,
             epochs: None,
@@ -153,8 +153,8 @@ impl Options {
     #[must_use]
     pub fn test_rows(&self) -> usize {
         let own = match self.effort {
-            Effort::Quick => 400,
-            Effort::Standard => 1000,
+            BenchEffort::Quick => 400,
+            BenchEffort::Standard => 1000,
         };
         self.rows.unwrap_or(own)
     }
@@ -163,8 +163,8 @@ impl Options {
     #[must_use]
     pub fn most_training_rows(&self) -> usize {
         let own = match self.effort {
-            Effort::Quick => 4000,
-            Effort::Standard => 16000,
+            BenchEffort::Quick => 4000,
+            BenchEffort::Standard => 16000,
         };
         self.train_rows.unwrap_or(own)
     }
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn the_command_says_what_was_chosen_and_no_folder() {
-        let mut options = Options::new("/tmp/somewhere");
+        let mut options = BenchOptions::new("/tmp/somewhere");
         assert_eq!(
             options.command("fig2"),
             "thickset bench fig2 --effort quick"
@@ -191,7 +191,7 @@ mod tests {
         options.methods = vec!["vanilla".to_owned()];
         options.seeds = Some(2);
         options.epochs = Some(5);
-        options.effort = Effort::Standard;
+        options.effort = BenchEffort::Standard;
         assert_eq!(
             options.command("table1"),
             "thickset bench table1 --datasets adult,bank --methods vanilla --seeds 2 --effort standard --epochs 5"

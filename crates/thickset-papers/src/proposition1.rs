@@ -9,8 +9,8 @@ use thickset::metric::{cosine, pearson};
 use thickset::statistics::mean;
 use thickset::{Result, Seed, Stream};
 
-use crate::draft::Draft;
-use crate::lab::Lab;
+use crate::bench_builder::BenchBuilder;
+use crate::runner::BenchRunner;
 
 /// Entries of an input: an image of 28 x 28.
 const PIXELS: usize = 784;
@@ -23,13 +23,13 @@ const MOVES: [f64; 6] = [0.05, 0.1, 0.2, 0.4, 0.8, 1.6];
 /// Rows for one network; each costs all of its weights.
 const ROWS_PER_NETWORK: usize = 40;
 
-pub(crate) fn run(lab: &Lab<'_>) -> Result<Bench> {
-    let networks = (lab.options.test_rows() / ROWS_PER_NETWORK).max(2);
-    let mut draft = Draft::new(
+pub(crate) fn run(runner: &BenchRunner<'_>) -> Result<Bench> {
+    let networks = (runner.options.test_rows() / ROWS_PER_NETWORK).max(2);
+    let mut bench = BenchBuilder::new(
         "proposition1",
         "IGR, Proposition 1: the cosine of integrated gradients, simulated",
     );
-    draft.setting("networks", format!("{networks} for each number of units and deviation, {PIXELS} inputs, a pair for each of {} distances", MOVES.len()));
+    bench.add_setting("networks", format!("{networks} for each number of units and deviation, {PIXELS} inputs, a pair for each of {} distances", MOVES.len()));
     let (mut rows, mut series) = (Vec::new(), Vec::new());
     for deviation in DEVIATIONS {
         let mut cells = Vec::new();
@@ -47,7 +47,7 @@ pub(crate) fn run(lab: &Lab<'_>) -> Result<Bench> {
             let ours = mean::estimate(&errors)?;
             let (expected, found): (Vec<f64>, Vec<f64>) =
                 points.iter().map(|point| (point[0], point[1])).unzip();
-            draft.finding(format!(
+            bench.add_finding(format!(
                 "deviation {deviation}, {units} units: mean error {:.3}, correlation of the two sides {:.3}",
                 ours.value,
                 pearson::score(&expected, &found)?
@@ -67,13 +67,13 @@ pub(crate) fn run(lab: &Lab<'_>) -> Result<Bench> {
             cells,
         });
     }
-    draft.table(Table {
+    bench.add_table(Table {
         title: "Mean error of the approximation".to_owned(),
         corner: "inputs".to_owned(),
         columns: UNITS.iter().map(|units| format!("{units} units")).collect(),
         rows,
     });
-    draft.figure(Figure {
+    bench.add_figure(Figure {
         title: "The cosine of integrated gradients against the proposition".to_owned(),
         caption: "Each point is a pair of inputs under one drawn network; the proposition says they lie on the diagonal.".to_owned(),
         x_label: "1 - angle / pi".to_owned(),
@@ -81,7 +81,7 @@ pub(crate) fn run(lab: &Lab<'_>) -> Result<Bench> {
         style: Style::Points,
         series,
     });
-    Ok(draft.done())
+    Ok(bench.finish())
 }
 
 /// The right and the left side for a pair of inputs at every distance.

@@ -14,13 +14,13 @@ pub(crate) fn positive(count: usize, stream: &mut Stream) -> Vec<f64> {
 
 /// How alike two vectors are.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Likeness {
+pub(crate) struct Similarity {
     pub(crate) cosine: f64,
     pub(crate) pearson: f64,
     pub(crate) kendall: f64,
 }
 
-impl Likeness {
+impl Similarity {
     pub(crate) fn of(first: &[f64], second: &[f64]) -> Result<Self> {
         Ok(Self {
             cosine: cosine::score(first, second)?,
@@ -37,7 +37,7 @@ pub(crate) fn pairs(
     features: usize,
     spread: f64,
     stream: &mut Stream,
-) -> Result<Vec<Likeness>> {
+) -> Result<Vec<Similarity>> {
     (0..draws)
         .map(|draw| {
             let share = as_f64(draw) / as_f64(draws.max(2) - 1);
@@ -51,7 +51,7 @@ pub(crate) fn pairs(
                     ((1.0 - share) * value + share * other).abs()
                 })
                 .collect();
-            Likeness::of(&first, &second)
+            Similarity::of(&first, &second)
         })
         .collect()
 }

@@ -52,7 +52,7 @@ pub struct Measurement {
 
 /// What is measured, and for how long.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct SpeedOptions {
     /// Seconds of timed steps in each cell.
     pub seconds: f64,
     /// Only the model of this name; all if absent.
@@ -61,7 +61,7 @@ pub struct Options {
     pub step: Option<String>,
 }
 
-impl Options {
+impl SpeedOptions {
     fn wants(&self, model: &str, step: &str) -> bool {
         let fits = |wanted: &Option<String>, name| wanted.as_ref().is_none_or(|it| it == name);
         fits(&self.only, model) && fits(&self.step, step)
@@ -69,7 +69,7 @@ impl Options {
 }
 
 /// An architecture and the batch it is measured with.
-struct Subject {
+struct TimedModel {
     name: &'static str,
     model: ModelConfig,
     input: InputShape,
@@ -79,7 +79,7 @@ struct Subject {
     k: usize,
 }
 
-impl Subject {
+impl TimedModel {
     fn schema(&self) -> Schema {
         Schema::of_shape(&self.input, self.features)
     }
@@ -110,7 +110,7 @@ pub fn steps() -> impl Iterator<Item = &'static str> {
         .chain([GRAD_PENALTY, INPUT_GRADIENT])
 }
 
-fn subjects() -> [Subject; 4] {
+fn models() -> [TimedModel; 4] {
     let mlp = |hidden: [usize; 2]| {
         ModelConfig::Mlp(MlpConfig {
             hidden: hidden.to_vec(),
@@ -123,7 +123,7 @@ fn subjects() -> [Subject; 4] {
         width: side,
     };
     [
-        Subject {
+        TimedModel {
             name: MODELS[0],
             model: mlp([64, 32]),
             input: InputShape::Table,
@@ -132,7 +132,7 @@ fn subjects() -> [Subject; 4] {
             batch: 128,
             k: 8,
         },
-        Subject {
+        TimedModel {
             name: MODELS[1],
             model: mlp([128, 64]),
             input: InputShape::Table,
@@ -141,7 +141,7 @@ fn subjects() -> [Subject; 4] {
             batch: 128,
             k: 8,
         },
-        Subject {
+        TimedModel {
             name: MODELS[2],
             model: ModelConfig::Cnn(CnnConfig::default()),
             input: image(1, 28),
@@ -150,7 +150,7 @@ fn subjects() -> [Subject; 4] {
             batch: 64,
             k: 50,
         },
-        Subject {
+        TimedModel {
             name: MODELS[3],
             model: ModelConfig::Resnet9(Resnet9Config::default()),
             input: image(3, 32),
@@ -166,23 +166,23 @@ fn subjects() -> [Subject; 4] {
 const PENALTY_WEIGHT: f64 = 0.1;
 
 /// A training step and its name.
-struct Step {
+struct TimedStep {
     name: &'static str,
-    work: Work,
+    work: StepWork,
 }
 
 /// What a training step minimises: an objective, or the class loss with a penalty on the input gradient, which no method
 /// of ours is and which shows what one input gradient costs.
-enum Work {
+enum StepWork {
     GradPenalty,
     Objective(ObjectiveConfig),
 }
 
-impl Step {
+impl TimedStep {
     fn of(name: &'static str, config: ObjectiveConfig) -> Self {
         Self {
             name,
-            work: Work::Objective(config),
+            work: StepWork::Objective(config),
         }
     }
 
@@ -213,7 +213,7 @@ impl Step {
     fn compared() -> Vec<Self> {
         let grad_penalty = Self {
             name: GRAD_PENALTY,
-            work: Work::GradPenalty,
+            work: StepWork::GradPenalty,
         };
         let r2et = Self::r2et(r2et::INFO.id, Pairs::All, HESSIAN_WEIGHT);
         vec![Self::vanilla(), grad_penalty, r2et]
@@ -246,23 +246,26 @@ impl Step {
 ///
 /// # Errors
 /// If a network cannot be built or a gradient is not finite.
-pub fn run(options: &Options, mut on_cell: impl FnMut(&Measurement)) -> Result<Vec<Measurement>> {
+pub fn run(
+    options: &SpeedOptions,
+    mut on_cell: impl FnMut(&Measurement),
+) -> Result<Vec<Measurement>> {
     let mut measurements = Vec::new();
-    for subject in subjects() {
-        let mut steps = Step::compared();
-        if subject.name == MODELS[0] {
-            steps.extend(Step::others());
+    for model in models() {
+        let mut steps = TimedStep::compared();
+        if model.name == MODELS[0] {
+            steps.extend(TimedStep::others());
         }
-        steps.retain(|step| options.wants(subject.name, step.name));
+        steps.retain(|step| options.wants(model.name, step.name));
         let vanilla = if steps.is_empty() {
             None
         } else {
-            Some(timed(options, &subject, &Step::vanilla())?)
+            Some(timed(options, &model, &TimedStep::vanilla())?)
         };
         for step in &steps {
             let mut cell = match &vanilla {
                 Some(vanilla) if step.name == vanilla.step => vanilla.clone(),
-                _ => timed(options, &subject, step)?,
+                _ => timed(options, &model, step)?,
             };
             cell.times_vanilla = vanilla
                 .as_ref()
@@ -270,11 +273,11 @@ pub fn run(options: &Options, mut on_cell: impl FnMut(&Measurement)) -> Result<V
             on_cell(&cell);
             measurements.push(cell);
         }
-        if subject.name == MODELS[0] && options.wants(subject.name, INPUT_GRADIENT) {
-            let mut network = Training::new(&subject, &Work::GradPenalty)?.network;
+        if model.name == MODELS[0] && options.wants(model.name, INPUT_GRADIENT) {
+            let mut network = Training::new(&model, &StepWork::GradPenalty)?.network;
             network.untrack();
             let x = batch(&network, GRADIENT_ROWS, 0);
-            let cell = measure(options, subject.name, INPUT_GRADIENT, GRADIENT_ROWS, || {
+            let cell = measure(options, model.name, INPUT_GRADIENT, GRADIENT_ROWS, || {
                 let pass = network.pass(x.clone());
                 let classes = predicted_one_hot(&network, &pass.logits())?;
                 let gradient = pass.input_gradient(Output::Probability, classes);
@@ -288,15 +291,15 @@ pub fn run(options: &Options, mut on_cell: impl FnMut(&Measurement)) -> Result<V
     Ok(measurements)
 }
 
-fn timed(options: &Options, subject: &Subject, step: &Step) -> Result<Measurement> {
-    let mut training = Training::new(subject, &step.work)?;
-    measure(options, subject.name, step.name, subject.batch, || {
+fn timed(options: &SpeedOptions, model: &TimedModel, step: &TimedStep) -> Result<Measurement> {
+    let mut training = Training::new(model, &step.work)?;
+    measure(options, model.name, step.name, model.batch, || {
         training.step(&step.work)
     })
 }
 
 fn measure(
-    options: &Options,
+    options: &SpeedOptions,
     model: &'static str,
     step: &'static str,
     batch: usize,
@@ -339,41 +342,41 @@ struct Training {
 }
 
 impl Training {
-    fn new(subject: &Subject, work: &Work) -> Result<Self> {
+    fn new(timed: &TimedModel, work: &StepWork) -> Result<Self> {
         let seed = Seed::new(0);
         let model = match work {
-            Work::GradPenalty => subject.model.clone(),
-            Work::Objective(config) => config.objective().model(subject.model.clone()),
+            StepWork::GradPenalty => timed.model.clone(),
+            StepWork::Objective(config) => config.objective().model(timed.model.clone()),
         };
         let mut network = model.network(
-            &subject.input,
-            subject.features,
-            subject.classes,
+            &timed.input,
+            timed.features,
+            timed.classes,
             &mut Fresh::new(seed),
         )?;
         let mut stream = seed.stream("labels");
         let batches = (0..BATCHES)
             .map(|number| {
-                let x = batch(&network, subject.batch, number);
-                let labels: Vec<_> = (0..subject.batch)
-                    .map(|_| stream.below(subject.classes))
+                let x = batch(&network, timed.batch, number);
+                let labels: Vec<_> = (0..timed.batch)
+                    .map(|_| stream.below(timed.classes))
                     .collect();
-                let labels = one_hot(&labels, subject.classes, network.dtype(), &x.device());
+                let labels = one_hot(&labels, timed.classes, network.dtype(), &x.device());
                 (x, labels)
             })
             .collect();
         network.track();
         Ok(Self {
-            explain: ExplainConfig::default().check(&subject.schema())?,
+            explain: ExplainConfig::default().check(&timed.schema())?,
             network,
             optimizer: Adam::new(1e-3),
             batches,
-            k: subject.k,
+            k: timed.k,
             steps: 0,
         })
     }
 
-    fn step(&mut self, work: &Work) -> Result<()> {
+    fn step(&mut self, work: &StepWork) -> Result<()> {
         let (x, labels) = self.batches[0].clone();
         self.batches.rotate_left(1);
         let batch = Batch {
@@ -389,8 +392,8 @@ impl Training {
         };
         self.steps += 1;
         let loss = match work {
-            Work::Objective(config) => config.objective().loss(&batch)?,
-            Work::GradPenalty => grad_penalty(&batch)?,
+            StepWork::Objective(config) => config.objective().loss(&batch)?,
+            StepWork::GradPenalty => grad_penalty(&batch)?,
         };
         drop(batch);
         let gradients = loss.total.backward();

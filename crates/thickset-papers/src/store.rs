@@ -1,28 +1,37 @@
 //! Finished cells of a bench on disk: `cells/<key>.json`, where the key is a hash of everything that decides the cell.
 //!
 //! A bench that was stopped finds the cells it had finished, and benches that need the same cell share it. Cells are always
-//! read back from their text, so that what a bench computes and what it finds are the same to the last bit. A cell carries
-//! the hash of its key and text: one that was damaged, edited or put in another's place is computed again.
+//! read back from their text, so that what a bench computes and what it finds are the same to the last bit. A cell carries a
+//! checksum of its key and content; one that was edited, torn or is no text at all is made again.
 
 use std::fmt::Write as _;
-use std::fs;
+use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use thickset::{Error, Result, file};
 
 /// Grows when a cell of the same key would hold something else.
-const GENERATION: u32 = 2;
+const GENERATION: u32 = 3;
 /// Bytes of a hash that a key keeps.
 const KEY_BYTES: usize = 12;
 
 /// The folder of a bench.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Store {
     folder: PathBuf,
+    /// Locked for as long as this bench is at work, shared with others; none where the file system has no locks.
+    _at_work: Option<File>,
+}
+
+/// A finished cell as its file holds it.
+#[derive(Serialize, Deserialize)]
+struct CellFile<T> {
+    checksum: String,
+    cell: T,
 }
 
 impl Store {
@@ -32,9 +41,20 @@ impl Store {
             let path = folder.join(inner);
             file::create_folder(&path)?;
         }
+        let lock = lock_file(folder)?;
         Ok(Self {
             folder: folder.to_owned(),
+            _at_work: lock.lock_shared().is_ok().then_some(lock),
         })
+    }
+
+    /// Removes what killed benches have half trained, unless a bench is at work in this folder and may be going on with it.
+    pub(crate) fn clear_leftovers(folder: &Path) -> Result<()> {
+        let lock = lock_file(folder)?;
+        if lock.try_lock().is_err() {
+            return Ok(());
+        }
+        remove_folder(&folder.join("training"))
     }
 
     /// The key of a cell of this kind that is decided by these settings.
@@ -61,54 +81,64 @@ impl Store {
         self.folder.join("cells").join(format!("{key}.json"))
     }
 
-    /// The cell, if it is finished. A file whose content is not what was written there is none.
-    pub(crate) fn read<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>> {
+    /// The cell, if it is finished. A file that is not as [`Store::write`] left it is none.
+    pub(crate) fn read<T: Serialize + DeserializeOwned>(&self, key: &str) -> Result<Option<T>> {
         let path = self.cell(key);
-        match fs::read(&path) {
-            Ok(bytes) => {
-                let text = std::str::from_utf8(&bytes).ok();
-                let cell = text.and_then(|text| opened(key, text));
-                Ok(cell.and_then(|cell| serde_json::from_str(cell).ok()))
-            }
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(source) => Err(Error::io("read", &path, source)),
-        }
+        let bytes = match fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(source) => return Err(Error::io("read", &path, source)),
+        };
+        let Ok(CellFile { checksum, cell }) = serde_json::from_slice::<CellFile<T>>(&bytes) else {
+            return Ok(None);
+        };
+        let is_whole = checksum == checksum_of(key, &text_of(&cell));
+        Ok(is_whole.then_some(cell))
     }
 
     /// Keeps a cell, and gives it back as it will be read.
     pub(crate) fn write<T: Serialize + DeserializeOwned>(&self, key: &str, cell: T) -> Result<T> {
-        let text = serde_json::to_string(&cell).expect("a cell is plain data");
-        file::write(&self.cell(key), sealed(key, &text).as_bytes())?;
+        let text = text_of(&cell);
+        let kept = CellFile {
+            checksum: checksum_of(key, &text),
+            cell: &cell,
+        };
+        file::write(&self.cell(key), text_of(&kept).as_bytes())?;
         Ok(serde_json::from_str(&text).unwrap_or(cell))
     }
 
     /// Removes what a finished training leaves behind.
     pub(crate) fn clear_training(&self, key: &str) -> Result<()> {
-        let path = self.training(key);
-        match fs::remove_dir_all(&path) {
-            Err(source) if source.kind() != ErrorKind::NotFound => {
-                Err(Error::io("remove", &path, source))
-            }
-            _ => Ok(()),
-        }
+        remove_folder(&self.training(key))
     }
 }
 
-/// What stands around the hash in the text of a cell.
-const BEFORE_HASH: &str = "{\"sha256\":\"";
-const AFTER_HASH: &str = "\",\"cell\":";
-
-/// The content of a file: the cell of this key with its hash.
-fn sealed(key: &str, cell: &str) -> String {
-    let hash = hexadecimal(&Sha256::digest(format!("{key}\n{cell}")));
-    format!("{BEFORE_HASH}{hash}{AFTER_HASH}{cell}}}")
+/// The file whose lock says that a bench is at work in a folder.
+fn lock_file(folder: &Path) -> Result<File> {
+    let path = folder.join("bench.lock");
+    let opened = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(&path);
+    opened.map_err(|source| Error::io("open", &path, source))
 }
 
-/// The cell of this key in the content of a file; none if its hash is another.
-fn opened<'t>(key: &str, text: &'t str) -> Option<&'t str> {
-    let (_, cell) = text.strip_prefix(BEFORE_HASH)?.split_once(AFTER_HASH)?;
-    let cell = cell.strip_suffix('}')?;
-    (sealed(key, cell) == text).then_some(cell)
+fn remove_folder(path: &Path) -> Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(source) if source.kind() != ErrorKind::NotFound => {
+            Err(Error::io("remove", path, source))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn text_of(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("a cell is plain data")
+}
+
+fn checksum_of(key: &str, text: &str) -> String {
+    hexadecimal(&Sha256::digest(format!("{key}\n{text}")))
 }
 
 /// Bytes in hexadecimal digits.
@@ -125,28 +155,60 @@ pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_cell_that_was_edited_damaged_or_moved_is_none() {
+    fn kept() -> (tempfile::TempDir, Store) {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::new(folder.path()).unwrap();
-        assert_eq!(store.read::<f64>("a").unwrap(), None);
-        assert_eq!(
-            store.write("a", 0.25_f64).unwrap().to_bits(),
-            0.25_f64.to_bits()
-        );
-        assert_eq!(store.read::<f64>("a").unwrap(), Some(0.25));
-        let honest = fs::read_to_string(store.cell("a")).unwrap();
-        fs::write(store.cell("b"), &honest).unwrap();
-        assert_eq!(store.read::<f64>("b").unwrap(), None, "another's place");
-        for wrong in [
-            honest.replace("0.25", "0.95"),
-            "0.25".to_owned(),
-            String::new(),
-        ] {
-            fs::write(store.cell("a"), wrong).unwrap();
-            assert_eq!(store.read::<f64>("a").unwrap(), None);
+        assert_eq!(store.write("k", vec![0.5, 1.0 / 3.0]).unwrap().len(), 2);
+        (folder, store)
+    }
+
+    fn found(store: &Store) -> Option<Vec<f64>> {
+        store.read("k").unwrap()
+    }
+
+    #[test]
+    fn a_cell_is_found_as_it_was_written() {
+        let (_folder, store) = kept();
+        assert_eq!(found(&store), Some(vec![0.5, 1.0 / 3.0]));
+        assert_eq!(store.read::<Vec<f64>>("another").unwrap(), None);
+    }
+
+    #[test]
+    fn an_edited_cell_is_none() {
+        let (_folder, store) = kept();
+        let path = store.cell("k");
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(&path, text.replace("0.5", "0.9")).unwrap();
+        assert_eq!(found(&store), None);
+        fs::write(&path, &text).unwrap();
+        assert!(found(&store).is_some());
+        // Nor is one that was put in the place of another.
+        fs::write(store.cell("other"), &text).unwrap();
+        assert_eq!(store.read::<Vec<f64>>("other").unwrap(), None);
+    }
+
+    #[test]
+    fn a_cell_that_is_torn_or_no_text_is_none() {
+        let (_folder, store) = kept();
+        let path = store.cell("k");
+        let bytes = fs::read(&path).unwrap();
+        for broken in [&[0xff, 0xfe, 0x00][..], &bytes[..bytes.len() / 2], &[]] {
+            fs::write(&path, broken).unwrap();
+            assert_eq!(found(&store), None, "{broken:?}");
         }
-        fs::write(store.cell("a"), [0xff, 0xfe]).unwrap();
-        assert_eq!(store.read::<f64>("a").unwrap(), None, "not even text");
+    }
+
+    #[test]
+    fn what_a_killed_bench_leaves_is_removed_unless_another_is_at_work() {
+        let (folder, store) = kept();
+        let left = store.training("killed");
+        fs::create_dir_all(&left).unwrap();
+        Store::clear_leftovers(folder.path()).unwrap();
+        assert!(left.is_dir(), "a bench is at work");
+        drop(store);
+        Store::clear_leftovers(folder.path()).unwrap();
+        assert!(!left.exists(), "none is");
+        // With nothing left it is no failure.
+        Store::clear_leftovers(folder.path()).unwrap();
     }
 }

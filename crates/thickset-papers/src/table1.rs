@@ -5,57 +5,62 @@ use thickset::Result;
 use thickset::bench::Bench;
 use thickset::metric::spearman;
 
-use crate::column::{Better, Column, METHODS, PERCENT, Place, labels, table};
+use crate::bench_builder::BenchBuilder;
 use crate::count::as_f64;
-use crate::draft::Draft;
-use crate::goal::Goal;
-use crate::lab::{Bed, Grid, Lab, adversarial, attack, er_attack, gaussian, mse_attack};
-use crate::method::Kin;
-use crate::sheet::{Datasets, Printed, SEEDS, datasets};
-use crate::{TABLES, paper};
+use crate::dataset_tables::{ChosenDatasets, PaperTable, SEEDS, choose_datasets};
+use crate::gain_target::GainTarget;
+use crate::method::MethodRole;
+use crate::runner::{
+    BenchRunner, Grid, SeededDatasets, adversarial, attack, er_attack, gaussian, mse_attack,
+};
+use crate::table_column::{Better, COMPETING, ColumnEntry, PERCENT, TableColumn, labels, table};
+use crate::{TABLES, paper_numbers};
 
 /// The columns of one dataset.
-struct Found {
+struct DatasetColumns {
     dataset: String,
     labels: Vec<String>,
-    kins: Vec<Kin>,
-    er: Column,
-    mse: Column,
-    gaussian: Column,
-    adversarial: Column,
-    goal: Goal,
+    roles: Vec<MethodRole>,
+    er: TableColumn,
+    mse: TableColumn,
+    gaussian: TableColumn,
+    adversarial: TableColumn,
+    goal: GainTarget,
     /// Whether the goal is reached; none without vanilla or R2ET.
     reached: Option<String>,
 }
 
-pub(crate) fn run(lab: &Lab<'_>) -> Result<Bench> {
+pub(crate) fn run(runner: &BenchRunner<'_>) -> Result<Bench> {
     let title = "Table 1: P@k of every method under ERAttack, the MSE attack and the suite";
-    let mut draft = Draft::new("table1", title);
-    draft.training(lab);
+    let mut bench = BenchBuilder::new("table1", title);
+    bench.note_training(runner);
     let (mut columns, mut names) = (Vec::new(), Vec::new());
-    let printed = Printed {
+    let printed = PaperTable {
         table: "table1",
         numbers: |_| &["ERAttack", "MSE"],
         others: &["mnist-3-8-pairs", "cifar10", "roct", "adhd", "bp"],
     };
-    let Datasets { here, dashes } = datasets(lab, &TABLES, &printed)?;
-    for name in here {
-        let bed = lab.open(&name, SEEDS)?;
-        draft.bed(&bed);
-        let grid = lab.grid(&bed, lab.entries(&bed)?)?;
-        let found = found(lab, &bed, &grid)?;
+    let ChosenDatasets { to_run, not_run } = choose_datasets(runner, &TABLES, &printed)?;
+    for name in to_run {
+        let datasets = runner.open(&name, SEEDS)?;
+        bench.note_datasets(&datasets);
+        let grid = runner.grid(&datasets, runner.entries(&datasets)?)?;
+        let found = found(runner, &datasets, &grid)?;
         names = labels(&grid);
         for column in [&found.er, &found.mse, &found.goal.suite] {
-            let name = format!("{} {}", bed.name, column.name);
-            columns.push(Column {
+            let name = format!("{} {}", datasets.name, column.name);
+            columns.push(TableColumn {
                 name,
                 ..column.clone()
             });
         }
         for sentence in sentences(&found) {
-            draft.finding(sentence);
+            bench.add_finding(sentence);
         }
-        let title = format!("{}: P@k beside AUC, thickness and distinctness", bed.name);
+        let title = format!(
+            "{}: P@k beside AUC, thickness and distinctness",
+            datasets.name
+        );
         let beyond = beyond_overlap(&found.goal.suite, &found.goal.distinctness);
         let own = [
             found.er,
@@ -68,36 +73,43 @@ pub(crate) fn run(lab: &Lab<'_>) -> Result<Bench> {
             beyond,
             settings(&grid),
         ];
-        draft.table(table(&title, &names, &own)?);
+        bench.add_table(table(&title, &names, &own)?);
     }
-    if let Some(dashes) = dashes {
-        draft.table(dashes);
+    if let Some(not_run) = not_run {
+        bench.add_table(not_run);
     }
     if !columns.is_empty() {
-        draft.first_table(table("P@k in per cent", &names, &columns)?);
+        bench.add_first_table(table("P@k in per cent", &names, &columns)?);
     }
-    Ok(draft.done())
+    Ok(bench.finish())
 }
 
-/// Measures the chosen models of a bed in every way of this table.
-fn found(lab: &Lab<'_>, bed: &Bed, grid: &Grid) -> Result<Found> {
-    let er = lab.measure_chosen(bed, grid, "ERAttack", |field| {
-        attack(er_attack(field), field)
+/// Measures the chosen models of a dataset in every way of this table.
+fn found(
+    runner: &BenchRunner<'_>,
+    datasets: &SeededDatasets,
+    grid: &Grid,
+) -> Result<DatasetColumns> {
+    let er = runner.measure_chosen(datasets, grid, "ERAttack", |data| {
+        attack(er_attack(data), data)
     })?;
-    let mse = lab.measure_chosen(bed, grid, "MSE attack", |field| {
-        attack(mse_attack(field), field)
+    let mse = runner.measure_chosen(datasets, grid, "MSE attack", |data| {
+        attack(mse_attack(data), data)
     })?;
-    let goal = Goal::measure(lab, bed, grid)?;
-    let gaussian = lab.measure_chosen(bed, grid, "thickness", gaussian)?;
-    let adversarial = lab.measure_chosen(bed, grid, "adversarial thickness", adversarial)?;
+    let goal = GainTarget::measure(runner, datasets, grid)?;
+    let gaussian = runner.measure_chosen(datasets, grid, "thickness", gaussian)?;
+    let adversarial =
+        runner.measure_chosen(datasets, grid, "adversarial thickness", adversarial)?;
     let paper = |table: &'static str, index: usize| {
-        let name = bed.name.clone();
-        move |entry: &crate::lab::Entry| paper::number(table, &name, &entry.id, index)
+        let name = datasets.name.clone();
+        move |entry: &crate::runner::GridEntry| {
+            paper_numbers::number(table, &name, &entry.id, index)
+        }
     };
     let precision = |name: &str,
                      found: &[Option<Vec<_>>],
-                     paper: &dyn Fn(&crate::lab::Entry) -> Option<f64>| {
-        Column::of_rows(
+                     paper: &dyn Fn(&crate::runner::GridEntry) -> Option<f64>| {
+        TableColumn::of_rows(
             name.to_owned(),
             grid,
             found,
@@ -108,8 +120,8 @@ fn found(lab: &Lab<'_>, bed: &Bed, grid: &Grid) -> Result<Found> {
     };
     let share = |name: &str,
                  found: &[Option<Vec<_>>],
-                 paper: &dyn Fn(&crate::lab::Entry) -> Option<f64>| {
-        Column::of_rows(
+                 paper: &dyn Fn(&crate::runner::GridEntry) -> Option<f64>| {
+        TableColumn::of_rows(
             name.to_owned(),
             grid,
             found,
@@ -118,34 +130,34 @@ fn found(lab: &Lab<'_>, bed: &Bed, grid: &Grid) -> Result<Found> {
             paper,
         )
     };
-    let none = |_: &crate::lab::Entry| None;
-    Ok(Found {
-        dataset: bed.name.clone(),
+    let none = |_: &crate::runner::GridEntry| None;
+    Ok(DatasetColumns {
+        dataset: datasets.name.clone(),
         labels: labels(grid),
-        kins: grid.kins(),
+        roles: grid.roles(),
         er: precision("ERAttack", &er, &paper("table1", 0))?,
         mse: precision("MSE", &mse, &paper("table1", 1))?,
         gaussian: share("thickness (gaussian)", &gaussian, &none)?,
         adversarial: share("thickness (ERAttack)", &adversarial, &paper("table5", 1))?,
-        reached: goal.sentence(&bed.name, grid),
+        reached: goal.sentence(&datasets.name, grid),
         goal,
     })
 }
 
-/// P@k under the suite less the overlap of two different rows, in points: what a model's stability is worth beyond telling
+/// P@k under the suite minus the overlap of two different rows, in points: what a model's stability is worth beyond telling
 /// everyone the same. Below 0 an attacked row shares less with itself than with a stranger.
-fn beyond_overlap(suite: &Column, distinctness: &Column) -> Column {
-    let pairs = suite.places.iter().zip(&distinctness.places);
-    let places = pairs.map(
+fn beyond_overlap(suite: &TableColumn, distinctness: &TableColumn) -> TableColumn {
+    let pairs = suite.entries.iter().zip(&distinctness.entries);
+    let entries = pairs.map(
         |(precision, distinctness)| match (precision, distinctness) {
             (
-                Place::Found { seeds, .. },
-                Place::Found {
+                ColumnEntry::Found { seeds, .. },
+                ColumnEntry::Found {
                     seeds: distinct, ..
                 },
             ) => {
                 let beyond = seeds.iter().zip(distinct);
-                Place::Found {
+                ColumnEntry::Found {
                     seeds: beyond
                         .map(|(precision, distinct)| precision - PERCENT * (1.0 - distinct))
                         .collect(),
@@ -156,18 +168,18 @@ fn beyond_overlap(suite: &Column, distinctness: &Column) -> Column {
             (dash, _) => dash.clone(),
         },
     );
-    Column {
+    TableColumn {
         name: "suite less overlap".to_owned(),
         better: Better::Higher,
         whole: None,
-        kins: suite.kins.clone(),
-        places: places.collect(),
+        roles: suite.roles.clone(),
+        entries: entries.collect(),
     }
 }
 
-/// Which setting each seed chose, and how many seeds had none with the AUC asked for.
-fn settings(grid: &Grid) -> Column {
-    let places = grid.rows.iter().map(|row| {
+/// Which setting each seed chose, and how many seeds had none whose AUC reaches the threshold.
+fn settings(grid: &Grid) -> TableColumn {
+    let entries = grid.rows.iter().map(|row| {
         let chosen: Vec<String> = row
             .chosen
             .iter()
@@ -179,32 +191,32 @@ fn settings(grid: &Grid) -> Column {
             0 => String::new(),
             below => format!(", {below} below the AUC"),
         };
-        Place::Text(format!("{}{below}", chosen.join(" ")))
+        ColumnEntry::Text(format!("{}{below}", chosen.join(" ")))
     });
-    Column {
+    TableColumn {
         name: "settings chosen".to_owned(),
         better: Better::Unmarked,
         whole: None,
-        kins: grid.kins(),
-        places: places.collect(),
+        roles: grid.roles(),
+        entries: entries.collect(),
     }
 }
 
 /// The paper's claims on one dataset, with our answers.
-fn sentences(found: &Found) -> Vec<String> {
+fn sentences(found: &DatasetColumns) -> Vec<String> {
     let name = &found.dataset;
     let mut sentences = Vec::new();
-    let value = |column: &Column, row: usize| column.places[row].mean().unwrap_or(f64::NAN);
-    let best = |column: &Column, of: &[Kin]| column.best(of);
+    let value = |column: &TableColumn, row: usize| column.entries[row].mean().unwrap_or(f64::NAN);
+    let best = |column: &TableColumn, of: &[MethodRole]| column.best(of);
     for (column, what) in [(&found.er, "ERAttack"), (&found.goal.suite, "the suite")] {
         let (Some(first), Some(own), Some(rival)) = (
-            best(column, &METHODS),
-            best(column, &[Kin::R2et]),
-            best(column, &[Kin::Rival]),
+            best(column, &COMPETING),
+            best(column, &[MethodRole::R2et]),
+            best(column, &[MethodRole::Rival]),
         ) else {
             continue;
         };
-        let yes = if found.kins[first] == Kin::R2et {
+        let yes = if found.roles[first] == MethodRole::R2et {
             "yes"
         } else {
             "no"
@@ -221,8 +233,8 @@ fn sentences(found: &Found) -> Vec<String> {
     sentences.extend(mse_sentence(found));
     sentences.extend(thickness_sentence(found));
     if let (Some(own), Some(goal)) = (
-        best(&found.er, &[Kin::R2et]),
-        paper::best("table1", name, 0),
+        best(&found.er, &[MethodRole::R2et]),
+        paper_numbers::best("table1", name, 0),
     ) {
         let reached = if value(&found.er, own) >= goal {
             "reached"
@@ -238,11 +250,11 @@ fn sentences(found: &Found) -> Vec<String> {
     sentences
 }
 
-fn mse_sentence(found: &Found) -> Option<String> {
-    let places = found.er.places.iter().zip(&found.mse.places);
-    let pairs: Vec<(f64, f64)> = places
-        .zip(&found.kins)
-        .filter(|(_, kin)| **kin != Kin::Baseline)
+fn mse_sentence(found: &DatasetColumns) -> Option<String> {
+    let entries = found.er.entries.iter().zip(&found.mse.entries);
+    let pairs: Vec<(f64, f64)> = entries
+        .zip(&found.roles)
+        .filter(|(_, role)| **role != MethodRole::Baseline)
         .filter_map(|((er, mse), _)| Some((er.mean()?, mse.mean()?)))
         .collect();
     if pairs.is_empty() {
@@ -262,18 +274,20 @@ fn mse_sentence(found: &Found) -> Option<String> {
     ))
 }
 
-fn thickness_sentence(found: &Found) -> Option<String> {
-    let correlation = |thickness: &Column, precision: &Column| -> Option<f64> {
+fn thickness_sentence(found: &DatasetColumns) -> Option<String> {
+    let correlation = |thickness: &TableColumn, precision: &TableColumn| -> Option<f64> {
         let pairs = thickness
-            .places
+            .entries
             .iter()
-            .zip(&precision.places)
-            .zip(&found.kins);
+            .zip(&precision.entries)
+            .zip(&found.roles);
         let (mut first, mut second) = (Vec::new(), Vec::new());
-        for ((thickness, precision), kin) in pairs {
-            if let (Some(thickness), Some(precision), true) =
-                (thickness.mean(), precision.mean(), *kin != Kin::Baseline)
-            {
+        for ((thickness, precision), role) in pairs {
+            if let (Some(thickness), Some(precision), true) = (
+                thickness.mean(),
+                precision.mean(),
+                *role != MethodRole::Baseline,
+            ) {
                 first.push(thickness);
                 second.push(precision);
             }

@@ -4,40 +4,41 @@
 use thickset::Result;
 use thickset::bench::Bench;
 
-use crate::column::{Better, Column, PERCENT};
-use crate::draft::Draft;
-use crate::lab::{Lab, adversarial, attack, er_attack, gaussian};
-use crate::paper;
-use crate::sheet::{Printed, sheet};
+use crate::bench_builder::BenchBuilder;
+use crate::dataset_tables::{PaperTable, table_over_datasets};
+use crate::paper_numbers;
+use crate::runner::{BenchRunner, adversarial, attack, er_attack, gaussian};
+use crate::table_column::{Better, PERCENT, TableColumn};
 
-pub(crate) fn run(lab: &Lab<'_>) -> Result<Bench> {
-    let mut draft = Draft::new("table5", "Table 5: P@k under ERAttack and thickness");
-    let printed = Printed {
+pub(crate) fn run(runner: &BenchRunner<'_>) -> Result<Bench> {
+    let mut bench = BenchBuilder::new("table5", "Table 5: P@k under ERAttack and thickness");
+    let printed = PaperTable {
         table: "table5",
         numbers: |_| &["P@k", "thickness"],
         others: &["mnist-3-8-pairs", "adhd", "bp"],
     };
-    sheet(
-        lab,
-        &mut draft,
+    table_over_datasets(
+        runner,
+        &mut bench,
         "P@k in per cent and thickness",
         &printed,
-        |_, bed| {
-            let grid = lab.grid(bed, lab.entries(bed)?)?;
-            let er = lab.measure_chosen(bed, &grid, "ERAttack", |field| {
-                attack(er_attack(field), field)
+        |_, datasets| {
+            let grid = runner.grid(datasets, runner.entries(datasets)?)?;
+            let er = runner.measure_chosen(datasets, &grid, "ERAttack", |data| {
+                attack(er_attack(data), data)
             })?;
-            let along = lab.measure_chosen(bed, &grid, "adversarial thickness", adversarial)?;
-            let around = lab.measure_chosen(bed, &grid, "thickness", gaussian)?;
+            let along =
+                runner.measure_chosen(datasets, &grid, "adversarial thickness", adversarial)?;
+            let around = runner.measure_chosen(datasets, &grid, "thickness", gaussian)?;
             let higher = |scale| (scale, Better::Higher);
             let column = |name: &str, found, what, scale, index: Option<usize>| {
-                Column::of_rows(
+                TableColumn::of_rows(
                     name.to_owned(),
                     &grid,
                     found,
                     what,
                     higher(scale),
-                    |entry| paper::number("table5", &bed.name, &entry.id, index?),
+                    |entry| paper_numbers::number("table5", &datasets.name, &entry.id, index?),
                 )
             };
             let columns = vec![
@@ -49,5 +50,5 @@ pub(crate) fn run(lab: &Lab<'_>) -> Result<Bench> {
             Ok((grid, columns))
         },
     )?;
-    Ok(draft.done())
+    Ok(bench.finish())
 }

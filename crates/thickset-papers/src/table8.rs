@@ -4,13 +4,13 @@
 use thickset::Result;
 use thickset::bench::Bench;
 
-use crate::column::{Better, Column, PERCENT, labels, table};
-use crate::draft::Draft;
-use crate::goal::Goal;
-use crate::lab::{Entry, Lab, Schema, attack, er_attack};
-use crate::method::{Method, VANILLA};
-use crate::paper;
-use crate::sheet::{Printed, of_paper, sheet};
+use crate::bench_builder::BenchBuilder;
+use crate::dataset_tables::{PaperTable, of_paper, table_over_datasets};
+use crate::gain_target::GainTarget;
+use crate::method::{BenchMethod, VANILLA};
+use crate::paper_numbers;
+use crate::runner::{BenchRunner, GridEntry, TrainingPlan, attack, er_attack};
+use crate::table_column::{Better, PERCENT, TableColumn, labels, table};
 
 /// "At most 10 epochs".
 const RETRAIN_EPOCHS: usize = 10;
@@ -18,30 +18,30 @@ const RETRAIN_EPOCHS: usize = 10;
 /// Why there is no retrained number.
 const NO_RETRAINING: &str = "it is another architecture, so it cannot begin with vanilla's weights";
 
-pub(crate) fn run(lab: &Lab<'_>) -> Result<Bench> {
-    let mut draft = Draft::new(
+pub(crate) fn run(runner: &BenchRunner<'_>) -> Result<Bench> {
+    let mut bench = BenchBuilder::new(
         "table8",
         "Table 8: P@k under ERAttack from scratch and retrained",
     );
-    let epochs = RETRAIN_EPOCHS.min(lab.options.training_epochs());
-    draft.setting(
+    let epochs = RETRAIN_EPOCHS.min(runner.options.training_epochs());
+    bench.add_setting(
         "retraining",
         format!("at most {epochs} epochs from the same seed's vanilla, whose ranking is kept"),
     );
-    let printed = Printed {
+    let printed = PaperTable {
         table: "table8",
         numbers: |_| &["scratch", "retrained"],
         others: &[],
     };
-    sheet(
-        lab,
-        &mut draft,
+    table_over_datasets(
+        runner,
+        &mut bench,
         "P@k in per cent",
         &printed,
-        |draft, bed| {
-            let vanilla = lab.vanilla(bed)?;
-            let entries = of_paper(lab, bed, "table8")?;
-            let plain = Entry::new(Method::find(VANILLA)?, bed).model;
+        |bench, datasets| {
+            let vanilla = runner.vanilla(datasets)?;
+            let entries = of_paper(runner, datasets, "table8")?;
+            let plain = GridEntry::new(BenchMethod::find(VANILLA)?, datasets)?.model;
             let mut again = entries.clone();
             for entry in &mut again {
                 let is_other = entry
@@ -49,36 +49,38 @@ pub(crate) fn run(lab: &Lab<'_>) -> Result<Bench> {
                     .iter()
                     .any(|objective| objective.objective().model(entry.model.clone()) != plain);
                 if is_other {
-                    entry.refusal = Some(NO_RETRAINING);
+                    entry.refusal = Some(NO_RETRAINING.to_owned());
                 }
             }
-            let scratch = lab.grid(bed, entries)?;
-            let schema = Schema {
+            let scratch = runner.grid(datasets, entries)?;
+            let plan = TrainingPlan {
                 epochs,
                 from: Some(&vanilla),
-                ..lab.scratch()
+                ..runner.scratch()
             };
-            let retrained = lab.grid_by(bed, again, &schema)?;
+            let retrained = runner.grid_by(datasets, again, &plan)?;
             let measure = |grid, what| {
-                lab.measure_chosen(bed, grid, what, |field| attack(er_attack(field), field))
+                runner.measure_chosen(datasets, grid, what, |data| attack(er_attack(data), data))
             };
             let (first, second) = (
                 measure(&scratch, "ERAttack")?,
                 measure(&retrained, "ERAttack, retrained")?,
             );
-            let goal = Goal::measure(lab, bed, &retrained)?;
-            if let Some(sentence) = goal.sentence(&format!("{}, retrained", bed.name), &retrained) {
-                draft.finding(sentence);
+            let goal = GainTarget::measure(runner, datasets, &retrained)?;
+            if let Some(sentence) =
+                goal.sentence(&format!("{}, retrained", datasets.name), &retrained)
+            {
+                bench.add_finding(sentence);
             }
-            draft.table(table(
-                &format!("{}: the retrained models under the suite", bed.name),
+            bench.add_table(table(
+                &format!("{}: the retrained models under the suite", datasets.name),
                 &labels(&retrained),
                 &[goal.suite, goal.auc, goal.distinctness],
             )?);
             let column = |name: &str, grid, found, index| {
                 let how = (PERCENT, Better::Higher);
-                Column::of_rows(name.to_owned(), grid, found, "precision", how, |entry| {
-                    paper::number("table8", &bed.name, &entry.id, index)
+                TableColumn::of_rows(name.to_owned(), grid, found, "precision", how, |entry| {
+                    paper_numbers::number("table8", &datasets.name, &entry.id, index)
                 })
             };
             let columns = vec![
@@ -88,5 +90,5 @@ pub(crate) fn run(lab: &Lab<'_>) -> Result<Bench> {
             Ok((scratch, columns))
         },
     )?;
-    Ok(draft.done())
+    Ok(bench.finish())
 }

@@ -3,12 +3,12 @@
 use thickset::Result;
 use thickset::bench::Bench;
 
-use crate::column::{Better, Column};
-use crate::draft::Draft;
-use crate::lab::{Lab, explain};
+use crate::bench_builder::BenchBuilder;
+use crate::dataset_tables::{PaperTable, table_over_datasets};
 use crate::measure::Measure;
-use crate::paper;
-use crate::sheet::{Printed, sheet};
+use crate::paper_numbers;
+use crate::runner::{BenchRunner, explain};
+use crate::table_column::{Better, TableColumn};
 
 /// The three metrics: what they are called, where they are measured, and which way is better.
 const METRICS: [(&str, &str, Better); 3] = [
@@ -17,38 +17,39 @@ const METRICS: [(&str, &str, Better); 3] = [
     ("SUFF", "sufficiency", Better::Lower),
 ];
 
-pub(crate) fn run(lab: &Lab<'_>) -> Result<Bench> {
-    let mut draft = Draft::new("table9", "Table 9: faithfulness of the explanations");
-    draft.setting("a removed feature", "is set to 0 in encoded units");
-    let printed = Printed {
+pub(crate) fn run(runner: &BenchRunner<'_>) -> Result<Bench> {
+    let mut bench = BenchBuilder::new("table9", "Table 9: faithfulness of the explanations");
+    bench.add_setting("a removed feature", "is set to 0 in encoded units");
+    let printed = PaperTable {
         table: "table9",
         numbers: |_| &["DFFOT", "COMP", "SUFF"],
         others: &["mnist-3-8-pairs", "adhd", "bp"],
     };
-    sheet(
-        lab,
-        &mut draft,
+    table_over_datasets(
+        runner,
+        &mut bench,
         "DFFOT (lower is better), COMP (higher), SUFF (lower)",
         &printed,
-        |_, bed| {
-            let grid = lab.grid(bed, lab.entries(bed)?)?;
-            let found =
-                lab.measure_chosen(bed, &grid, "faithfulness", |field| Measure::Faithfulness {
-                    explain: explain(field),
-                })?;
+        |_, datasets| {
+            let grid = runner.grid(datasets, runner.entries(datasets)?)?;
+            let found = runner.measure_chosen(datasets, &grid, "faithfulness", |data| {
+                Measure::Faithfulness {
+                    explain: explain(data),
+                }
+            })?;
             let mut columns = Vec::new();
             for (index, (name, what, better)) in METRICS.into_iter().enumerate() {
-                columns.push(Column::of_rows(
+                columns.push(TableColumn::of_rows(
                     name.to_owned(),
                     &grid,
                     &found,
                     what,
                     (1.0, better),
-                    |entry| paper::number("table9", &bed.name, &entry.id, index),
+                    |entry| paper_numbers::number("table9", &datasets.name, &entry.id, index),
                 )?);
             }
             Ok((grid, columns))
         },
     )?;
-    Ok(draft.done())
+    Ok(bench.finish())
 }

@@ -6,9 +6,9 @@ use thickset::metric::spearman;
 use thickset::statistics::{Estimate, mean};
 use thickset::{Result, Seed, Stream};
 
-use crate::draft::Draft;
-use crate::lab::Lab;
-use crate::simulation::{Likeness, pairs, positive};
+use crate::bench_builder::BenchBuilder;
+use crate::runner::BenchRunner;
+use crate::simulation::{Similarity, pairs, positive};
 
 /// Sizes of the vectors.
 const SIZES: [usize; 3] = [5, 10, 100];
@@ -35,13 +35,13 @@ impl Operation {
     }
 }
 
-pub(crate) fn run(lab: &Lab<'_>) -> Result<Bench> {
-    let vectors = lab.options.test_rows();
-    let mut draft = Draft::new(
+pub(crate) fn run(runner: &BenchRunner<'_>) -> Result<Bench> {
+    let vectors = runner.options.test_rows();
+    let mut bench = BenchBuilder::new(
         "theorem1",
         "IGR, Theorem 1: Kendall's correlation and the cosine, simulated",
     );
-    draft.setting("vectors", format!("{vectors} vectors X of each size, exponential entries; {DRAWS} vectors Y for each, exponential entries"));
+    bench.add_setting("vectors", format!("{vectors} vectors X of each size, exponential entries; {DRAWS} vectors Y for each, exponential entries"));
     let mut rows = Vec::new();
     for (operation, label) in [
         (Operation::Exchange, "two entries exchanged"),
@@ -57,7 +57,7 @@ pub(crate) fn run(lab: &Lab<'_>) -> Result<Bench> {
                 .iter()
                 .filter(|difference| **difference < 0.0)
                 .count();
-            draft.finding(format!(
+            bench.add_finding(format!(
                 "{label}, {size} entries: does the theorem hold on average? {}: mean difference {:.5}; {negative} of {} single means are below 0, \
                  each over at most {DRAWS} draws",
                 if holds { "yes" } else { "no" },
@@ -71,7 +71,7 @@ pub(crate) fn run(lab: &Lab<'_>) -> Result<Bench> {
             cells,
         });
     }
-    draft.table(Table {
+    bench.add_table(Table {
         title: "Mean of Kendall(X, Y) - Kendall(X', Y) over Y with cos(X, Y) >= cos(X', Y)"
             .to_owned(),
         corner: "operation".to_owned(),
@@ -84,10 +84,10 @@ pub(crate) fn run(lab: &Lab<'_>) -> Result<Bench> {
     let (cosines, kendalls): (Vec<f64>, Vec<f64>) =
         points.iter().map(|point| (point[0], point[1])).unzip();
     let correlation = spearman::score(&cosines, &kendalls)?;
-    draft.finding(format!(
+    bench.add_finding(format!(
         "attributions that grow apart: rank correlation of cosine and Kendall {correlation:.3}"
     ));
-    draft.figure(Figure {
+    bench.add_figure(Figure {
         title: "Kendall's correlation against the cosine".to_owned(),
         caption: format!(
             "Pairs of drawn attributions that grow apart; rank correlation {correlation:.3}."
@@ -100,7 +100,7 @@ pub(crate) fn run(lab: &Lab<'_>) -> Result<Bench> {
             points,
         }],
     });
-    Ok(draft.done())
+    Ok(bench.finish())
 }
 
 fn number(ours: Estimate) -> Cell {
@@ -125,7 +125,7 @@ fn differences(
         let mut differences = Vec::new();
         for _ in 0..DRAWS {
             let y = positive(size, stream);
-            let (before, after) = (Likeness::of(&x, &y)?, Likeness::of(&changed, &y)?);
+            let (before, after) = (Similarity::of(&x, &y)?, Similarity::of(&changed, &y)?);
             if before.cosine >= after.cosine {
                 differences.push(before.kendall - after.kendall);
             }

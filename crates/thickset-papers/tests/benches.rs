@@ -4,26 +4,26 @@ use std::fs;
 use std::path::Path;
 
 use thickset::bench::{Bench, Cell, SCHEMA};
-use thickset_papers::{BENCHES, Options};
+use thickset_papers::{BENCHES, BenchOptions};
 
 /// A bench small enough for a test.
-fn small(out: &Path, datasets: &str, methods: &str) -> Options {
+fn small(out: &Path, datasets: &str, methods: &str) -> BenchOptions {
     let list = |text: &str| {
         let parts = text.split(',').filter(|part| !part.is_empty());
         parts.map(str::to_owned).collect::<Vec<_>>()
     };
-    Options {
+    BenchOptions {
         datasets: list(datasets),
         methods: list(methods),
         seeds: Some(1),
         rows: Some(12),
         train_rows: Some(64),
         epochs: Some(1),
-        ..Options::new(out)
+        ..BenchOptions::new(out)
     }
 }
 
-fn made(id: &str, options: &Options) -> (Bench, Vec<u8>) {
+fn made(id: &str, options: &BenchOptions) -> (Bench, Vec<u8>) {
     let (bench, folder) =
         thickset_papers::run(id, options, &|_| {}).unwrap_or_else(|error| panic!("{id}: {error}"));
     let bytes = fs::read(folder.join("bench.json")).unwrap();
@@ -130,6 +130,55 @@ fn a_lost_cell_is_made_again_and_the_result_has_the_same_bytes() {
     assert_eq!(made("table1", &options).1, first);
 }
 
+/// The only file of a folder whose text has this word.
+fn only(folder: &Path, word: &str) -> std::path::PathBuf {
+    let files = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let mut found =
+        files.filter(|path| String::from_utf8_lossy(&fs::read(path).unwrap()).contains(word));
+    let only = found.next().unwrap();
+    assert!(found.next().is_none(), "one file has `{word}`");
+    only
+}
+
+#[test]
+fn an_edited_cell_or_model_and_one_that_is_no_text_are_made_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = small(folder.path(), "breast-cancer", "vanilla");
+    let (_, first) = made("table9", &options);
+    // A better number than was measured.
+    let cell = only(&folder.path().join("cells"), "dffot");
+    let kept = fs::read_to_string(&cell).unwrap();
+    let (before, after) = kept.split_once("\"dffot\":[").unwrap();
+    let (_, rest) = after.split_once(',').unwrap();
+    fs::write(&cell, format!("{before}\"dffot\":[0.0001,{rest}")).unwrap();
+    assert_eq!(made("table9", &options).1, first);
+    assert_eq!(fs::read_to_string(&cell).unwrap(), kept);
+    // No text at all.
+    fs::write(&cell, [0xff, 0xfe, 0xfd]).unwrap();
+    assert_eq!(made("table9", &options).1, first);
+    // Another model in the place of the one that was trained.
+    let model = only(&folder.path().join("models"), "");
+    let bytes = fs::read(&model).unwrap();
+    fs::write(&model, &bytes[..bytes.len() - 1]).unwrap();
+    fs::remove_file(&cell).unwrap();
+    assert_eq!(made("table9", &options).1, first);
+    assert_eq!(fs::read(&model).unwrap(), bytes);
+}
+
+#[test]
+fn a_bench_that_ends_leaves_nothing_half_trained_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = small(folder.path(), "breast-cancer", "vanilla");
+    // What a bench of other settings left when it was killed.
+    let left = folder.path().join("training").join("0123456789ab");
+    fs::create_dir_all(&left).unwrap();
+    fs::write(left.join("metrics.jsonl"), "{}").unwrap();
+    made("table9", &options);
+    assert!(!folder.path().join("training").exists());
+}
+
 /// A table of five numbers and a class.
 fn five_columns(shift: f64) -> String {
     let mut stream = thickset::Seed::new(4).stream("five columns");
@@ -198,6 +247,27 @@ fn igr_compares_bases_with_and_without_it_on_images() {
 }
 
 #[test]
+fn pairs_lists_every_seed() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = BenchOptions {
+        seeds: Some(3),
+        ..small(folder.path(), "breast-cancer", "")
+    };
+    let (bench, _) = made("pairs", &options);
+    let labels: Vec<&str> = bench.tables[0]
+        .rows
+        .iter()
+        .map(|row| row.label.as_str())
+        .collect();
+    assert_eq!(labels, ["0", "1", "2"]);
+    assert!(
+        bench.findings[0].contains("does every seed learn"),
+        "{:?}",
+        bench.findings
+    );
+}
+
+#[test]
 fn simulations_need_no_data_and_are_the_same_every_time() {
     let folder = tempfile::tempdir().unwrap();
     let options = small(folder.path(), "", "");
@@ -215,7 +285,7 @@ fn the_list_names_every_bench_once_and_an_unknown_one_is_refused() {
     ids.dedup();
     assert_eq!(ids.len(), BENCHES.len());
     let folder = tempfile::tempdir().unwrap();
-    let refused = |id: &str, options: &Options| {
+    let refused = |id: &str, options: &BenchOptions| {
         thickset_papers::run(id, options, &|_| {})
             .unwrap_err()
             .to_string()
@@ -224,7 +294,7 @@ fn the_list_names_every_bench_once_and_an_unknown_one_is_refused() {
     assert!(refused("table3", &options).contains("did you mean"));
     let options = small(folder.path(), "breast-cancer", "r2et-no-hh");
     assert!(refused("table1", &options).contains("r2et-no-h"));
-    let options = Options {
+    let options = BenchOptions {
         rows: Some(1),
         ..small(folder.path(), "breast-cancer", "")
     };

@@ -265,14 +265,14 @@ fn audited(data: &str, model: ModelConfig) -> String {
 /// The page of a real bench of one method on bundled data.
 fn benched(id: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
-    let options = thickset_papers::Options {
+    let options = thickset_papers::BenchOptions {
         datasets: vec!["breast-cancer".to_owned(), "adhd".to_owned()],
         methods: vec!["linear".to_owned(), "vanilla".to_owned()],
         seeds: Some(2),
         rows: Some(6),
         train_rows: Some(40),
         epochs: Some(1),
-        ..thickset_papers::Options::new(folder.path())
+        ..thickset_papers::BenchOptions::new(folder.path())
     };
     let (bench, _) = thickset_papers::run(id, &options, &|_| {}).unwrap();
     thickset_report::bench(&bench).unwrap()

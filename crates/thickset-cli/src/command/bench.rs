@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use thickset_papers::attack;
-use thickset_papers::speed::{self, Measurement, Options};
+use thickset_papers::speed::{self, Measurement, SpeedOptions};
 
 use super::bench_paper::{self, Chosen};
 use super::output::{print, print_json};
@@ -91,7 +91,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
         What::Attack(arguments) => return run_attack(&arguments),
         What::Paper(chosen) => return bench_paper::run(chosen),
     };
-    let options = Options {
+    let options = SpeedOptions {
         seconds: arguments.seconds,
         only: arguments.only,
         step: arguments.step,

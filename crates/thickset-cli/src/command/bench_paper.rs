@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::Result;
 use clap::{ArgMatches, Args, FromArgMatches, Subcommand};
-use thickset_papers::{BENCHES, Effort, Options, Step};
+use thickset_papers::{BENCHES, BenchEffort, BenchOptions, BenchStep};
 
 use super::output::{print, print_json};
 use crate::progress::{Progress, ProgressOption};
@@ -23,7 +23,7 @@ pub struct Arguments {
     seeds: Option<u64>,
     /// quick or standard: which suite, and how many rows and epochs where they are not given
     #[arg(long, default_value = "quick")]
-    effort: Effort,
+    effort: BenchEffort,
     /// Most test rows to attack
     #[arg(long, value_name = "N")]
     rows: Option<usize>,
@@ -46,7 +46,7 @@ pub struct Arguments {
     progress: ProgressOption,
 }
 
-/// One of the library's benches, and what it was told.
+/// One of the library's benches, and its options.
 #[derive(Clone)]
 pub struct Chosen {
     id: String,
@@ -97,7 +97,7 @@ impl Subcommand for Chosen {
 
 pub fn run(chosen: Chosen) -> Result<()> {
     let arguments = chosen.arguments;
-    let options = Options {
+    let options = BenchOptions {
         out: arguments.out,
         datasets: arguments.datasets,
         methods: arguments.methods,
@@ -139,7 +139,7 @@ struct Bar {
 }
 
 impl Bar {
-    fn hear(&mut self, step: &Step<'_>) {
+    fn hear(&mut self, step: &BenchStep<'_>) {
         self.progress.event(step);
         let shown = format!("{}: {}", step.dataset, step.what);
         if shown != self.shown {

@@ -13,21 +13,22 @@ use thickset::attack::suite::{Effort, SuiteConfig};
 use thickset::attack::threat::{BallConfig, Norm};
 use thickset::audit::compare::{Verdict, compare};
 use thickset::audit::result::SplitRecord;
-use thickset::audit::{self, Audit, AuditConfig, AuditTarget, CheckedAudit, Outcome};
+use thickset::audit::{self, Audit, AuditConfig};
 use thickset::config::DataConfig;
 use thickset::data::{Dataset, Part};
 use thickset::metric::{auc, distinctness, thickness};
+use thickset::model::AuditOptions;
 use thickset::statistics::Estimate;
 use thickset::statistics::paired::Comparison;
 use thickset::train::salient_features;
 use thickset::{Error, Result, Seed, file};
 
-use super::subject::{RADIUS, SCENES, Scene, VANILLA};
-use super::training::{Trained, trained};
+use super::model::{DATASETS, DemoDataset, RADIUS, VANILLA};
+use super::training::{DemoTrained, trained};
 
-/// What a demonstration may be told.
+/// The options of the demonstration.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct DemoOptions {
     /// The folder that models and audits are written to.
     pub out: PathBuf,
     /// Decides the split, the fresh weights and every draw.
@@ -51,7 +52,7 @@ pub struct Line {
     pub precision_at_k: Estimate,
     /// Thickness in its probability form over gaussian neighbours.
     pub thickness: Option<Estimate>,
-    /// One less the top-k overlap between two different rows.
+    /// One minus the top-k overlap between two different rows.
     pub distinctness: Option<f64>,
     /// Seconds of training steps, without validation and files.
     pub training_seconds: f64,
@@ -82,7 +83,7 @@ pub struct Section {
     pub k: usize,
     /// The linear baseline first, then the plain network, then R2ET.
     pub lines: Vec<Line>,
-    /// P@k of R2ET less that of the plain network, row by row.
+    /// P@k of R2ET minus that of the plain network, row by row.
     pub gain: Comparison,
     /// Whether R2ET is less stable than the plain network.
     pub verdict: Verdict,
@@ -106,12 +107,12 @@ pub struct Report {
 ///
 /// # Errors
 /// When the folder cannot be written.
-pub fn run(options: &Options, mut on_step: impl FnMut(&str)) -> Result<(Report, Vec<Audit>)> {
+pub fn run(options: &DemoOptions, mut on_step: impl FnMut(&str)) -> Result<(Report, Vec<Audit>)> {
     file::create_folder(&options.out)?;
     let mut audits = Vec::new();
     let mut datasets = Vec::new();
-    for scene in SCENES {
-        let (section, of_section) = section(&scene, options, &mut on_step)?;
+    for demo in DATASETS {
+        let (section, of_section) = section(&demo, options, &mut on_step)?;
         datasets.push(section);
         audits.extend(of_section);
     }
@@ -125,28 +126,28 @@ pub fn run(options: &Options, mut on_step: impl FnMut(&str)) -> Result<(Report, 
 }
 
 fn section(
-    scene: &Scene,
-    options: &Options,
+    demo: &DemoDataset,
+    options: &DemoOptions,
     on_step: &mut dyn FnMut(&str),
 ) -> Result<(Section, Vec<Audit>)> {
     let source = DataConfig {
-        source: scene.data.to_owned(),
+        source: demo.data.to_owned(),
         ..DataConfig::default()
     };
     let dataset = source.open(options.seed)?;
     let k = salient_features(None, &dataset)?;
-    let plan = plan(&dataset, k, options.seed)?;
+    let plan = plan(k, options.seed);
     let mut lines = Vec::new();
     let mut audits = Vec::new();
-    for subject in scene.subjects(dataset.shape()) {
-        on_step(&format!("training {} on {}", subject.label, scene.data));
-        let trained = trained(&subject, scene, &dataset, options)?;
-        on_step(&format!("auditing {} on {}", subject.label, scene.data));
-        let audit = audited(&plan, &dataset, scene.data, &trained, options.seed)?;
+    for model in demo.models(dataset.shape()) {
+        on_step(&format!("training {} on {}", model.label, demo.data));
+        let trained = trained(&model, demo, &dataset, options)?;
+        on_step(&format!("auditing {} on {}", model.label, demo.data));
+        let audit = audited(&plan, &dataset, demo.data, &trained, options.seed)?;
         let file = trained.file.with_extension("audit.json");
         file::write(&file, &audit.to_bytes())?;
         lines.push(Line {
-            model: subject.label,
+            model: model.label,
             file: trained.file,
             audit: file,
             selected_epoch: trained.selected_epoch,
@@ -165,7 +166,7 @@ fn section(
     }
     let compared = compare(&audits[VANILLA], &audits[VANILLA + 1], &[])?;
     let section = Section {
-        data: scene.data,
+        data: demo.data,
         training_rows: dataset.part(Part::Train).len(),
         test_rows: dataset.part(Part::Test).len(),
         features: dataset.features(),
@@ -177,8 +178,8 @@ fn section(
     Ok((section, audits))
 }
 
-fn plan(dataset: &Dataset, k: usize, seed: Seed) -> Result<CheckedAudit> {
-    let config = AuditConfig {
+fn plan(k: usize, seed: Seed) -> AuditConfig {
+    AuditConfig {
         seed,
         suite: SuiteConfig {
             effort: Effort::Quick,
@@ -188,36 +189,35 @@ fn plan(dataset: &Dataset, k: usize, seed: Seed) -> Result<CheckedAudit> {
                     norm: Norm::L2,
                     radius: RADIUS,
                 },
-                ..ThreatConfig::default()
+                ..ThreatConfig::papers()
             },
         },
         ..AuditConfig::default()
-    };
-    config.check(&dataset.schema)
+    }
 }
 
 fn audited(
-    plan: &CheckedAudit,
+    plan: &AuditConfig,
     dataset: &Dataset,
     data: &str,
-    trained: &Trained,
+    trained: &DemoTrained,
     seed: Seed,
 ) -> Result<Audit> {
     let split = SplitRecord {
         seed: seed.number(),
         ..SplitRecord::default()
     };
-    let target = AuditTarget {
-        model: trained.named(),
-        data: data.to_owned(),
-        rows: dataset.test().split_by(&split),
+    let options = AuditOptions {
+        data_name: Some(data.to_owned()),
+        ..AuditOptions::default()
     };
+    let rows = dataset.test().split_by(&split);
     let mut silent = |_: &audit::Event<'_>| ControlFlow::Continue(());
-    match audit::run(plan, &target, &audit::RunOptions::default(), &mut silent)? {
-        Outcome::Done(audit) => Ok(*audit),
-        // Nobody here stops it.
-        Outcome::Stopped => Err(Error::Empty {
-            what: "the rows to audit",
-        }),
-    }
+    let audit = trained
+        .model
+        .audit_as(&trained.origin, &rows, &options, plan, &mut silent)?;
+    // Nobody here stops it.
+    audit.ok_or(Error::Empty {
+        what: "the rows to audit",
+    })
 }

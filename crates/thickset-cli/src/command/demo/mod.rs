@@ -1,7 +1,7 @@
 //! `thickset demo`: what thickset does, on bundled data, in one command.
 
 mod demonstration;
-mod subject;
+mod model;
 mod training;
 
 use std::fmt::Write as _;
@@ -14,7 +14,7 @@ use thickset::audit::compare::Verdict;
 use thickset::statistics::Estimate;
 use thickset_report::quoted;
 
-use self::demonstration::{Line, Options, Report, Section};
+use self::demonstration::{DemoOptions, Line, Report, Section};
 use super::output::{p_value, print, print_json};
 
 #[derive(Args)]
@@ -30,8 +30,8 @@ Columns:
                 higher is more stable
   thickness     how often a salient feature stays ahead of another on the way to
                 random neighbours; higher is more stable
-  distinctness  one less the share of the top k that two different rows have in
-                common; at 0 everyone is told the same
+  distinctness  one minus the share of the top k that two different rows have in
+                common; at 0 every row has the same
   training      time of the training steps, as a multiple of the vanilla network's")]
 pub struct Arguments {
     /// The folder for models, audits and report.html; those of an earlier demo are replaced
@@ -46,7 +46,7 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let options = Options {
+    let options = DemoOptions {
         out: arguments.out.clone(),
         seed: Seed::new(arguments.seed),
     };

@@ -1,76 +1,54 @@
-//! Training a subject of the demonstration, with the time of its steps.
+//! Training a model of the demonstration, with the time of its steps.
 
-use std::fs;
-use std::io::ErrorKind;
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use thickset::audit;
 use thickset::config::{DataConfig, RunConfig};
-use thickset::data::{Dataset, hash};
+use thickset::data::Dataset;
 use thickset::explain::{ExplainConfig, InlineExplain};
-use thickset::model::Model;
-use thickset::train::{
-    EpochRecord, Event, RunFolder, TrainConfig, ValidationAttackConfig, train_into,
-};
-use thickset::{Error, Result, file};
+use thickset::model::{Model, Origin};
+use thickset::train::{Event, TrainConfig, ValidationAttackConfig, train_observed};
+use thickset::{Error, Result};
 
-use super::demonstration::Options;
-use super::subject::{Scene, Subject};
+use super::demonstration::DemoOptions;
+use super::model::{DemoDataset, DemoModel};
 
 /// Rows of a step: few, as the datasets are small.
 const BATCH: usize = 32;
 
 /// A trained model, its file and how it came about.
-pub(super) struct Trained {
+pub(super) struct DemoTrained {
     pub(super) model: Model,
     pub(super) file: PathBuf,
+    pub(super) origin: Origin,
     pub(super) selected_epoch: usize,
     pub(super) time: Duration,
-    name: String,
-    sha256: String,
-    objective: &'static str,
-    training: Vec<EpochRecord>,
 }
 
-impl Trained {
-    /// The model with what is known of it, for its audit.
-    pub(super) fn named(&self) -> audit::NamedModel<'_> {
-        audit::NamedModel {
-            model: &self.model,
-            name: self.name.clone(),
-            file: format!("{}.safetensors", self.name),
-            sha256: self.sha256.clone(),
-            objective: Some(self.objective.to_owned()),
-            training: self.training.clone(),
-        }
-    }
-}
-
-/// Trains in a folder beside the models, keeps the selected model and removes the rest.
+/// Trains a model and writes its file.
 pub(super) fn trained(
-    subject: &Subject,
-    scene: &Scene,
+    wanted: &DemoModel,
+    demo: &DemoDataset,
     dataset: &Dataset,
-    options: &Options,
-) -> Result<Trained> {
-    let name = scene.name(subject);
+    options: &DemoOptions,
+) -> Result<DemoTrained> {
+    let name = demo.name(wanted);
     // What the report shows of both datasets is the absolute gradient.
     let plain = InlineExplain::from(ExplainConfig::default());
     let run = RunConfig {
         name: name.clone(),
         seed: options.seed,
         data: DataConfig {
-            source: scene.data.to_owned(),
+            source: demo.data.to_owned(),
             ..DataConfig::default()
         },
-        model: subject.model.clone(),
-        objective: subject.objective.with_explain(&plain),
+        model: wanted.model.clone(),
+        objective: wanted.objective.with_explain(&plain),
         train: TrainConfig {
-            epochs: scene.epochs,
+            epochs: demo.epochs,
             batch: BATCH,
-            optimizer: subject.optimizer.clone(),
+            optimizer: wanted.optimizer.clone(),
             ..TrainConfig::default()
         },
         probe: ValidationAttackConfig {
@@ -79,59 +57,44 @@ pub(super) fn trained(
         },
         ..RunConfig::default()
     };
-    let scratch = options.out.join(format!(".training-{name}"));
-    remove(&scratch)?;
-    let folder = RunFolder::new(&scratch);
-    let mut heard = Heard::default();
+    let mut clock = StepClock::default();
     let mut observer = |event: &Event<'_>| {
-        heard.hear(event);
+        clock.record(event);
         ControlFlow::Continue(())
     };
-    train_into(&run.check()?, dataset, &folder, false, &mut observer)?;
-    let model = Model::load(&folder.model())?;
-    let file = options.out.join(format!("{name}.safetensors"));
+    let trained = train_observed(&run.check()?, dataset, &mut observer)?;
+    // Nobody here stops it.
+    let trained = trained.ok_or(Error::Empty {
+        what: "the demonstration's model",
+    })?;
+    let model = trained.model;
+    let file_name = format!("{name}.safetensors");
+    let file = options.out.join(&file_name);
     model.save(&file)?;
-    remove(&scratch)?;
-    let bytes = file::read(&file)?;
-    Ok(Trained {
+    let mut origin = model.origin()?;
+    origin.file = file_name;
+    Ok(DemoTrained {
         model,
         file,
-        selected_epoch: heard.selected,
-        time: heard.time,
-        name,
-        sha256: hash(&bytes),
-        objective: subject.objective.objective().info().id,
-        training: heard.records,
+        origin,
+        selected_epoch: trained.selected.epoch,
+        time: clock.time,
     })
 }
 
-/// What a run told: its epochs, and the time of steps alone, which is what lies between one event and a step's end.
+/// The time of a run's steps alone, which is what lies between one event and a step's end.
 #[derive(Default)]
-struct Heard {
+struct StepClock {
     last: Option<Instant>,
     time: Duration,
-    selected: usize,
-    records: Vec<EpochRecord>,
 }
 
-impl Heard {
-    fn hear(&mut self, event: &Event<'_>) {
+impl StepClock {
+    fn record(&mut self, event: &Event<'_>) {
         let now = Instant::now();
-        match (event, self.last) {
-            (Event::Step { .. }, Some(last)) => self.time += now - last,
-            (Event::End { selected, .. }, _) => self.selected = *selected,
-            (Event::Epoch(record), _) => self.records.push((*record).clone()),
-            _ => {}
+        if let (Event::Step { .. }, Some(last)) = (event, self.last) {
+            self.time += now - last;
         }
         self.last = Some(now);
-    }
-}
-
-fn remove(folder: &Path) -> Result<()> {
-    match fs::remove_dir_all(folder) {
-        Err(source) if source.kind() != ErrorKind::NotFound => {
-            Err(Error::io("remove", folder, source))
-        }
-        _ => Ok(()),
     }
 }

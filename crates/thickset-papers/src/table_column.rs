@@ -4,9 +4,9 @@ use thickset::Result;
 use thickset::bench::{Cell, Mark, Table, TableRow};
 use thickset::statistics::{mean, t_test};
 
-use crate::lab::{Entry, Grid};
 use crate::measure::Measured;
-use crate::method::Kin;
+use crate::method::MethodRole;
+use crate::runner::{Grid, GridEntry};
 
 /// The p value below which a difference is called significant.
 const SIGNIFICANCE: f64 = 0.05;
@@ -22,19 +22,19 @@ pub(crate) enum Better {
 
 /// One column.
 #[derive(Clone)]
-pub(crate) struct Column {
+pub(crate) struct TableColumn {
     pub(crate) name: String,
     pub(crate) better: Better,
     /// What the values are parts of: intervals do not reach beyond it, or below 0. None where they are no parts.
     pub(crate) whole: Option<f64>,
     /// What each row is to a comparison.
-    pub(crate) kins: Vec<Kin>,
-    pub(crate) places: Vec<Place>,
+    pub(crate) roles: Vec<MethodRole>,
+    pub(crate) entries: Vec<ColumnEntry>,
 }
 
-/// A row's place in a column.
+/// What a row has in a column.
 #[derive(Clone)]
-pub(crate) enum Place {
+pub(crate) enum ColumnEntry {
     Found {
         /// One value a seed.
         seeds: Vec<f64>,
@@ -49,10 +49,10 @@ pub(crate) enum Place {
     Text(String),
 }
 
-/// What competes.
-pub(crate) const METHODS: [Kin; 2] = [Kin::Rival, Kin::R2et];
+/// The roles that compete for the best of a column.
+pub(crate) const COMPETING: [MethodRole; 2] = [MethodRole::Rival, MethodRole::R2et];
 
-impl Place {
+impl ColumnEntry {
     fn dash(reason: String) -> Self {
         let paper = None;
         Self::Dash { reason, paper }
@@ -78,7 +78,7 @@ fn whole(what: &str, scale: f64) -> Option<f64> {
     (!NO_SHARES.contains(&what)).then_some(scale)
 }
 
-impl Column {
+impl TableColumn {
     /// The rows' values of one measurement, times `scale`, with the paper's numbers.
     pub(crate) fn of_rows(
         name: String,
@@ -86,14 +86,14 @@ impl Column {
         found: &[Option<Vec<Measured>>],
         what: &'static str,
         (scale, better): (f64, Better),
-        paper: impl Fn(&Entry) -> Option<f64>,
+        paper: impl Fn(&GridEntry) -> Option<f64>,
     ) -> Result<Self> {
         let rows = grid.rows.iter().zip(found);
-        let places = rows.map(|(row, found)| {
+        let entries = rows.map(|(row, found)| {
             let paper = paper(&row.entry);
             let Some(found) = found else {
                 let reason = row.dash();
-                return Ok(Place::Dash { reason, paper });
+                return Ok(ColumnEntry::Dash { reason, paper });
             };
             let mut seeds = Vec::with_capacity(found.len());
             let mut rows = Vec::new();
@@ -101,14 +101,14 @@ impl Column {
                 seeds.push(scale * one.mean(what)?);
                 rows.extend(one.rows(what)?.iter().copied().map(Some));
             }
-            Ok(Place::Found { seeds, rows, paper })
+            Ok(ColumnEntry::Found { seeds, rows, paper })
         });
         Ok(Self {
             name,
             better,
             whole: whole(what, scale),
-            kins: grid.kins(),
-            places: places.collect::<Result<_>>()?,
+            roles: grid.roles(),
+            entries: entries.collect::<Result<_>>()?,
         })
     }
 
@@ -121,9 +121,9 @@ impl Column {
         (scale, better): (f64, Better),
     ) -> Result<Self> {
         let rows = grid.rows.iter().zip(found);
-        let places = rows.map(|(row, found)| {
+        let entries = rows.map(|(row, found)| {
             let Some(found) = found else {
-                return Ok(Place::dash(row.dash()));
+                return Ok(ColumnEntry::dash(row.dash()));
             };
             let mut seeds = Vec::with_capacity(found.len());
             let mut rows = Vec::new();
@@ -131,12 +131,14 @@ impl Column {
                 let of_seed = one.right_rows(what)?;
                 let right: Vec<f64> = of_seed.iter().flatten().copied().collect();
                 if right.is_empty() {
-                    return Ok(Place::dash("no row is predicted as labelled".to_owned()));
+                    return Ok(ColumnEntry::dash(
+                        "no row is predicted as labelled".to_owned(),
+                    ));
                 }
                 seeds.push(scale * mean::estimate(&right)?.value);
                 rows.extend(of_seed);
             }
-            Ok(Place::Found {
+            Ok(ColumnEntry::Found {
                 seeds,
                 rows,
                 paper: None,
@@ -146,8 +148,8 @@ impl Column {
             name,
             better,
             whole: whole(what, scale),
-            kins: grid.kins(),
-            places: places.collect::<Result<_>>()?,
+            roles: grid.roles(),
+            entries: entries.collect::<Result<_>>()?,
         })
     }
 
@@ -156,9 +158,9 @@ impl Column {
         name: String,
         grid: &Grid,
         reason: &str,
-        paper: impl Fn(&Entry) -> Option<f64>,
+        paper: impl Fn(&GridEntry) -> Option<f64>,
     ) -> Self {
-        let places = grid.rows.iter().map(|row| Place::Dash {
+        let entries = grid.rows.iter().map(|row| ColumnEntry::Dash {
             reason: reason.to_owned(),
             paper: paper(&row.entry),
         });
@@ -166,8 +168,8 @@ impl Column {
             name,
             better: Better::Unmarked,
             whole: None,
-            kins: grid.kins(),
-            places: places.collect(),
+            roles: grid.roles(),
+            entries: entries.collect(),
         }
     }
 
@@ -178,17 +180,17 @@ impl Column {
         found: &[Option<Vec<Measured>>],
         what: &'static str,
         better: Better,
-        paper: impl Fn(&Entry) -> Option<f64>,
+        paper: impl Fn(&GridEntry) -> Option<f64>,
     ) -> Result<Self> {
         let rows = grid.rows.iter().zip(found);
-        let places = rows.map(|(row, found)| {
+        let entries = rows.map(|(row, found)| {
             let paper = paper(&row.entry);
             let Some(found) = found else {
                 let reason = row.dash();
-                return Ok(Place::Dash { reason, paper });
+                return Ok(ColumnEntry::Dash { reason, paper });
             };
             let seeds = found.iter().map(|one| one.number(what));
-            Ok(Place::Found {
+            Ok(ColumnEntry::Found {
                 seeds: seeds.collect::<Result<_>>()?,
                 rows: Vec::new(),
                 paper,
@@ -198,21 +200,21 @@ impl Column {
             name,
             better,
             whole: whole(what, 1.0),
-            kins: grid.kins(),
-            places: places.collect::<Result<_>>()?,
+            roles: grid.roles(),
+            entries: entries.collect::<Result<_>>()?,
         })
     }
 
-    /// The row of these kin with the best mean.
-    pub(crate) fn best(&self, of: &[Kin]) -> Option<usize> {
+    /// The row of these role with the best mean.
+    pub(crate) fn best(&self, of: &[MethodRole]) -> Option<usize> {
         self.best_but(of, None)
     }
 
-    fn best_but(&self, of: &[Kin], without: Option<usize>) -> Option<usize> {
+    fn best_but(&self, of: &[MethodRole], without: Option<usize>) -> Option<usize> {
         let mut best: Option<(usize, f64)> = None;
-        for (row, place) in self.places.iter().enumerate() {
-            let counts = of.contains(&self.kins[row]) && Some(row) != without;
-            let Some(value) = place.mean().filter(|_| counts) else {
+        for (row, entry) in self.entries.iter().enumerate() {
+            let counts = of.contains(&self.roles[row]) && Some(row) != without;
+            let Some(value) = entry.mean().filter(|_| counts) else {
                 continue;
             };
             let is_better = best.is_none_or(|(_, most)| match self.better {
@@ -233,7 +235,7 @@ impl Column {
         Some(test.p_value < SIGNIFICANCE)
     }
 
-    /// The mean of the first row less the second's, before scaling, over what counts for both; `None` where they cannot be paired.
+    /// The mean of the first row minus the second's, before scaling, over what counts for both; `None` where they cannot be paired.
     pub(crate) fn difference(&self, first: usize, second: usize) -> Option<f64> {
         let (first, second) = self.paired(first, second)?;
         let differences: Vec<f64> = first.iter().zip(&second).map(|(a, b)| a - b).collect();
@@ -242,8 +244,10 @@ impl Column {
 
     /// What counts for both of two rows.
     fn paired(&self, first: usize, second: usize) -> Option<(Vec<f64>, Vec<f64>)> {
-        match (&self.places[first], &self.places[second]) {
-            (Place::Found { rows: a, .. }, Place::Found { rows: b, .. }) if a.len() == b.len() => {
+        match (&self.entries[first], &self.entries[second]) {
+            (ColumnEntry::Found { rows: a, .. }, ColumnEntry::Found { rows: b, .. })
+                if a.len() == b.len() =>
+            {
                 let both = a.iter().zip(b).filter_map(|(a, b)| Some(((*a)?, (*b)?)));
                 Some(both.unzip())
             }
@@ -254,16 +258,16 @@ impl Column {
     /// How each row stands: the best of all methods is marked, and it is significant where it beats the best of the other
     /// side, R2ET's or its rivals'; so is the second best. The baseline is no method and has no mark.
     fn marks(&self) -> Vec<Mark> {
-        let mut marks = vec![Mark::None; self.places.len()];
+        let mut marks = vec![Mark::None; self.entries.len()];
         if self.better == Better::Unmarked {
             return marks;
         }
-        let Some(best) = self.best(&METHODS) else {
+        let Some(best) = self.best(&COMPETING) else {
             return marks;
         };
-        let other = match self.kins[best] {
-            Kin::R2et => Kin::Rival,
-            _ => Kin::R2et,
+        let other = match self.roles[best] {
+            MethodRole::R2et => MethodRole::Rival,
+            _ => MethodRole::R2et,
         };
         let beaten = self
             .best(&[other])
@@ -272,7 +276,7 @@ impl Column {
             Some(true) => Mark::Significant,
             _ => Mark::Best,
         };
-        if let Some(second) = self.best_but(&METHODS, Some(best)) {
+        if let Some(second) = self.best_but(&COMPETING, Some(best)) {
             marks[second] = Mark::RunnerUp;
         }
         marks
@@ -280,14 +284,14 @@ impl Column {
 }
 
 /// Puts columns side by side under a title.
-pub(crate) fn table(title: &str, labels: &[String], columns: &[Column]) -> Result<Table> {
-    let marks: Vec<Vec<Mark>> = columns.iter().map(Column::marks).collect();
+pub(crate) fn table(title: &str, labels: &[String], columns: &[TableColumn]) -> Result<Table> {
+    let marks: Vec<Vec<Mark>> = columns.iter().map(TableColumn::marks).collect();
     let mut rows = Vec::with_capacity(labels.len());
     for (index, label) in labels.iter().enumerate() {
         let mut cells = Vec::with_capacity(columns.len());
         for (column, marks) in columns.iter().zip(&marks) {
-            cells.push(match &column.places[index] {
-                Place::Found { seeds, paper, .. } => Cell::Number {
+            cells.push(match &column.entries[index] {
+                ColumnEntry::Found { seeds, paper, .. } => Cell::Number {
                     ours: match column.whole {
                         Some(whole) => mean::estimate(seeds)?.of_part(whole),
                         None => mean::estimate(seeds)?,
@@ -295,11 +299,11 @@ pub(crate) fn table(title: &str, labels: &[String], columns: &[Column]) -> Resul
                     paper: *paper,
                     mark: marks[index],
                 },
-                Place::Dash { reason, paper } => Cell::Dash {
+                ColumnEntry::Dash { reason, paper } => Cell::Dash {
                     reason: reason.clone(),
                     paper: *paper,
                 },
-                Place::Text(text) => Cell::Text(text.clone()),
+                ColumnEntry::Text(text) => Cell::Text(text.clone()),
             });
         }
         let label = label.clone();
@@ -323,21 +327,26 @@ pub(crate) fn labels(grid: &Grid) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn found(rows: &[f64], paper: Option<f64>) -> Place {
-        Place::Found {
+    fn found(rows: &[f64], paper: Option<f64>) -> ColumnEntry {
+        ColumnEntry::Found {
             seeds: vec![rows.iter().sum::<f64>() / crate::count::as_f64(rows.len())],
             rows: rows.iter().copied().map(Some).collect(),
             paper,
         }
     }
 
-    fn marks(places: Vec<Place>, better: Better) -> Vec<Mark> {
-        let column = Column {
+    fn marks(entries: Vec<ColumnEntry>, better: Better) -> Vec<Mark> {
+        let column = TableColumn {
             name: "P@k".to_owned(),
             better,
             whole: Some(1.0),
-            kins: vec![Kin::Baseline, Kin::Rival, Kin::R2et, Kin::R2et],
-            places,
+            roles: vec![
+                MethodRole::Baseline,
+                MethodRole::Rival,
+                MethodRole::R2et,
+                MethodRole::R2et,
+            ],
+            entries,
         };
         let labels = ["linear", "vanilla", "r2et", "r2et-mm"].map(str::to_owned);
         let table = table("t", &labels, &[column]).unwrap();
@@ -356,56 +365,56 @@ mod tests {
         let shaky: Vec<f64> = (0..40)
             .map(|row| 0.5 + 0.001 * f64::from(row % 7))
             .collect();
-        let places = || {
+        let entries = || {
             vec![
                 found(&[1.0; 40], None),
                 found(&shaky, Some(87.6)),
                 found(&steady, None),
-                Place::dash("no".to_owned()),
+                ColumnEntry::dash("no".to_owned()),
             ]
         };
         let expected = [Mark::None, Mark::RunnerUp, Mark::Significant, Mark::None];
-        assert_eq!(marks(places(), Better::Higher), expected);
+        assert_eq!(marks(entries(), Better::Higher), expected);
         let expected = [Mark::None, Mark::Significant, Mark::RunnerUp, Mark::None];
-        assert_eq!(marks(places(), Better::Lower), expected);
-        assert_eq!(marks(places(), Better::Unmarked), [Mark::None; 4]);
+        assert_eq!(marks(entries(), Better::Lower), expected);
+        assert_eq!(marks(entries(), Better::Unmarked), [Mark::None; 4]);
     }
 
     #[test]
-    fn what_cannot_be_told_apart_is_best_and_no_more() {
+    fn what_does_not_differ_significantly_is_best_and_no_more() {
         let a: Vec<f64> = (0..10).map(|row| f64::from(row % 2)).collect();
         let b: Vec<f64> = (0..10)
             .map(|row| f64::from((row + 1) % 2) + if row == 0 { 0.1 } else { 0.0 })
             .collect();
-        let places = vec![
-            Place::dash(String::new()),
+        let entries = vec![
+            ColumnEntry::dash(String::new()),
             found(&a, None),
             found(&b, None),
             found(&a, None),
         ];
-        assert_eq!(marks(places, Better::Higher)[2], Mark::Best);
+        assert_eq!(marks(entries, Better::Higher)[2], Mark::Best);
     }
 
     #[test]
     fn rows_are_paired_by_their_place_and_those_of_one_method_alone_do_not_count() {
         // Where both count they are equal; only the rows that one of them gets wrong differ.
-        let place = |rows: Vec<Option<f64>>| Place::Found {
+        let found = |rows: Vec<Option<f64>>| ColumnEntry::Found {
             seeds: vec![1.0],
             rows,
             paper: None,
         };
-        let column = |second: Vec<Option<f64>>| Column {
+        let column = |second: Vec<Option<f64>>| TableColumn {
             name: String::new(),
             better: Better::Higher,
             whole: None,
-            kins: vec![Kin::Rival, Kin::R2et],
-            places: vec![
-                place(
+            roles: vec![MethodRole::Rival, MethodRole::R2et],
+            entries: vec![
+                found(
                     (0..40)
                         .map(|row| Some(if row < 20 { 0.1 } else { 0.9 }))
                         .collect(),
                 ),
-                place(second),
+                found(second),
             ],
         };
         let right_on_half = (0..40).map(|row| (row >= 20).then_some(0.9));
@@ -421,12 +430,12 @@ mod tests {
 
     #[test]
     fn an_interval_of_shares_stays_between_nothing_and_all() {
-        let column = |whole| Column {
+        let column = |whole| TableColumn {
             name: String::new(),
             better: Better::Unmarked,
             whole,
-            kins: vec![Kin::R2et],
-            places: vec![Place::Found {
+            roles: vec![MethodRole::R2et],
+            entries: vec![ColumnEntry::Found {
                 seeds: vec![99.0, 60.0, 90.0],
                 rows: Vec::new(),
                 paper: None,

@@ -1,17 +1,17 @@
-//! What the tables over datasets share: each dataset is opened, its methods are trained and chosen, and columns are measured.
+//! Tables whose columns are datasets: which datasets are run and which are dashes, and how the columns of each become one table.
 
 use thickset::bench::{Cell, Table, TableRow};
 use thickset::{Error, Result, Seed};
 
 use crate::TABLES;
-use crate::column::{Column, labels, table};
-use crate::draft::Draft;
-use crate::field::Field;
-use crate::lab::{Bed, Entry, Grid, Lab};
-use crate::method::{METHODS, Method};
-use crate::paper;
+use crate::bench_builder::BenchBuilder;
+use crate::method::{BenchMethod, methods};
+use crate::paper_numbers;
+use crate::runner::{BenchRunner, Grid, GridEntry, SeededDatasets};
+use crate::seeded_dataset::SeededDataset;
+use crate::table_column::{TableColumn, labels, table};
 
-/// Why datasets of the papers are not run, or not unless they are asked for.
+/// Why datasets of the papers are not run, or not unless the options name them.
 const REASONS: [(&str, &str, bool); 5] = [
     (
         "mnist-3-8-pairs",
@@ -37,16 +37,16 @@ const REASONS: [(&str, &str, bool); 5] = [
 ];
 
 /// What a table or figure of the paper is about.
-pub(crate) struct Printed<'a> {
+pub(crate) struct PaperTable<'a> {
     /// Its id among the paper's numbers.
     pub(crate) table: &'a str,
     /// What the numbers of a cell are called, for a dataset.
     pub(crate) numbers: fn(&str) -> &'static [&'static str],
-    /// Its datasets that are not run unless they are asked for.
+    /// Its datasets that are not run unless the options name them.
     pub(crate) others: &'a [&'a str],
 }
 
-impl<'a> Printed<'a> {
+impl<'a> PaperTable<'a> {
     /// A figure, whose numbers are not printed.
     pub(crate) fn figure(others: &'a [&'a str]) -> Self {
         Self {
@@ -58,31 +58,35 @@ impl<'a> Printed<'a> {
 }
 
 /// The datasets of a bench.
-pub(crate) struct Datasets {
+pub(crate) struct ChosenDatasets {
     /// Those that are run.
-    pub(crate) here: Vec<String>,
+    pub(crate) to_run: Vec<String>,
     /// A table of dashes for the others, with the paper's numbers beside them.
-    pub(crate) dashes: Option<Table>,
+    pub(crate) not_run: Option<Table>,
 }
 
-/// The datasets asked for, or the bench's own. Each is opened once before anything is trained, so that a misspelt name is found
+/// The datasets of the options, or the bench's own. Each is opened once before anything is trained, so that a misspelt name is found
 /// at once; one whose files are not here becomes a dash.
-pub(crate) fn datasets(lab: &Lab<'_>, own: &[&str], printed: &Printed<'_>) -> Result<Datasets> {
-    let is_own = lab.options.datasets.is_empty();
+pub(crate) fn choose_datasets(
+    runner: &BenchRunner<'_>,
+    own: &[&str],
+    printed: &PaperTable<'_>,
+) -> Result<ChosenDatasets> {
+    let is_own = runner.options.datasets.is_empty();
     let wanted: Vec<String> = if is_own {
         own.iter().map(|&name| name.to_owned()).collect()
     } else {
-        lab.options.datasets.clone()
+        runner.options.datasets.clone()
     };
-    let (mut here, mut absent, mut missing) = (Vec::new(), Vec::new(), None);
+    let (mut to_run, mut absent, mut missing) = (Vec::new(), Vec::new(), None);
     for name in wanted {
         let reason = REASONS.iter().find(|(known, _, _)| *known == name);
         if let Some((_, reason, false)) = reason {
             absent.push((name, (*reason).to_owned()));
             continue;
         }
-        match Field::open(&name, Seed::new(0), lab.options) {
-            Ok(_) => here.push(name),
+        match SeededDataset::open(&name, Seed::new(0), runner.options) {
+            Ok(_) => to_run.push(name),
             Err(error @ Error::MissingData { .. }) => {
                 let reason = format!(
                     "its files are not here; `thickset data show {name}` says where to get them"
@@ -94,7 +98,7 @@ pub(crate) fn datasets(lab: &Lab<'_>, own: &[&str], printed: &Printed<'_>) -> Re
         }
     }
     // With nothing to run at all, where the files are to be found is the better answer.
-    if let (true, Some(error)) = (here.is_empty(), missing) {
+    if let (true, Some(error)) = (to_run.is_empty(), missing) {
         return Err(error);
     }
     if is_own {
@@ -104,30 +108,34 @@ pub(crate) fn datasets(lab: &Lab<'_>, own: &[&str], printed: &Printed<'_>) -> Re
             }
         }
     }
-    let dashes = (!absent.is_empty()).then(|| dashes(lab, &absent, printed));
-    Ok(Datasets { here, dashes })
+    let not_run = (!absent.is_empty()).then(|| dashes(runner, &absent, printed));
+    Ok(ChosenDatasets { to_run, not_run })
 }
 
 /// A dash for every method and dataset, with the paper's numbers beside.
-fn dashes(lab: &Lab<'_>, absent: &[(String, String)], printed: &Printed<'_>) -> Table {
-    let asked = &lab.options.methods;
-    let is_row = |method: &&Method| {
-        paper::has_row(printed.table, method.id)
-            && (asked.is_empty() || asked.iter().any(|id| id == method.id))
+fn dashes(
+    runner: &BenchRunner<'_>,
+    absent: &[(String, String)],
+    printed: &PaperTable<'_>,
+) -> Table {
+    let wanted = &runner.options.methods;
+    let is_row = |method: &&BenchMethod| {
+        paper_numbers::has_row(printed.table, &method.id)
+            && (wanted.is_empty() || wanted.contains(&method.id))
     };
-    let mut methods: Vec<(&str, &str)> = METHODS
+    let mut labels: Vec<(&str, &str)> = methods()
         .iter()
         .filter(is_row)
-        .map(|method| (method.id, method.label))
+        .map(|method| (method.id.as_str(), method.label.as_str()))
         .collect();
-    if methods.is_empty() {
-        methods.push(("", "every method"));
+    if labels.is_empty() {
+        labels.push(("", "every method"));
     }
     let mut columns = Vec::new();
     let mut places = Vec::new();
     for (name, reason) in absent {
         let numbers = (printed.numbers)(name);
-        if paper::has_dataset(printed.table, name) {
+        if paper_numbers::has_dataset(printed.table, name) {
             columns.extend(numbers.iter().map(|number| format!("{name} {number}")));
             places.extend((0..numbers.len()).map(|index| (name, reason, index)));
         } else {
@@ -135,13 +143,13 @@ fn dashes(lab: &Lab<'_>, absent: &[(String, String)], printed: &Printed<'_>) -> 
             places.push((name, reason, 0));
         }
     }
-    let rows = methods.iter().map(|(id, label)| TableRow {
+    let rows = labels.iter().map(|(id, label)| TableRow {
         label: (*label).to_owned(),
         cells: places
             .iter()
             .map(|(name, reason, index)| Cell::Dash {
                 reason: (*reason).clone(),
-                paper: paper::number(printed.table, name, id, *index),
+                paper: paper_numbers::number(printed.table, name, id, *index),
             })
             .collect(),
     });
@@ -153,93 +161,98 @@ fn dashes(lab: &Lab<'_>, absent: &[(String, String)], printed: &Printed<'_>) -> 
     }
 }
 
-/// The methods that the paper's table has, with the linear baseline; those asked for, if some are.
-pub(crate) fn of_paper(lab: &Lab<'_>, bed: &Bed, name: &str) -> Result<Vec<Entry>> {
-    if !lab.options.methods.is_empty() {
-        return lab.entries(bed);
+/// The methods that the paper's table has, with the linear baseline; those of the options, if they name some.
+pub(crate) fn of_paper(
+    runner: &BenchRunner<'_>,
+    datasets: &SeededDatasets,
+    name: &str,
+) -> Result<Vec<GridEntry>> {
+    if !runner.options.methods.is_empty() {
+        return runner.entries(datasets);
     }
-    let has = |method: &&Method| method.id == "linear" || paper::has_row(name, method.id);
-    Ok(METHODS
-        .iter()
-        .filter(has)
-        .map(|method| Entry::new(method, bed))
-        .collect())
+    let has =
+        |method: &&BenchMethod| method.id == "linear" || paper_numbers::has_row(name, &method.id);
+    GridEntry::of(methods().iter().filter(has), datasets)
 }
 
 /// One table with the columns of every dataset side by side, each named after its dataset.
-pub(crate) fn sheet(
-    lab: &Lab<'_>,
-    draft: &mut Draft,
+pub(crate) fn table_over_datasets(
+    runner: &BenchRunner<'_>,
+    bench: &mut BenchBuilder,
     title: &str,
-    printed: &Printed<'_>,
-    mut columns: impl FnMut(&mut Draft, &Bed) -> Result<(Grid, Vec<Column>)>,
+    printed: &PaperTable<'_>,
+    mut columns: impl FnMut(&mut BenchBuilder, &SeededDatasets) -> Result<(Grid, Vec<TableColumn>)>,
 ) -> Result<()> {
-    draft.training(lab);
-    let (mut all, mut names): (Vec<Column>, Vec<String>) = (Vec::new(), Vec::new());
-    let Datasets { here, dashes } = datasets(lab, &TABLES, printed)?;
-    for name in here {
-        let bed = lab.open(&name, SEEDS)?;
-        draft.bed(&bed);
-        let (grid, found) = columns(draft, &bed)?;
+    bench.note_training(runner);
+    let (mut all, mut names): (Vec<TableColumn>, Vec<String>) = (Vec::new(), Vec::new());
+    let ChosenDatasets { to_run, not_run } = choose_datasets(runner, &TABLES, printed)?;
+    for name in to_run {
+        let datasets = runner.open(&name, SEEDS)?;
+        bench.note_datasets(&datasets);
+        let (grid, found) = columns(bench, &datasets)?;
         names = labels(&grid);
-        all.extend(found.into_iter().map(|column| Column {
-            name: format!("{} {}", bed.name, column.name),
+        all.extend(found.into_iter().map(|column| TableColumn {
+            name: format!("{} {}", datasets.name, column.name),
             ..column
         }));
     }
     if !all.is_empty() {
-        draft.first_table(table(title, &names, &all)?);
+        bench.add_first_table(table(title, &names, &all)?);
     }
-    if let Some(dashes) = dashes {
-        draft.table(dashes);
+    if let Some(not_run) = not_run {
+        bench.add_table(not_run);
     }
     Ok(())
 }
 
-/// Seeds of a bench on tables where none are asked for.
+/// Seeds of a bench on tables where the options name no number.
 pub(crate) const SEEDS: u64 = 3;
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Options;
+    use crate::BenchOptions;
 
-    const PRINTED: Printed<'static> = Printed {
+    const PRINTED: PaperTable<'static> = PaperTable {
         table: "table1",
         numbers: |_| &["ERAttack", "MSE"],
         others: &["cifar10", "roct", "adhd", "bp"],
     };
 
-    fn found(names: &[&str]) -> Result<Datasets> {
+    fn found(names: &[&str]) -> Result<ChosenDatasets> {
         let folder = tempfile::tempdir().unwrap();
-        let mut options = Options::new(folder.path());
+        let mut options = BenchOptions::new(folder.path());
         options.datasets = names.iter().map(|&name| name.to_owned()).collect();
-        datasets(&Lab::new(&options, &|_| {})?, &["breast-cancer"], &PRINTED)
+        choose_datasets(
+            &BenchRunner::new(&options, &|_| {})?,
+            &["breast-cancer"],
+            &PRINTED,
+        )
     }
 
     #[test]
     fn datasets_that_are_not_run_are_dashes_with_the_papers_numbers() {
-        let Datasets { here, dashes } = found(&[]).unwrap();
-        assert_eq!(here, ["breast-cancer"]);
-        let dashes = dashes.unwrap();
-        assert_eq!(dashes.columns.len(), 8);
-        assert_eq!(dashes.columns[4], "adhd ERAttack");
-        let vanilla = &dashes.rows[0];
+        let ChosenDatasets { to_run, not_run } = found(&[]).unwrap();
+        assert_eq!(to_run, ["breast-cancer"]);
+        let not_run = not_run.unwrap();
+        assert_eq!(not_run.columns.len(), 8);
+        assert_eq!(not_run.columns[4], "adhd ERAttack");
+        let vanilla = &not_run.rows[0];
         assert_eq!(vanilla.label, "Vanilla");
         assert_eq!(vanilla.cells[4].paper(), Some(45.5));
         assert!(
             matches!(&vanilla.cells[0], Cell::Dash { reason, .. } if reason.contains("--datasets cifar10"))
         );
-        let exact = dashes.rows.iter().find(|row| row.label == "Exact-H");
+        let exact = not_run.rows.iter().find(|row| row.label == "Exact-H");
         assert_eq!(exact.unwrap().cells[4].paper(), None);
     }
 
     #[test]
-    fn asked_for_datasets_are_looked_at_before_anything_is_trained() {
-        let Datasets { here, dashes } = found(&["adhd", "digits"]).unwrap();
-        assert_eq!(here, ["digits"]);
-        assert_eq!(dashes.unwrap().columns, ["adhd ERAttack", "adhd MSE"]);
-        assert!(found(&["digits"]).unwrap().dashes.is_none());
+    fn named_datasets_are_opened_before_anything_is_trained() {
+        let ChosenDatasets { to_run, not_run } = found(&["adhd", "digits"]).unwrap();
+        assert_eq!(to_run, ["digits"]);
+        assert_eq!(not_run.unwrap().columns, ["adhd ERAttack", "adhd MSE"]);
+        assert!(found(&["digits"]).unwrap().not_run.is_none());
         let message = found(&["digits", "adlut"]).err().unwrap().to_string();
         assert!(message.contains("adlut"), "{message}");
     }

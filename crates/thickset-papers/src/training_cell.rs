@@ -1,26 +1,26 @@
 //! Training cells: one model of one method, setting and seed, kept with how it did on validation rows.
 
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use thickset::config::RunConfig;
-use thickset::data::InputShape;
+use thickset::data::{InputShape, hash};
 use thickset::explain::{ExplainConfig, InlineExplain};
-use thickset::model::{Model, ModelConfig};
+use thickset::model::ModelConfig;
 use thickset::objective::ObjectiveConfig;
 use thickset::train::{
-    self, Event, OptimizerConfig, RetrainConfig, RunFolder, SelectionConfig, Standing, TrainConfig,
+    Event, OptimizerConfig, RetrainConfig, RunFolder, SelectionConfig, Standing, TrainConfig,
     ValidationAttackConfig, train_into,
 };
 use thickset::{Error, Result, file};
 
-use crate::field::Field;
+use crate::seeded_dataset::SeededDataset;
 use crate::store::Store;
 
 /// What a training cell is of.
-pub(crate) struct Recipe<'f> {
-    pub(crate) field: &'f Field,
+pub(crate) struct TrainingJob<'f> {
+    pub(crate) data: &'f SeededDataset,
     pub(crate) model: ModelConfig,
     pub(crate) objective: ObjectiveConfig,
     pub(crate) optimizer: OptimizerConfig,
@@ -41,7 +41,7 @@ pub(crate) const AUC_WITHIN: f64 = 0.01;
 
 /// How a training came out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Trained {
+pub(crate) struct TrainedCell {
     /// Names the model's file.
     pub(crate) key: String,
     /// What was minimised.
@@ -52,22 +52,34 @@ pub(crate) struct Trained {
     pub(crate) best_auc: f64,
     /// Why it ended.
     pub(crate) ending: String,
+    /// The hash of the model's file; absent where training failed.
+    pub(crate) model_sha256: Option<String>,
 }
 
-impl Recipe<'_> {
+impl TrainedCell {
+    /// Whether the model is as training left it, or there is none.
+    fn has_its_model(&self, path: &Path) -> bool {
+        match &self.model_sha256 {
+            None => self.selected.is_none(),
+            Some(expected) => file::read(path).is_ok_and(|bytes| hash(&bytes) == *expected),
+        }
+    }
+}
+
+impl TrainingJob<'_> {
     fn run(&self, from: Option<PathBuf>) -> RunConfig {
         // On all data, models train and are chosen by the absolute gradient; that of tables is the default.
         let (mut objective, mut probe) = (self.objective.clone(), self.probe.clone());
-        if *self.field.dataset.shape() != InputShape::Table {
+        if *self.data.dataset.shape() != InputShape::Table {
             let plain = InlineExplain::from(ExplainConfig::default());
             objective = objective.with_explain(&plain);
             probe.explain = Some(plain);
         }
         RunConfig {
             name: "bench".to_owned(),
-            seed: self.field.seed,
-            k: Some(self.field.k),
-            data: self.field.source.clone(),
+            seed: self.data.seed,
+            k: Some(self.data.k),
+            data: self.data.source.clone(),
             model: self.model.clone(),
             objective,
             train: TrainConfig {
@@ -93,58 +105,51 @@ impl Recipe<'_> {
         let mut run = self.run(self.from.as_ref().map(PathBuf::from));
         // The same data wherever it lies.
         run.data.folder = None;
-        Store::key("train", &(run, &self.field.content))
+        Store::key("train", &(run, &self.data.content))
     }
 
     /// Trains the model, or finds it trained; goes on with a training that was stopped.
-    pub(crate) fn trained(&self, store: &Store) -> Result<Trained> {
+    pub(crate) fn trained(&self, store: &Store) -> Result<TrainedCell> {
         let key = self.key();
         let model = store.model(&key);
-        if let Some(found) = store.read::<Trained>(&key)?
-            && (found.selected.is_none() || model.is_file())
+        if let Some(found) = store.read::<TrainedCell>(&key)?
+            && found.has_its_model(&model)
         {
             return Ok(found);
         }
         let from = self.from.as_ref().map(|from| store.model(from));
+        // A run folder, so that a long training that was killed goes on where it stood.
         let folder = RunFolder::new(store.training(&key));
-        let mut hear = |_: &Event<'_>| ControlFlow::Continue(());
+        let mut ignore = |_: &Event<'_>| ControlFlow::Continue(());
         let run = self.run(from).check()?;
-        let outcome = train_into(&run, &self.field.dataset, &folder, true, &mut hear);
-        let (selected, ending) = match outcome {
-            Ok(Some(train::Trained {
-                selected, reason, ..
-            })) => (Some(selected), reason),
-            Ok(None) => (None, "it was stopped".to_owned()),
-            Err(error @ (Error::Diverged { .. } | Error::NotFinite { .. })) => {
-                (None, error.to_string())
-            }
-            Err(error) => return Err(error),
-        };
-        let mut best_auc = 0.0;
-        if selected.is_some() {
-            best_auc = recorded_auc(&folder)?;
-            Model::load(&folder.model())?.save(&model)?;
-        }
-        let trained = Trained {
+        let outcome = train_into(&run, &self.data.dataset, &folder, true, &mut ignore);
+        let mut cell = TrainedCell {
             key: key.clone(),
             objective: self.objective.clone(),
-            selected,
-            best_auc,
-            ending,
+            selected: None,
+            best_auc: 0.0,
+            ending: String::new(),
+            model_sha256: None,
         };
-        let trained = store.write(&key, trained)?;
+        match outcome {
+            Ok(Some(trained)) => {
+                let judged = trained.epochs.iter();
+                cell.best_auc = judged
+                    .map(|epoch| epoch.auc.unwrap_or(epoch.accuracy))
+                    .fold(0.0, f64::max);
+                cell.selected = Some(trained.selected);
+                cell.ending = trained.reason;
+                trained.model.save(&model)?;
+                cell.model_sha256 = Some(hash(&file::read(&model)?));
+            }
+            Ok(None) => "it was stopped".clone_into(&mut cell.ending),
+            Err(error @ (Error::Diverged { .. } | Error::NotFinite { .. })) => {
+                cell.ending = error.to_string();
+            }
+            Err(error) => return Err(error),
+        }
+        let cell = store.write(&key, cell)?;
         store.clear_training(&key)?;
-        Ok(trained)
+        Ok(cell)
     }
-}
-
-/// The best AUC of all epochs, those of earlier sessions included.
-fn recorded_auc(folder: &RunFolder) -> Result<f64> {
-    let path = folder.metrics();
-    let text = file::read_text(&path)?;
-    let records = text.lines().filter_map(|line| {
-        let record: thickset::train::EpochRecord = serde_json::from_str(line).ok()?;
-        Some(record.auc.unwrap_or(record.accuracy))
-    });
-    Ok(records.fold(0.0, f64::max))
 }

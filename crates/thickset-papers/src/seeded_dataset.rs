@@ -7,7 +7,7 @@ use thickset::explain::Points;
 use thickset::train::salient_features;
 use thickset::{Error, Result, Seed};
 
-use crate::options::Options;
+use crate::options::BenchOptions;
 use crate::store::hexadecimal;
 
 /// The ball's radius where a dataset has none of its own.
@@ -16,10 +16,10 @@ const USUAL_RADIUS: f64 = 0.5;
 const IMAGE_K: usize = 50;
 
 /// One dataset under one seed.
-pub(crate) struct Field {
+pub(crate) struct SeededDataset {
     /// Decides the split, the rows, the fresh weights and every draw.
     pub(crate) seed: Seed,
-    /// With no more training and validation rows than asked for.
+    /// With no more training and validation rows than the options allow.
     pub(crate) dataset: Dataset,
     /// Salient features.
     pub(crate) k: usize,
@@ -35,9 +35,9 @@ pub(crate) struct Field {
     pub(crate) labels: Vec<usize>,
 }
 
-impl Field {
+impl SeededDataset {
     /// Opens a dataset, splits it by the seed and draws the rows.
-    pub(crate) fn open(name: &str, seed: Seed, options: &Options) -> Result<Self> {
+    pub(crate) fn open(name: &str, seed: Seed, options: &BenchOptions) -> Result<Self> {
         let source = DataConfig {
             source: name.to_owned(),
             folder: options.data_dir.clone(),

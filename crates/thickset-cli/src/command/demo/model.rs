@@ -12,7 +12,7 @@ pub(super) const RADIUS: f64 = 0.5;
 const LINEAR_RATE: f64 = 1e-2;
 
 /// A dataset and the network that fits it.
-pub(super) struct Scene {
+pub(super) struct DemoDataset {
     /// The bundled dataset.
     pub(super) data: &'static str,
     /// Times that every training row is seen.
@@ -23,14 +23,14 @@ pub(super) struct Scene {
 }
 
 /// Tables first: that is what most people have.
-pub(super) const SCENES: [Scene; 2] = [
-    Scene {
+pub(super) const DATASETS: [DemoDataset; 2] = [
+    DemoDataset {
         data: "breast-cancer",
         epochs: 30,
         network: || ModelConfig::Mlp(MlpConfig::default()),
         labels: ["mlp vanilla", "mlp r2et"],
     },
-    Scene {
+    DemoDataset {
         data: "digits",
         epochs: 10,
         network: || {
@@ -45,35 +45,35 @@ pub(super) const SCENES: [Scene; 2] = [
 ];
 
 /// One model to train.
-pub(super) struct Subject {
+pub(super) struct DemoModel {
     pub(super) label: &'static str,
     pub(super) model: ModelConfig,
     pub(super) objective: ObjectiveConfig,
     pub(super) optimizer: OptimizerConfig,
 }
 
-/// The place of the plain network among the subjects; R2ET follows it.
+/// The place of the plain network among the models; R2ET follows it.
 pub(super) const VANILLA: usize = 1;
 
-impl Scene {
+impl DemoDataset {
     /// The linear baseline, then the network that costs are measured against, then R2ET.
-    pub(super) fn subjects(&self, shape: &InputShape) -> [Subject; 3] {
+    pub(super) fn models(&self, shape: &InputShape) -> [DemoModel; 3] {
         let plain = || ObjectiveConfig::Vanilla(vanilla::VanillaConfig::default());
         let [vanilla, r2et] = self.labels;
         [
-            Subject {
+            DemoModel {
                 label: "linear",
                 model: ModelConfig::Linear(LinearConfig::default()),
                 objective: plain(),
                 optimizer: OptimizerConfig::Adam { rate: LINEAR_RATE },
             },
-            Subject {
+            DemoModel {
                 label: vanilla,
                 model: (self.network)(),
                 objective: plain(),
                 optimizer: OptimizerConfig::default(),
             },
-            Subject {
+            DemoModel {
                 label: r2et,
                 model: (self.network)(),
                 objective: ObjectiveConfig::R2et(r2et::R2etConfig {
@@ -85,8 +85,8 @@ impl Scene {
         ]
     }
 
-    /// The name of a subject's file, without its ending: `breast-cancer-mlp-r2et`.
-    pub(super) fn name(&self, subject: &Subject) -> String {
-        format!("{}-{}", self.data, subject.label.replace(' ', "-"))
+    /// The name of a model's file, without its ending: `breast-cancer-mlp-r2et`.
+    pub(super) fn name(&self, model: &DemoModel) -> String {
+        format!("{}-{}", self.data, model.label.replace(' ', "-"))
     }
 }

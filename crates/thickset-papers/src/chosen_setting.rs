@@ -6,10 +6,10 @@
 
 use thickset::train::{SelectionConfig, Standing};
 
-use crate::training::{AUC_WITHIN, Trained};
+use crate::training_cell::{AUC_WITHIN, TrainedCell};
 
 /// The place of the setting to measure, and whether it reaches the threshold; `None` where all have failed.
-pub(crate) fn chosen(settings: &[Trained], threshold: f64) -> Option<(usize, bool)> {
+pub(crate) fn chosen(settings: &[TrainedCell], threshold: f64) -> Option<(usize, bool)> {
     let (places, standings): (Vec<usize>, Vec<Standing>) = settings
         .iter()
         .enumerate()
@@ -28,8 +28,8 @@ mod tests {
     use super::*;
     use thickset::objective::ObjectiveConfig;
 
-    fn trained(auc: f64, precision_at_k: f64) -> Trained {
-        Trained {
+    fn trained(auc: f64, precision_at_k: f64) -> TrainedCell {
+        TrainedCell {
             key: String::new(),
             objective: ObjectiveConfig::default(),
             selected: (auc > 0.0).then_some(Standing {
@@ -39,6 +39,7 @@ mod tests {
             }),
             best_auc: auc,
             ending: String::new(),
+            model_sha256: None,
         }
     }
 

@@ -1,11 +1,11 @@
-//! What is asked of R2ET's family beyond the paper: that it holds better than vanilla under the suite, that it predicts as
+//! What R2ET's family should reach beyond the paper: that it holds better than vanilla under the suite, that it predicts as
 //! well, and that it does not do so by telling everyone the same.
 
 use thickset::Result;
 
-use crate::column::{Better, Column, PERCENT, labels};
-use crate::lab::{Bed, Grid, Lab, clean, suite};
-use crate::method::{Kin, VANILLA};
+use crate::method::{MethodRole, VANILLA};
+use crate::runner::{BenchRunner, Grid, SeededDatasets, clean, suite};
+use crate::table_column::{Better, PERCENT, TableColumn, labels};
 
 /// Points of P@k under the suite that count as a gain.
 const GAIN: f64 = 5.0;
@@ -15,24 +15,29 @@ const AUC_LOSS: f64 = 0.01;
 const DISTINCTNESS_LOSS: f64 = 0.005;
 
 /// What the goal is about, of every row of a grid.
-pub(crate) struct Goal {
-    pub(crate) suite: Column,
-    pub(crate) auc: Column,
-    pub(crate) distinctness: Column,
+pub(crate) struct GainTarget {
+    pub(crate) suite: TableColumn,
+    pub(crate) auc: TableColumn,
+    pub(crate) distinctness: TableColumn,
 }
 
-impl Goal {
+impl GainTarget {
     /// Measures the chosen models of a grid.
-    pub(crate) fn measure(lab: &Lab<'_>, bed: &Bed, grid: &Grid) -> Result<Self> {
-        let worst = lab.measure_chosen(bed, grid, "suite", |field| suite(field, lab.options))?;
-        let clean = lab.measure_chosen(bed, grid, "clean", clean)?;
+    pub(crate) fn measure(
+        runner: &BenchRunner<'_>,
+        datasets: &SeededDatasets,
+        grid: &Grid,
+    ) -> Result<Self> {
+        let worst =
+            runner.measure_chosen(datasets, grid, "suite", |data| suite(data, runner.options))?;
+        let clean = runner.measure_chosen(datasets, grid, "clean", clean)?;
         let number = |name: &str, what| {
-            Column::of_numbers(name.to_owned(), grid, &clean, what, Better::Higher, |_| {
+            TableColumn::of_numbers(name.to_owned(), grid, &clean, what, Better::Higher, |_| {
                 None
             })
         };
         Ok(Self {
-            suite: Column::of_rows(
+            suite: TableColumn::of_rows(
                 "suite".to_owned(),
                 grid,
                 &worst,
@@ -51,13 +56,13 @@ impl Goal {
         let names = labels(grid);
         let mut variants = Vec::new();
         for (row, _) in grid
-            .kins()
+            .roles()
             .iter()
             .enumerate()
-            .filter(|(_, kin)| **kin == Kin::R2et)
+            .filter(|(_, role)| **role == MethodRole::R2et)
         {
-            let change = |column: &Column| -> Option<f64> {
-                Some(column.places[row].mean()? - column.places[vanilla].mean()?)
+            let change = |column: &TableColumn| -> Option<f64> {
+                Some(column.entries[row].mean()? - column.entries[vanilla].mean()?)
             };
             let changes = [&self.suite, &self.auc, &self.distinctness].map(change);
             // A variant that no training came of is a dash, and no more.
@@ -138,7 +143,7 @@ mod tests {
         // Without it one holds at a price.
         let found = nearest(&all[..1]).unwrap();
         assert!(found.name == "steady" && !found.reaches());
-        // Where none holds, the largest gain is told.
+        // Where none holds, the largest gain is named.
         let found = nearest(&all[2..]).unwrap();
         assert!(found.name == "wrong" && !found.reaches());
         assert!(nearest(&[]).is_none());

@@ -1,0 +1,458 @@
+//! Where benches get their numbers. A dataset is opened once a seed ([`SeededDatasets`]); every setting of every method is trained
+//! on each of them and one setting a seed is chosen ([`Grid`]); the chosen models are measured ([`Measure`]).
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde::Serialize;
+use thickset::attack::er_attack::ErAttackConfig;
+use thickset::attack::mse_attack::MseAttackConfig;
+use thickset::attack::suite::SuiteConfig;
+use thickset::attack::threat::{BallConfig, Norm};
+use thickset::attack::{AttackConfig, ThreatConfig};
+use thickset::explain::ExplainConfig;
+use thickset::model::ModelConfig;
+use thickset::objective::ObjectiveConfig;
+use thickset::train::{OptimizerConfig, ValidationAttackConfig};
+use thickset::{Result, Seed};
+
+use crate::chosen_setting::chosen;
+use crate::measure::{Measure, Measured};
+use crate::method::{BenchMethod, MethodRole, VANILLA, explained};
+use crate::options::BenchOptions;
+use crate::seeded_dataset::SeededDataset;
+use crate::store::Store;
+use crate::training_cell::{AUC_WITHIN, BATCH, TrainedCell, TrainingJob};
+use crate::workers;
+
+/// One more cell of a kind is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct BenchStep<'s> {
+    /// The dataset.
+    pub dataset: &'s str,
+    /// What is done to its models: `training`, `suite` and so on.
+    pub what: &'s str,
+    /// Cells done, those found on disk included.
+    pub done: usize,
+    /// Cells in all.
+    pub cells: usize,
+}
+
+/// Called with a bench's progress, from several threads.
+pub type OnStep<'t> = &'t (dyn Fn(&BenchStep<'_>) + Sync);
+
+/// Opens datasets, trains methods and measures models for a bench, finding what is finished already in its folder.
+pub(crate) struct BenchRunner<'o> {
+    pub(crate) options: &'o BenchOptions,
+    pub(crate) store: Store,
+    pub(crate) on_step: OnStep<'o>,
+}
+
+/// One dataset under every seed.
+pub(crate) struct SeededDatasets {
+    pub(crate) name: String,
+    /// One a seed.
+    pub(crate) seeds: Vec<SeededDataset>,
+}
+
+/// A row of a table: what is trained, setting by setting.
+#[derive(Clone)]
+pub(crate) struct GridEntry {
+    pub(crate) id: String,
+    pub(crate) label: String,
+    pub(crate) role: MethodRole,
+    /// Why it has no number, if it has none.
+    pub(crate) refusal: Option<String>,
+    pub(crate) model: ModelConfig,
+    pub(crate) optimizer: OptimizerConfig,
+    pub(crate) settings: Vec<ObjectiveConfig>,
+}
+
+impl GridEntry {
+    /// A method on the inputs of a dataset.
+    pub(crate) fn new(method: &BenchMethod, datasets: &SeededDatasets) -> Result<Self> {
+        let data = &datasets.seeds[0];
+        let shape = data.dataset.shape();
+        let (model, optimizer) = method.architecture(shape);
+        Ok(Self {
+            id: method.id.clone(),
+            label: method.label.clone(),
+            role: method.role,
+            refusal: method.refusal(shape),
+            model,
+            optimizer,
+            settings: method.settings(data.radius)?,
+        })
+    }
+
+    /// The same for several methods.
+    pub(crate) fn of<'m>(
+        methods: impl IntoIterator<Item = &'m BenchMethod>,
+        datasets: &SeededDatasets,
+    ) -> Result<Vec<Self>> {
+        let methods = methods.into_iter();
+        methods.map(|method| Self::new(method, datasets)).collect()
+    }
+}
+
+/// Entries trained with all their settings and seeds.
+pub(crate) struct Grid {
+    pub(crate) rows: Vec<GridRow>,
+}
+
+impl Grid {
+    /// What each row is to a comparison.
+    pub(crate) fn roles(&self) -> Vec<MethodRole> {
+        self.rows.iter().map(GridRow::role).collect()
+    }
+}
+
+/// One entry, trained.
+pub(crate) struct GridRow {
+    pub(crate) entry: GridEntry,
+    /// By seed and setting; empty where the entry does not apply.
+    pub(crate) trained: Vec<Vec<TrainedCell>>,
+    /// By seed: the setting to measure, and whether its AUC reaches the threshold.
+    pub(crate) chosen: Vec<Option<(usize, bool)>>,
+}
+
+/// How entries are trained.
+pub(crate) struct TrainingPlan<'t> {
+    pub(crate) epochs: usize,
+    /// The model of each seed that training begins with, if it does not begin afresh.
+    pub(crate) from: Option<&'t [TrainedCell]>,
+    /// Rows of a step.
+    pub(crate) batch: usize,
+    /// Epochs are chosen by their AUC alone, and no AUC is too low.
+    pub(crate) by_auc: bool,
+}
+
+impl<'o> BenchRunner<'o> {
+    pub(crate) fn new(options: &'o BenchOptions, on_step: OnStep<'o>) -> Result<Self> {
+        options.check()?;
+        // Before anything is opened or trained.
+        BenchMethod::chosen(&options.methods)?;
+        Ok(Self {
+            options,
+            store: Store::new(&options.out)?,
+            on_step,
+        })
+    }
+
+    /// Opens a dataset for as many seeds as the options say, or `usual` many.
+    pub(crate) fn open(&self, name: &str, usual: u64) -> Result<SeededDatasets> {
+        let numbers = 0..self.options.seeds.unwrap_or(usual);
+        let seeds = numbers.map(|seed| SeededDataset::open(name, Seed::new(seed), self.options));
+        Ok(SeededDatasets {
+            name: name.to_owned(),
+            seeds: seeds.collect::<Result<_>>()?,
+        })
+    }
+
+    /// The chosen methods on a dataset.
+    pub(crate) fn entries(&self, datasets: &SeededDatasets) -> Result<Vec<GridEntry>> {
+        GridEntry::of(BenchMethod::chosen(&self.options.methods)?, datasets)
+    }
+
+    /// Training from scratch, as tables are trained.
+    pub(crate) fn scratch<'t>(&self) -> TrainingPlan<'t> {
+        TrainingPlan {
+            epochs: self.options.training_epochs(),
+            from: None,
+            batch: BATCH,
+            by_auc: false,
+        }
+    }
+
+    fn job<'b>(
+        data: &'b SeededDataset,
+        entry: &GridEntry,
+        objective: &ObjectiveConfig,
+        plan: &TrainingPlan<'_>,
+    ) -> TrainingJob<'b> {
+        let mut probe = ValidationAttackConfig {
+            immutable: false,
+            ..ValidationAttackConfig::default()
+        };
+        if plan.by_auc {
+            probe.rows = 0;
+        }
+        TrainingJob {
+            data,
+            model: entry.model.clone(),
+            objective: objective.clone(),
+            optimizer: entry.optimizer.clone(),
+            epochs: plan.epochs,
+            batch: plan.batch,
+            probe,
+            auc_at_least: None,
+            from: None,
+        }
+    }
+
+    /// Vanilla's trained model for every seed of a dataset.
+    pub(crate) fn vanilla(&self, datasets: &SeededDatasets) -> Result<Vec<TrainedCell>> {
+        let vanilla = GridEntry::new(BenchMethod::find(VANILLA)?, datasets)?;
+        self.vanilla_by(datasets, &vanilla, &self.scratch())
+    }
+
+    /// The same for another architecture or plan, from scratch all the same.
+    fn vanilla_by(
+        &self,
+        datasets: &SeededDatasets,
+        vanilla: &GridEntry,
+        plan: &TrainingPlan<'_>,
+    ) -> Result<Vec<TrainedCell>> {
+        let scratch = TrainingPlan {
+            epochs: self.options.training_epochs(),
+            ..*plan
+        };
+        let jobs: Vec<TrainingJob<'_>> = datasets
+            .seeds
+            .iter()
+            .map(|data| Self::job(data, vanilla, &vanilla.settings[0], &scratch))
+            .collect();
+        self.train(&datasets.name, &jobs)
+    }
+
+    /// Does the trainings side by side, the last ones first: they are the longest.
+    pub(crate) fn train(&self, name: &str, jobs: &[TrainingJob<'_>]) -> Result<Vec<TrainedCell>> {
+        let backwards: Vec<&TrainingJob<'_>> = jobs.iter().rev().collect();
+        let done = AtomicUsize::new(0);
+        let mut trained = workers::run(&backwards, |job| {
+            let trained = job.trained(&self.store)?;
+            let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+            (self.on_step)(&BenchStep {
+                dataset: name,
+                what: "training",
+                done,
+                cells: backwards.len(),
+            });
+            Ok(trained)
+        })?;
+        trained.reverse();
+        Ok(trained)
+    }
+
+    /// Trains every setting of every entry for every seed from scratch, and chooses.
+    pub(crate) fn grid(&self, datasets: &SeededDatasets, entries: Vec<GridEntry>) -> Result<Grid> {
+        self.grid_by(datasets, entries, &self.scratch())
+    }
+
+    /// The same by another plan.
+    pub(crate) fn grid_by(
+        &self,
+        datasets: &SeededDatasets,
+        entries: Vec<GridEntry>,
+        plan: &TrainingPlan<'_>,
+    ) -> Result<Grid> {
+        let vanilla = match entries.iter().find(|entry| entry.id == VANILLA) {
+            Some(vanilla) => self.vanilla_by(datasets, vanilla, plan)?,
+            None => self.vanilla(datasets)?,
+        };
+        let thresholds: Vec<f64> = vanilla
+            .iter()
+            .map(|one| {
+                if plan.by_auc {
+                    f64::NEG_INFINITY
+                } else {
+                    one.best_auc - AUC_WITHIN
+                }
+            })
+            .collect();
+        let mut rows: Vec<GridRow> = entries
+            .into_iter()
+            .map(|entry| GridRow {
+                trained: vec![Vec::new(); datasets.seeds.len()],
+                chosen: Vec::new(),
+                entry,
+            })
+            .collect();
+        // Each training, and the row and seed that it belongs to.
+        let (mut jobs, mut owners) = (Vec::new(), Vec::new());
+        for (row, GridRow { entry, trained, .. }) in rows.iter_mut().enumerate() {
+            if entry.id == VANILLA {
+                // Chosen by its own best epoch, and trained already.
+                for (settings, one) in trained.iter_mut().zip(&vanilla) {
+                    settings.push(one.clone());
+                }
+                continue;
+            }
+            if entry.refusal.is_some() {
+                continue;
+            }
+            for (seed, data) in datasets.seeds.iter().enumerate() {
+                for objective in &entry.settings {
+                    jobs.push(TrainingJob {
+                        auc_at_least: (!plan.by_auc).then_some(thresholds[seed]),
+                        from: plan.from.map(|from| from[seed].key.clone()),
+                        ..Self::job(data, entry, objective, plan)
+                    });
+                    owners.push((row, seed));
+                }
+            }
+        }
+        let trained = self.train(&datasets.name, &jobs)?;
+        for ((row, seed), one) in owners.into_iter().zip(trained) {
+            rows[row].trained[seed].push(one);
+        }
+        for row in &mut rows {
+            let by_seed = row.trained.iter().zip(&thresholds);
+            row.chosen = by_seed
+                .map(|(settings, threshold)| chosen(settings, *threshold))
+                .collect();
+        }
+        Ok(Grid { rows })
+    }
+
+    /// Measures models side by side: each is named by its seed's place and its key.
+    pub(crate) fn measure(
+        &self,
+        datasets: &SeededDatasets,
+        what: &str,
+        jobs: &[(usize, String, Measure)],
+    ) -> Result<Vec<Measured>> {
+        let done = AtomicUsize::new(0);
+        workers::run(jobs, |(seed, key, measure)| {
+            let found = measure.of(key, &datasets.seeds[*seed], &self.store)?;
+            let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+            (self.on_step)(&BenchStep {
+                dataset: &datasets.name,
+                what,
+                done,
+                cells: jobs.len(),
+            });
+            Ok(found)
+        })
+    }
+
+    /// Measures the chosen model of every row and seed; `None` where there is none.
+    pub(crate) fn measure_chosen(
+        &self,
+        datasets: &SeededDatasets,
+        grid: &Grid,
+        what: &str,
+        measure: impl Fn(&SeededDataset) -> Measure,
+    ) -> Result<Vec<Option<Vec<Measured>>>> {
+        let mut jobs = Vec::new();
+        for row in &grid.rows {
+            for (index, key) in row.keys().into_iter().flatten().enumerate() {
+                jobs.push((index, key, measure(&datasets.seeds[index])));
+            }
+        }
+        let mut found = self.measure(datasets, what, &jobs)?.into_iter();
+        let by_row = grid.rows.iter().map(|row| {
+            row.keys()
+                .map(|keys| found.by_ref().take(keys.len()).collect::<Vec<_>>())
+        });
+        Ok(by_row.collect())
+    }
+}
+
+impl GridRow {
+    /// The keys of the chosen models, seed by seed; `None` where one has none.
+    pub(crate) fn keys(&self) -> Option<Vec<String>> {
+        let by_seed = self.trained.iter().zip(&self.chosen);
+        by_seed
+            .map(|(settings, chosen)| chosen.map(|(place, _)| settings[place].key.clone()))
+            .collect()
+    }
+
+    /// Why there is no number.
+    pub(crate) fn dash(&self) -> String {
+        let failed = || "training failed with every setting".to_owned();
+        self.entry.refusal.clone().unwrap_or_else(failed)
+    }
+
+    /// What it is to a comparison. A method whose AUC is too low with every setting keeps its numbers and does not compete, as the
+    /// paper leaves such methods out.
+    fn role(&self) -> MethodRole {
+        match self.below() {
+            0 => self.entry.role,
+            _ => MethodRole::Baseline,
+        }
+    }
+
+    /// How many seeds have an AUC below the threshold with every setting.
+    pub(crate) fn below(&self) -> usize {
+        let chosen = self.chosen.iter().flatten();
+        chosen.filter(|(_, reaches)| !reaches).count()
+    }
+}
+
+/// The ball of a dataset's attacks.
+pub(crate) fn threat(data: &SeededDataset) -> ThreatConfig {
+    ThreatConfig {
+        ball: BallConfig {
+            norm: Norm::L2,
+            radius: data.radius,
+        },
+        ..ThreatConfig::papers()
+    }
+}
+
+/// How a dataset's rows are explained.
+pub(crate) fn explain(data: &SeededDataset) -> ExplainConfig {
+    explained(data.dataset.shape())
+}
+
+/// `ERAttack` on a dataset.
+pub(crate) fn er_attack(data: &SeededDataset) -> AttackConfig {
+    AttackConfig {
+        method: ErAttackConfig {}.into(),
+        k: data.k,
+        threat: threat(data),
+        ..AttackConfig::default()
+    }
+}
+
+/// The MSE attack on a dataset.
+pub(crate) fn mse_attack(data: &SeededDataset) -> AttackConfig {
+    AttackConfig {
+        method: MseAttackConfig::default().into(),
+        ..er_attack(data)
+    }
+}
+
+/// An attack on a dataset's own explanation.
+pub(crate) fn attack(attack: AttackConfig, data: &SeededDataset) -> Measure {
+    Measure::Attack {
+        attack,
+        explain: explain(data),
+    }
+}
+
+/// The suite on a dataset.
+pub(crate) fn suite(data: &SeededDataset, options: &BenchOptions) -> Measure {
+    Measure::Suite {
+        suite: SuiteConfig {
+            effort: options.effort.suite(),
+            k: data.k,
+            threat: threat(data),
+        },
+        explain: explain(data),
+    }
+}
+
+/// Thickness towards gaussian neighbours of a dataset's rows.
+pub(crate) fn gaussian(data: &SeededDataset) -> Measure {
+    Measure::GaussianThickness {
+        k: data.k,
+        radius: data.radius,
+        explain: explain(data),
+    }
+}
+
+/// Thickness on the way to where `ERAttack` ends.
+pub(crate) fn adversarial(data: &SeededDataset) -> Measure {
+    Measure::AdversarialThickness {
+        attack: er_attack(data),
+        explain: explain(data),
+    }
+}
+
+/// AUC and distinctness.
+pub(crate) fn clean(data: &SeededDataset) -> Measure {
+    Measure::Clean {
+        explain: explain(data),
+    }
+}
