@@ -1,11 +1,20 @@
 //! The `thickset` command: argument parsing, messages and exit codes. The work is the library's.
 
+/// Says something on stderr, formatted like `format!`.
+macro_rules! say {
+    ($($part:tt)*) => {
+        $crate::command::output::say(&format!($($part)*))
+    };
+}
+
 mod command;
 mod progress;
 
 use std::process::ExitCode;
 
 use clap::Parser;
+
+use command::output::one_line;
 
 /// Exit code of a figure that is not what was required.
 const EXIT_GATE: u8 = 1;
@@ -34,6 +43,7 @@ struct Arguments {
 
 fn main() -> ExitCode {
     thickset_engine::memory::keep_freed_blocks();
+    thickset_engine::signal::let_long_files_fail();
     match command::run(Arguments::parse().command) {
         Ok(command::Ending::Fine) => ExitCode::SUCCESS,
         Ok(command::Ending::GateFailed) => ExitCode::from(EXIT_GATE),
@@ -46,11 +56,11 @@ fn main() -> ExitCode {
 
 /// The message first, then each cause on a line of its own, then what can be done.
 fn report(error: &anyhow::Error) {
-    eprintln!("error: {error}");
+    say!("error: {}", one_line(&error.to_string()));
     for cause in error.chain().skip(1) {
-        eprintln!("  cause: {cause}");
+        say!("  cause: {cause}");
     }
     if let Some(hint) = command::hint(error) {
-        eprintln!("\nhint: {hint}");
+        say!("\nhint: {hint}");
     }
 }

@@ -7,6 +7,8 @@ use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
+use crate::command::output::{note, one_line};
+
 /// The option of every command that takes long.
 #[derive(Args, Clone, Copy)]
 pub struct ProgressOption {
@@ -67,27 +69,28 @@ impl Progress {
 
     /// What stands beside the bar.
     pub fn message(&self, text: impl Into<Cow<'static, str>>) {
-        self.bar.set_message(text);
+        let text = text.into();
+        self.bar.set_message(one_line(&text).into_owned());
     }
 
     /// A line that stays, above the bar; only where there is a bar.
     pub fn line(&self, text: &str) {
         if self.style == Style::Bar {
-            self.bar.suspend(|| eprintln!("{text}"));
+            self.bar.suspend(|| say!("{text}"));
         }
     }
 
     /// What a command does, in every style but that for machines.
     pub fn say(&self, text: &str) {
         if self.style != Style::Jsonl {
-            self.bar.suspend(|| eprintln!("{text}"));
+            self.bar.suspend(|| say!("{text}"));
         }
     }
 
     /// A line that must be seen, in every style but that for machines.
     pub fn note(&self, text: &str) {
         if self.style != Style::Jsonl {
-            self.bar.suspend(|| eprintln!("note: {text}"));
+            self.bar.suspend(|| note(text));
         }
     }
 
@@ -97,7 +100,7 @@ impl Progress {
             return;
         }
         if let Ok(line) = serde_json::to_string(event) {
-            eprintln!("{line}");
+            say!("{line}");
         }
     }
 

@@ -37,6 +37,22 @@ pub enum Error {
         /// What came.
         got: f64,
     },
+    /// A number that must be finite is not.
+    #[error("`{name}` must be finite, got {got}")]
+    Finite {
+        /// What the number is.
+        name: &'static str,
+        /// What came.
+        got: f64,
+    },
+    /// A range whose ends are not in order.
+    #[error("`least` must be below `most`, got {least} and {most}")]
+    Range {
+        /// The lower end that came.
+        least: f64,
+        /// The upper end that came.
+        most: f64,
+    },
     /// The file is not a safetensors file, or is cut off.
     #[error("not a complete safetensors file: {reason}")]
     NotSafetensors {

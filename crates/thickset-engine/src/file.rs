@@ -2,7 +2,6 @@
 //! tensors are of. Plain `safetensors` readers open them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::path::Path;
 
@@ -11,7 +10,7 @@ use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 
 use crate::network::Network;
 use crate::parameter::{Init, Parameter, ParameterSource, Role};
-use crate::{Error, Result, write_whole};
+use crate::{Error, Result, open_regular, write_whole};
 
 /// The most that is read of a file: no model of this project comes near it.
 pub const MAX_FILE_BYTES: u64 = 1 << 32;
@@ -45,7 +44,7 @@ impl StoredModel {
             path: path.display().to_string(),
             source,
         };
-        let file = File::open(path).map_err(failed)?;
+        let file = open_regular(path).map_err(failed)?;
         let length = file.metadata().map_err(failed)?.len();
         if length > MAX_FILE_BYTES {
             return Err(Error::TooLarge {

@@ -10,14 +10,17 @@ pub mod kernel;
 pub mod layer;
 pub mod memory;
 pub mod optimizer;
+pub mod signal;
 
 mod chain;
 mod error;
 mod file;
+mod folder_lock;
 mod instruction_set;
 mod network;
 mod parameter;
 mod pass;
+mod regular_file;
 mod whole_file;
 
 pub use burn::tensor::{
@@ -26,8 +29,10 @@ pub use burn::tensor::{
 pub use chain::{Chain, Tile};
 pub use error::{Error, Result};
 pub use file::{MAX_FILE_BYTES, StoredModel};
+pub use folder_lock::{FolderLock, LockError};
 pub use instruction_set::instruction_set;
 pub use network::{Network, NetworkBuilder, Source};
 pub use parameter::{Init, Parameter, ParameterSource, Role, Scope};
 pub use pass::{InputGradient, Output, Pass, one_hot};
+pub use regular_file::{open_regular, read_regular, read_regular_text};
 pub use whole_file::write_whole;

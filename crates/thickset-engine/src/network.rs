@@ -2,7 +2,8 @@
 
 use burn::tensor::{DType, Tensor, TensorData};
 
-use crate::layer::{BatchStatistics, Layer};
+use crate::kernel::is_plain;
+use crate::layer::{BatchStatistics, Layer, Part};
 use crate::parameter::{Parameter, ParameterSource, Role, Scope};
 use crate::pass::Pass;
 use crate::{Error, Result};
@@ -108,6 +109,23 @@ impl Network {
     #[must_use]
     pub fn is_piecewise_linear(&self) -> bool {
         self.nodes.iter().all(|node| !node.layer.is_curved())
+    }
+
+    /// What it is made of, where it is a chain: linear maps, each with or without an activation, each reading the one before.
+    #[must_use]
+    pub fn chain_parts(&self) -> Option<Vec<Part<'_>>> {
+        let mut parts = Vec::with_capacity(self.nodes.len());
+        for (place, node) in self.nodes.iter().enumerate() {
+            let before = place.checked_sub(1).map_or(Source::Input, Source::Layer);
+            let part = node.layer.part().filter(|_| node.inputs == [before])?;
+            if let Part::Linear { weight, bias } = part
+                && !(is_plain(weight) && is_plain(bias))
+            {
+                return None;
+            }
+            parts.push(part);
+        }
+        Some(parts)
     }
 
     fn device(&self) -> burn::tensor::Device {

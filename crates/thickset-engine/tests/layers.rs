@@ -3,8 +3,11 @@
 
 use thickset_engine::kernel::{ConvShape, PoolShape};
 use thickset_engine::layer::{
-    Add, Adjacency, AveragePool, BatchNorm, Conv2d, Cosine, GraphConv, Layer, Linear, MaxPool,
-    NodeMean, PairSplit, Relu, Softmax, Softplus,
+    Absolute, Add, Adjacency, AveragePool, Axis, BatchNorm, ChannelAffine, Clip, Concatenate,
+    Conv2d, Cosine, Divisor, Elu, Exp, Gather, Gelu, GraphConv, HardSigmoid, HardSwish, Layer,
+    LayerNorm, LeakyRelu, Linear, Log, LogSoftmax, MaxPool, Mish, Multiply, NodeMean, PairSplit,
+    Power, Prelu, Reduce, Relu, Selu, Sigmoid, Silu, SlidingAveragePool, Softmax, Softplus,
+    SquareRoot, Tanh,
 };
 use thickset_engine::{
     DType, Device, Init, NetworkBuilder, Parameter, ParameterSource, Result, Role, Scope, Tensor,
@@ -297,15 +300,7 @@ fn linear() {
 #[test]
 fn convolution_with_stride_and_padding() {
     for (stride, padding, bias) in [(1, 1, true), (2, 1, false), (1, 0, true), (2, 0, false)] {
-        let shape = ConvShape {
-            in_channels: 2,
-            in_height: 5,
-            in_width: 4,
-            out_channels: 3,
-            kernel: 3,
-            stride,
-            padding,
-        };
+        let shape = ConvShape::square([2, 5, 4], 3, 3, stride, padding);
         check(
             made(&[40], |scope| Conv2d::new(shape, bias, scope)),
             &inputs(&[[2, 40]]),
@@ -323,13 +318,7 @@ fn batch_norm_with_running_statistics() {
 
 #[test]
 fn max_pool() {
-    let shape = PoolShape {
-        channels: 2,
-        height: 4,
-        width: 5,
-        window: 2,
-        stride: 2,
-    };
+    let shape = PoolShape::square([2, 4, 5], 2);
     check(made(&[40], |_| MaxPool::new(shape)), &inputs(&[[2, 40]]));
 }
 
@@ -349,6 +338,288 @@ fn average_pools() {
 fn activations() {
     check(made(&[5], |_| Ok(Relu)), &inputs(&[[3, 5]]));
     check(made(&[5], |_| Softplus::new(2.5)), &inputs(&[[3, 5]]));
+}
+
+#[test]
+fn bounded_and_smooth_activations() {
+    let x = inputs(&[[4, 5]]);
+    let x = [x[0].clone() * 3.0];
+    check(made(&[5], |_| Ok(Sigmoid)), &x);
+    check(made(&[5], |_| Ok(Tanh)), &x);
+    check(made(&[5], |_| Ok(Gelu::Exact)), &x);
+    check(made(&[5], |_| Ok(Gelu::Tanh)), &x);
+    check(made(&[5], |_| Elu::new(0.7)), &x);
+    check(made(&[5], |_| Ok(Selu)), &x);
+    check(made(&[5], |_| Ok(Silu)), &x);
+    check(made(&[5], |_| Ok(Mish)), &x);
+}
+
+#[test]
+fn activations_with_kinks_and_their_smooth_twins() {
+    let x = inputs(&[[4, 5]]);
+    let x = [x[0].clone() * 3.0];
+    let kinked: [Box<dyn Layer>; 5] = [
+        made(&[5], |_| LeakyRelu::new(0.1)),
+        made(&[5], |_| Clip::new(-0.5, 1.5)),
+        made(&[5], |_| Ok(Clip::relu6())),
+        made(&[5], |_| HardSigmoid::new(0.2, 0.5)),
+        made(&[5], |_| Ok(Absolute)),
+    ];
+    for layer in kinked {
+        let kind = layer.kind();
+        assert!(!layer.is_curved(), "{kind}");
+        let twin = layer.smooth(1e4).unwrap();
+        for (kinked, smooth) in values(&layer.forward(&x))
+            .iter()
+            .zip(values(&twin.forward(&x)))
+        {
+            assert!(
+                (kinked - smooth).abs() < 1e-3,
+                "{kind}: {kinked} and {smooth}"
+            );
+        }
+        check(layer.smooth(2.0).unwrap(), &x);
+        check(layer, &x);
+    }
+    check(made(&[5], |_| Ok(HardSwish)), &x);
+    check(made(&[6], |scope| Prelu::new(3, scope)), &inputs(&[[3, 6]]));
+}
+
+#[test]
+fn elementary_functions() {
+    let x = inputs(&[[3, 5]]);
+    check(made(&[5], |_| Ok(Exp)), &x);
+    for exponent in [0.0, 1.0, 2.0, 3.0] {
+        check(made(&[5], |_| Power::new(exponent)), &x);
+    }
+    let positive = [x[0].clone().abs() + 0.5];
+    check(made(&[5], |_| Ok(Log)), &positive);
+    check(made(&[5], |_| Ok(SquareRoot)), &positive);
+    check(made(&[5], |_| Power::new(-1.0)), &positive);
+    check(made(&[5], |_| Power::new(1.7)), &positive);
+}
+
+/// Values of PyTorch 2.15 at -2, -0.5, 0, 0.5 and 2, in double precision.
+#[test]
+#[expect(clippy::too_many_lines, reason = "a table of values")]
+fn activations_have_the_values_of_pytorch() {
+    let x = tensor(vec![-2.0, -0.5, 0.0, 0.5, 2.0], [1, 5]);
+    let table: Vec<(Box<dyn Layer>, [f64; 5])> = vec![
+        (
+            made(&[5], |_| LeakyRelu::new(0.1)),
+            [-0.2, -0.05, 0.0, 0.5, 2.0],
+        ),
+        (
+            made(&[5], |_| Ok(Sigmoid)),
+            [
+                0.119_202_922_022_12,
+                0.377_540_668_798_15,
+                0.5,
+                0.622_459_331_201_85,
+                0.880_797_077_977_88,
+            ],
+        ),
+        (
+            made(&[5], |_| Ok(Tanh)),
+            [
+                -0.964_027_580_075_82,
+                -0.462_117_157_260_01,
+                0.0,
+                0.462_117_157_260_01,
+                0.964_027_580_075_82,
+            ],
+        ),
+        (
+            made(&[5], |_| Ok(Gelu::Exact)),
+            [
+                -0.045_500_263_896_358,
+                -0.154_268_769_362_99,
+                0.0,
+                0.345_731_230_637_01,
+                1.954_499_736_103_6,
+            ],
+        ),
+        (
+            made(&[5], |_| Ok(Gelu::Tanh)),
+            [
+                -0.045_402_305_912_225,
+                -0.154_285_990_174_86,
+                0.0,
+                0.345_714_009_825_14,
+                1.954_597_694_087_8,
+            ],
+        ),
+        (
+            made(&[5], |_| Elu::new(0.7)),
+            [-0.605_265_301_734_37, -0.275_428_538_201_16, 0.0, 0.5, 2.0],
+        ),
+        (
+            made(&[5], |_| Ok(Selu)),
+            [
+                -1.520_166_468_595_7,
+                -0.691_758_187_802_87,
+                0.0,
+                0.525_350_493_677_74,
+                2.101_401_974_711,
+            ],
+        ),
+        (
+            made(&[5], |_| Ok(HardSwish)),
+            [
+                -0.333_333_333_333_33,
+                -0.208_333_333_333_33,
+                0.0,
+                0.291_666_666_666_67,
+                1.666_666_666_666_7,
+            ],
+        ),
+        (
+            made(&[5], |_| HardSigmoid::new(1.0 / 6.0, 0.5)),
+            [
+                0.166_666_666_666_67,
+                0.416_666_666_666_67,
+                0.5,
+                0.583_333_333_333_33,
+                0.833_333_333_333_33,
+            ],
+        ),
+        (
+            made(&[5], |_| Ok(Mish)),
+            [
+                -0.252_501_482_695_71,
+                -0.220_743_774_651_73,
+                0.0,
+                0.375_245_211_304_9,
+                1.943_958_959_534,
+            ],
+        ),
+        (
+            made(&[5], |_| Ok(Silu)),
+            [
+                -0.238_405_844_044_24,
+                -0.188_770_334_399_07,
+                0.0,
+                0.311_229_665_600_93,
+                1.761_594_155_955_8,
+            ],
+        ),
+        (made(&[5], |_| Ok(Clip::relu6())), [0.0, 0.0, 0.0, 0.5, 2.0]),
+    ];
+    for (layer, expected) in table {
+        let got = values(&layer.forward(std::slice::from_ref(&x)));
+        for (got, expected) in got.iter().zip(expected) {
+            let kind = layer.kind();
+            assert!(
+                (got - expected).abs() < 1e-12,
+                "{kind}: {got}, expected {expected}"
+            );
+        }
+    }
+}
+
+#[test]
+fn settings_that_are_no_numbers_are_refused() {
+    assert!(LeakyRelu::new(f64::NAN).is_err() && Elu::new(f64::INFINITY).is_err());
+    assert!(Clip::new(1.0, 1.0).is_err() && Clip::new(f64::NAN, 1.0).is_err());
+    assert!(Clip::new(f64::NEG_INFINITY, 1.0).is_ok());
+    assert!(HardSigmoid::new(0.0, 0.5).is_err() && Power::new(f64::NAN).is_err());
+    assert!(Gather::new(3, &[0, 3]).is_err() && Gather::new(3, &[]).is_err());
+    assert!(Axis::new(1, 0, 1).is_err() && Axis::new(1 << 30, 4, 1).is_err());
+}
+
+#[test]
+fn general_convolutions() {
+    let general = ConvShape {
+        kernel: [3, 2],
+        stride: [2, 1],
+        padding: [[1, 2], [1, 0]],
+        dilation: [1, 2],
+        ..ConvShape::square([2, 5, 4], 3, 1, 1, 0)
+    };
+    let grouped = ConvShape {
+        groups: 2,
+        ..ConvShape::square([2, 4, 3], 4, 3, 1, 1)
+    };
+    for (shape, bias) in [(general, true), (grouped, false)] {
+        let features = shape.in_features();
+        check(
+            made(&[features], |scope| Conv2d::new(shape, bias, scope)),
+            &inputs(&[[2, features]]),
+        );
+    }
+}
+
+#[test]
+fn pools_that_overlap_and_reach_beyond_the_image() {
+    let shape = PoolShape {
+        window: [3, 2],
+        stride: [2, 1],
+        padding: [[1, 1], [1, 0]],
+        ..PoolShape::square([2, 4, 5], 1)
+    };
+    let x = inputs(&[[2, 40]]);
+    check(made(&[40], |_| MaxPool::new(shape)), &x);
+    for divisor in [Divisor::Window, Divisor::Pixels] {
+        check(made(&[40], |_| SlidingAveragePool::new(shape, divisor)), &x);
+    }
+}
+
+#[test]
+fn padding_is_counted_or_not_in_a_mean() {
+    let shape = PoolShape {
+        window: [2; 2],
+        stride: [2; 2],
+        padding: [[1; 2]; 2],
+        ..PoolShape::square([1, 2, 2], 1)
+    };
+    let x = tensor(vec![1.0, 2.0, 3.0, 4.0], [1, 4]);
+    for (divisor, expected) in [
+        (Divisor::Window, [0.25, 0.5, 0.75, 1.0]),
+        (Divisor::Pixels, [1.0, 2.0, 3.0, 4.0]),
+    ] {
+        let layer = SlidingAveragePool::new(shape, divisor).unwrap();
+        assert_eq!(values(&layer.forward(std::slice::from_ref(&x))), expected);
+    }
+}
+
+#[test]
+fn products_and_joins() {
+    check(made(&[4, 4], |_| Ok(Multiply)), &inputs(&[[2, 4], [2, 4]]));
+    let parts = inputs(&[[2, 3], [2, 1], [2, 4]]);
+    check(made(&[3, 1, 4], |_| Ok(Concatenate)), &parts);
+    check(
+        made(&[6], |scope| ChannelAffine::new(3, scope)),
+        &inputs(&[[2, 6]]),
+    );
+    check(
+        made(&[6], |scope| ChannelAffine::fixed(6, scope)),
+        &inputs(&[[2, 6]]),
+    );
+    check(
+        made(&[4], |_| Gather::new(4, &[3, 0, 0, 2, 1, 0])),
+        &inputs(&[[2, 4]]),
+    );
+}
+
+#[test]
+fn along_an_axis() {
+    let axis = Axis::new(2, 3, 2).unwrap();
+    let x = inputs(&[[2, 12]]);
+    check(made(&[12], |_| Ok(Reduce::sum(axis))), &x);
+    check(made(&[12], |_| Ok(Reduce::mean(axis))), &x);
+    check(made(&[12], |_| Ok(LogSoftmax::new(axis))), &x);
+    check(made(&[12], |_| Ok(LogSoftmax::new(Axis::all(12)?))), &x);
+    check(made(&[12], |scope| LayerNorm::new(3, 4, 1e-5, scope)), &x);
+}
+
+#[test]
+fn a_reduction_by_hand() {
+    let x = tensor((0..8_u8).map(f64::from).collect(), [1, 8]);
+    let axis = Axis::new(2, 2, 2).unwrap();
+    let sum = Reduce::sum(axis).forward(std::slice::from_ref(&x));
+    assert_eq!(values(&sum), [2.0, 4.0, 10.0, 12.0]);
+    let mean = Reduce::mean(axis).forward(&[x]);
+    assert_eq!(values(&mean), [1.0, 2.0, 5.0, 6.0]);
 }
 
 #[test]

@@ -17,7 +17,7 @@ use crate::dataset_tables::{ChosenDatasets, PaperTable, SEEDS, choose_datasets};
 use crate::measure::Measure;
 use crate::runner::{BenchRunner, SeededDatasets, er_attack, explain, mse_attack};
 
-/// BenchStep sizes as multiples of the usual one.
+/// Step sizes as multiples of the usual one.
 const FACTORS: [f64; 4] = [0.5, 1.0, 2.0, 4.0];
 /// The most sensitivity an attack may have to be chosen.
 const MOST: f64 = 0.02;

@@ -56,6 +56,7 @@ pub const SETTINGS: usize = 4;
 pub(crate) const VANILLA: &str = "vanilla";
 
 /// All rows, in the papers' order, the baseline first; then the objectives that the papers do not have.
+#[must_use]
 pub fn methods() -> &'static [BenchMethod] {
     static METHODS: LazyLock<Vec<BenchMethod>> = LazyLock::new(|| {
         let objectives: Vec<&Info> = family(Family::Objective).collect();

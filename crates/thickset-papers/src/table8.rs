@@ -53,12 +53,12 @@ pub(crate) fn run(runner: &BenchRunner<'_>) -> Result<Bench> {
                 }
             }
             let scratch = runner.grid(datasets, entries)?;
-            let plan = TrainingPlan {
+            let further = TrainingPlan {
                 epochs,
                 from: Some(&vanilla),
                 ..runner.scratch()
             };
-            let retrained = runner.grid_by(datasets, again, &plan)?;
+            let retrained = runner.grid_by(datasets, again, &further)?;
             let measure = |grid, what| {
                 runner.measure_chosen(datasets, grid, what, |data| attack(er_attack(data), data))
             };

@@ -25,16 +25,16 @@ use thickset::{Model, Result, defaults, host, train};
 const EXPLANATIONS: [(&str, &str); 5] = [
     ("grad", "{ kind = \"grad\" }"),
     ("grad-input", "{ kind = \"grad-input\" }"),
-    ("smooth-grad", "{ kind = \"smooth-grad\", draws = 8 }"),
+    ("smooth-grad", "{ kind = \"smooth-grad\", draws = 4 }"),
     (
         "integrated-gradients",
-        "{ kind = \"integrated-gradients\", steps = 8 }",
+        "{ kind = \"integrated-gradients\", steps = 4 }",
     ),
     ("concept", "{ kind = \"concept\" }"),
 ];
 
 /// Test rows that are attacked.
-const ATTACKED: usize = 100;
+const ATTACKED: usize = 60;
 
 /// Radius of the l2 ball; pixels are in 0 to 1.
 const RADIUS: f64 = 0.5;
@@ -44,7 +44,7 @@ fn trained(objective: &str, data: &Dataset) -> Result<Model> {
     let text = format!(
         "name = \"example\"\nobjective = {objective}\n\
          model = {{ kind = \"cnn\", channels = [8, 16], hidden = [32] }}\n\
-         train = {{ epochs = 10, batch = 32 }}\ndata = {{ source = \"digits\" }}\n"
+         train = {{ epochs = 6, batch = 32 }}\nprobe = {{ rows = 32 }}\ndata = {{ source = \"digits\" }}\n"
     );
     let run = RunConfig::parse(&text, "example")?.check()?;
     Ok(train(&run, data)?.model)

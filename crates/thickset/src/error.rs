@@ -17,6 +17,15 @@ pub enum Error {
         source: std::io::Error,
     },
 
+    /// A folder that another process writes to.
+    #[error("`{path}` is in use by {holder}")]
+    FolderInUse {
+        /// The folder.
+        path: String,
+        /// Which process, on which machine, since when.
+        holder: String,
+    },
+
     // Data: the files that rows come from.
     /// A row of a table has another number of fields than the rows before it.
     #[error("`{path}` line {line}: the row has {found} fields, expected {expected}")]
@@ -463,6 +472,14 @@ pub enum Error {
         /// The registry's id.
         attack: &'static str,
         /// What it takes.
+        expected: &'static str,
+        /// What came.
+        got: String,
+    },
+    /// A certificate was asked of something that none can be given for.
+    #[error("certificates are of {expected}, got {got}")]
+    CertifyInput {
+        /// What they are of.
         expected: &'static str,
         /// What came.
         got: String,

@@ -4,30 +4,36 @@ use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 
-use thickset_engine::write_whole;
+use thickset_engine::{FolderLock, LockError, read_regular, read_regular_text, write_whole};
 
 use crate::{Error, Result};
+
+/// The most bytes of a file that is read at once: what a million rows' audit takes, ten times over.
+const MOST_BYTES: u64 = 4 << 30;
+
+/// The most bytes of a text that a person writes, such as a configuration or a recipe.
+const MOST_TEXT: u64 = 16 << 20;
 
 /// A file's bytes.
 ///
 /// # Errors
-/// [`Error::Io`], with the path.
+/// If it cannot be read, is no regular file, or is longer than any file of ours.
 pub fn read(path: &Path) -> Result<Vec<u8>> {
-    fs::read(path).map_err(|source| Error::io("read", path, source))
+    read_regular(path, MOST_BYTES).map_err(|source| Error::io("read", path, source))
 }
 
-/// A file's text.
+/// The text of a file that a person wrote.
 ///
 /// # Errors
-/// [`Error::Io`], with the path.
+/// As [`read`], and if it is not UTF-8.
 pub fn read_text(path: &Path) -> Result<String> {
-    fs::read_to_string(path).map_err(|source| Error::io("read", path, source))
+    read_regular_text(path, MOST_TEXT).map_err(|source| Error::io("read", path, source))
 }
 
 /// Writes a whole file: beside first, then renamed, so that no half-written one is ever seen.
 ///
 /// # Errors
-/// [`Error::Io`], with the path.
+/// If it cannot be written.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     write_whole(path, |file| file.write_all(bytes))
         .map_err(|source| Error::io("write", path, source))
@@ -36,7 +42,22 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
 /// Makes a folder and those above it, where they are not there.
 ///
 /// # Errors
-/// [`Error::Io`], with the path.
+/// If they cannot be made.
 pub fn create_folder(path: &Path) -> Result<()> {
     fs::create_dir_all(path).map_err(|source| Error::io("create", path, source))
+}
+
+/// Takes a folder for this process, making it where it is not there.
+///
+/// # Errors
+/// If another process has it, with who that is.
+pub fn lock_folder(path: &Path) -> Result<FolderLock> {
+    create_folder(path)?;
+    FolderLock::take(path).map_err(|error| match error {
+        LockError::Held(holder) => Error::FolderInUse {
+            path: path.display().to_string(),
+            holder,
+        },
+        LockError::Io(source) => Error::io("write", path, source),
+    })
 }

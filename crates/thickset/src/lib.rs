@@ -49,6 +49,7 @@
 pub mod attack;
 pub mod audit;
 pub mod bench;
+pub mod certify;
 pub mod config;
 pub mod data;
 pub mod defaults;

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::attack::{self, constraint, threat};
 use crate::explain::{self, reduce};
-use crate::{Error, Result, metric, model, objective};
+use crate::{Error, Result, certify, metric, model, objective};
 
 pub use setting::{DescribedSetting, Setting};
 
@@ -166,6 +166,8 @@ static LISTED: &[&Info] = &[
     &metric::spearman::INFO,
     &metric::sufficiency::INFO,
     &metric::thickness::INFO,
+    &certify::certified_radius::INFO,
+    &certify::certified_worst_case::INFO,
 ];
 
 /// The method of this id.

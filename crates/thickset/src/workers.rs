@@ -8,6 +8,9 @@ use rayon::ThreadPoolBuilder;
 
 use crate::{Error, Result};
 
+/// More threads than this help nobody, and a system may not have them.
+const MOST_THREADS: usize = 256;
+
 /// Does every job, as many at once as there are `threads`, which they share out among them. `work` is given the job's number,
 /// counted from 0, and the job; the results come in the order of the jobs.
 pub fn run<J: Sync, T: Send>(
@@ -15,6 +18,7 @@ pub fn run<J: Sync, T: Send>(
     threads: usize,
     work: impl Fn(usize, &J) -> Result<T> + Sync,
 ) -> Vec<Result<T>> {
+    let threads = threads.min(MOST_THREADS);
     let workers = threads.min(jobs.len()).max(1);
     let next = AtomicUsize::new(0);
     let labour = || {

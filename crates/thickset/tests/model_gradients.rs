@@ -69,6 +69,7 @@ fn architectures() -> Vec<(ModelConfig, InputShape, usize)> {
             ModelConfig::Resnet18(Resnet18Config {
                 width: 1,
                 activation,
+                ..Resnet18Config::default()
             }),
             image(3, 8),
             192,

@@ -11,6 +11,7 @@ use thickset::model::{AttackedRow, Attacks};
 
 use super::explain::{Answer, Named};
 use super::model_rows::Loaded;
+use super::output::one_line;
 
 /// How the search went.
 enum Way {
@@ -229,11 +230,12 @@ pub fn table(rows: &[Row<'_>], loaded: &Loaded, k: usize, is_suite: bool) -> Str
         };
         let _ = writeln!(
             text,
-            "{:>7}  {:<20}  {:>6.3}  {:<4}  {way:<22}  {what}",
+            "{:>7}  {:<20}  {:>6.3}  {:<4}  {way:<22}  {}",
             loaded.number(row.place),
-            loaded.class(row.before.class),
+            one_line(loaded.class(row.before.class)),
             row.found.precision,
             if row.found.held { "yes" } else { "no" },
+            one_line(&what),
         );
     }
     text
@@ -247,9 +249,10 @@ pub fn summary(attacks: &Attacks) -> Result<()> {
             interval.low, interval.high
         )
     });
-    eprintln!(
+    say!(
         "mean P@{k} {:.4}{interval} over {} rows",
-        mean.value, mean.count
+        mean.value,
+        mean.count
     );
     let failed = attacks.rows.iter().filter(|row| {
         let ending = row.found.finish.map(|finish| finish.ending);
@@ -257,7 +260,7 @@ pub fn summary(attacks: &Attacks) -> Result<()> {
     });
     let failed = failed.count();
     if failed > 0 {
-        eprintln!(
+        say!(
             "`moo` failed on {failed} rows: its linear model saw no way down, which is no proof that there is none; see --method suite"
         );
     }

@@ -78,7 +78,7 @@ pub fn run(arguments: &Arguments) -> Result<Ending> {
     } else {
         print(&table(&audit))?;
     }
-    eprintln!(
+    say!(
         "wrote {} and {}",
         folder.audit().display(),
         folder.report().display()

@@ -101,6 +101,8 @@ impl AuditArguments {
         config: &AuditConfig,
         options: &AuditOptions,
     ) -> Result<Audit> {
+        // Settings that do not fit are refused before anything is said.
+        config.check(rows.rows().schema())?;
         let mut progress = self.progress.start();
         progress.say(&begun(loaded, rows, config, options));
         let mut observer = |event: &Event<'_>| {
@@ -219,7 +221,7 @@ pub fn gate(requirements: &[Requirement]) -> bool {
             || "these rows have none".to_owned(),
             |value| format!("it is {value}"),
         );
-        eprintln!("gate: {} fails, {value}", requirement.text);
+        say!("gate: {} fails, {value}", requirement.text);
     }
     if failed.is_empty() && !requirements.is_empty() {
         let all = if requirements.len() == 1 {
@@ -227,7 +229,7 @@ pub fn gate(requirements: &[Requirement]) -> bool {
         } else {
             format!("{} requirements hold", requirements.len())
         };
-        eprintln!("gate: {all}");
+        say!("gate: {all}");
     }
     failed.is_empty()
 }

@@ -97,7 +97,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
         step: arguments.step,
     };
     let cells = speed::run(&options, |cell| {
-        eprintln!("measured {} {}", cell.model, cell.step);
+        say!("measured {} {}", cell.model, cell.step);
     })?;
     if arguments.json {
         return print_json(&cells);
@@ -107,7 +107,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
 
 fn run_attack(arguments: &Attack) -> Result<()> {
     let cells = attack::run(arguments.seconds, |cell| {
-        eprintln!("measured {} batch {}", cell.step, cell.batch);
+        say!("measured {} batch {}", cell.step, cell.batch);
     })?;
     if arguments.json {
         return print_json(&cells);

@@ -125,7 +125,7 @@ pub fn run(chosen: Chosen) -> Result<()> {
     }
     let page = folder.join("report.html");
     super::report::write(&page, &thickset_report::bench(&found)?)?;
-    eprintln!(
+    say!(
         "wrote {}, and bench.json and bench.md beside it",
         page.display()
     );

@@ -95,15 +95,15 @@ pub fn run(arguments: &Arguments) -> Result<Ending> {
     } else {
         print(&table(&compared))?;
     }
-    eprintln!("{}", sentence(&compared));
+    say!("{}", sentence(&compared));
     if compared.differs_in_encoding() {
-        eprintln!(
+        say!(
             "note: the models encode the rows differently, so the radius is in each one's own units"
         );
     }
     if let Some(out) = &out {
         out.finish(&compared)?;
-        eprintln!("wrote {}", out.file().display());
+        say!("wrote {}", out.file().display());
     }
     Ok(if gate(&compared.gate) {
         Ending::Fine

@@ -3,14 +3,14 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
 use thickset::Seed;
-use thickset::data::{
-    self, Dataset, InferOptions, KNOWN, Known, MissingColumn, OpenOptions, ReadRule, Recipe, Scale,
-};
+use thickset::config::DataConfig;
+use thickset::data::{self, Dataset, KNOWN, Known, MissingColumn, Recipe, Scale};
 
+use super::output::note;
 use super::{data_view, output};
 
 /// `thickset data`
@@ -69,6 +69,16 @@ struct Source {
     /// A dataset's name, a CSV, Parquet or IDX file, or a folder of images or graphs
     #[arg(value_name = "NAME|FILE")]
     what: String,
+    #[command(flatten)]
+    reading: Reading,
+    /// Decides the split
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+}
+
+/// How data is read; the same for every command that infers what a file holds.
+#[derive(Args)]
+pub struct Reading {
     /// A data folder to look in before `$THICKSET_DATA` and the platform's data folder
     #[arg(long, value_name = "FOLDER")]
     data_dir: Option<PathBuf>,
@@ -102,9 +112,6 @@ struct Source {
     /// What happens when rows to be predicted lack a column
     #[arg(long, value_enum, default_value = "error")]
     missing_column: MissingColumnName,
-    /// Decides the split
-    #[arg(long, default_value_t = 0)]
-    seed: u64,
     /// Split all rows at random, even where there is an official test set
     #[arg(long)]
     random_test: bool,
@@ -157,7 +164,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
             tell(&dataset);
             data::export(&dataset, &out)?;
             let (rows, features) = (dataset.rows(), dataset.features());
-            eprintln!(
+            say!(
                 "wrote {rows} rows of {features} features to {}",
                 out.display()
             );
@@ -168,52 +175,42 @@ pub fn run(arguments: Arguments) -> Result<()> {
 
 impl Source {
     fn open(&self) -> Result<Dataset> {
-        let recipe = match &self.with {
-            None => None,
-            Some(path) => {
-                let text = std::fs::read_to_string(path)
-                    .with_context(|| format!("cannot read `{}`", path.display()))?;
-                Some(Recipe::parse(&text, &path.display().to_string())?)
-            }
-        };
-        let mut read = ReadRule {
+        let config = self.reading.config(&self.what);
+        Ok(config.open(Seed::new(self.seed))?)
+    }
+}
+
+impl Reading {
+    /// The same as a run's configuration says it.
+    pub fn config(&self, source: &str) -> DataConfig {
+        DataConfig {
+            source: source.to_owned(),
+            folder: self.data_dir.clone(),
+            target: self.target.clone(),
+            recipe: self.with.clone(),
             delimiter: self.delimiter,
             header: self.no_header.then_some(false),
-            ..ReadRule::default()
-        };
-        read.missing.extend(self.missing.iter().cloned());
-        let infer = InferOptions {
+            missing: self.missing.clone(),
+            categories: self.category.clone(),
+            drop: self.drop.clone(),
+            immutable: self.immutable.clone(),
             scale: match self.scale {
                 ScaleName::MinMax => Scale::MinMax,
                 ScaleName::Standard => Scale::Standard,
             },
-            drop: self.drop.clone(),
-            immutable: self.immutable.clone(),
             missing_column: match self.missing_column {
                 MissingColumnName::Error => MissingColumn::Error,
                 MissingColumnName::Impute => MissingColumn::Impute,
             },
-        };
-        let options = OpenOptions {
-            data_dir: self.data_dir.clone(),
-            seed: Seed::new(self.seed),
             random_test: self.random_test,
-            recipe,
-            target: self.target.clone(),
-            read,
-            categories: self.category.clone(),
-            infer,
             image_size: self.image_size,
-        };
-        Ok(data::open(&self.what, &options)?)
+        }
     }
 }
 
 /// Tells what was left out or assumed.
 fn tell(dataset: &Dataset) {
-    for note in &dataset.notes {
-        eprintln!("note: {note}");
-    }
+    dataset.notes.iter().for_each(|text| note(text));
 }
 
 fn list(data_dir: Option<&Path>, json: bool) -> Result<()> {
@@ -248,7 +245,7 @@ fn list(data_dir: Option<&Path>, json: bool) -> Result<()> {
         .iter()
         .map(|folder| folder.display().to_string())
         .collect();
-    eprintln!("\nlooked in {}", folders.join(", "));
+    say!("\nlooked in {}", folders.join(", "));
     Ok(())
 }
 

@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use thickset::data::{FeatureKind, FeatureSummary, InputShape, Summary};
 
+use super::output::one_line;
+
 /// Heights of a histogram's bars.
 const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
@@ -21,7 +23,7 @@ const MOST_NAME: usize = 44;
 #[expect(clippy::cast_precision_loss, reason = "far fewer than 2^52 rows")]
 pub fn render(summary: &Summary) -> Result<String> {
     let mut text = String::new();
-    writeln!(text, "{}\n", summary.title)?;
+    writeln!(text, "{}\n", one_line(&summary.title))?;
     let [train, validation, held_out] = summary.split;
     writeln!(
         text,
@@ -66,7 +68,7 @@ pub fn render(summary: &Summary) -> Result<String> {
     if !summary.notes.is_empty() {
         writeln!(text, "\nnotes")?;
         for note in &summary.notes {
-            writeln!(text, "  {note}")?;
+            writeln!(text, "  {}", one_line(note))?;
         }
     }
     Ok(text)
@@ -226,8 +228,9 @@ fn bars(histogram: &[usize]) -> String {
 }
 
 fn shorten(name: &str) -> String {
+    let name = one_line(name);
     if name.chars().count() <= MOST_NAME {
-        return name.to_owned();
+        return name.into_owned();
     }
     let start: String = name.chars().take(MOST_NAME - 1).collect();
     format!("{start}…")

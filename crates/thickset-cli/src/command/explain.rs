@@ -12,7 +12,7 @@ use thickset::model::{ExplainOptions, Explanations};
 use thickset::{Seed, defaults};
 
 use super::model_rows::{Loaded, ModelRows};
-use super::output::print;
+use super::output::{one_line, print};
 
 #[derive(Args)]
 #[command(after_help = "Examples:
@@ -175,12 +175,15 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         let order = ranking::descending(&explained.importance)?;
         let top = order.iter().take(k);
         let top: Vec<String> = top
-            .map(|&feature| format!("{} {:.3}", names[feature], explained.importance[feature]))
+            .map(|&feature| {
+                let name = one_line(&names[feature]);
+                format!("{name} {:.3}", explained.importance[feature])
+            })
             .collect();
         writeln!(
             text,
             "{row:>7}  {:<20}  {:>11.4}  {}",
-            answer.class,
+            one_line(answer.class),
             explained.probabilities[explained.class],
             top.join(", ")
         )?;

@@ -2,6 +2,8 @@
 
 use thickset::Error;
 
+use super::output::shell_word;
+
 /// The hint of the first library error in the chain, if it has one.
 pub fn hint(error: &anyhow::Error) -> Option<String> {
     error
@@ -15,10 +17,15 @@ fn of(error: &Error) -> Option<String> {
         Error::RaggedRow { .. } => {
             "check that line for a missing delimiter or an unclosed quote; --delimiter sets the delimiter".to_owned()
         }
-        Error::NotANumber { column, value, .. } => format!(
-            "if `{value}` means a missing value, add --missing '{value}'; if `{column}` is a category, add --category '{column}'"
-        ),
-        Error::NotUtf8 { .. } => "convert the file to UTF-8, for instance with `iconv -f latin1 -t utf-8`".to_owned(),
+        Error::NotANumber { column, value, .. } => {
+            let missing = option("missing", value);
+            let category = option("category", column);
+            format!("if that text means a missing value, add {missing}; if the column is a category, add {category}")
+        }
+        Error::NotUtf8 { .. } => {
+            "convert the file to UTF-8: `iconv -f latin1 -t utf-8` for a file of western Europe, `-f cp1251` for one in Cyrillic".to_owned()
+        }
+        Error::FolderInUse { .. } => "wait until that process ends, or choose another folder with --out".to_owned(),
         Error::OneClass { .. } => "choose another column with --target".to_owned(),
         Error::TooManyClasses { .. } => {
             "choose another column with --target, or write a recipe whose classes are ranges (`at_least`, `below`)".to_owned()
@@ -68,4 +75,38 @@ fn of(error: &Error) -> Option<String> {
         Error::ResultSchema { .. } => "audit the model again with this release".to_owned(),
         _ => return None,
     })
+}
+
+/// An option that can be pasted into a shell, whatever characters its value has; one that cannot be typed is left to the user.
+fn option(name: &str, value: &str) -> String {
+    match shell_word(value) {
+        // A value that looks like an option is joined to its own.
+        Some(word) if value.starts_with('-') => format!("--{name}={word}"),
+        Some(word) => format!("--{name} {word}"),
+        None => format!("--{name} and the value"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hint_can_be_pasted_whatever_the_file_says() {
+        let hint = |value: &str| {
+            of(&Error::NotANumber {
+                path: "a.csv".to_owned(),
+                line: 2,
+                column: "income".to_owned(),
+                value: value.to_owned(),
+            })
+            .unwrap()
+        };
+        assert!(hint("n/a").contains("add --missing n/a; if"));
+        assert!(hint("not known").contains("add --missing 'not known'; if"));
+        let quoted = r"add --missing ''\''; touch pwned; '\'''; if";
+        assert!(hint("'; touch pwned; '").contains(quoted));
+        assert!(hint("--out").contains("add --missing=--out; if"));
+        assert!(hint("\u{1b}[2J").contains("add --missing and the value; if"));
+    }
 }

@@ -6,24 +6,27 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use thickset::Seed;
-use thickset::config::{DataConfig, RunConfig, template};
+use thickset::config::{RunConfig, template};
 use thickset::train::salient_features;
 use thickset_engine::write_whole;
+
+use super::data::Reading;
+use super::output::{note, shell_word};
 
 #[derive(Args)]
 #[command(after_help = "Examples:
   thickset init --data loans.csv --target default
+  thickset init --data loans.csv --target default --missing unknown --immutable age --drop customer
   thickset init --data adult --out adult.toml")]
 pub struct Arguments {
     /// A dataset's name, a CSV or Parquet file, or a folder of images or graphs
     #[arg(long, value_name = "NAME|FILE")]
     data: String,
-    /// The column to predict [default: the last]
-    #[arg(long, value_name = "COLUMN")]
-    target: Option<String>,
-    /// The first row of a table is a row, not the names of the columns; they are called `column_1` and so on
-    #[arg(long)]
-    no_header: bool,
+    #[command(flatten)]
+    reading: Reading,
+    /// Decides the split, the fresh weights and every draw of the run
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
     /// The run's name [default: that of the data]
     #[arg(long)]
     name: Option<String>,
@@ -33,32 +36,27 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let data = DataConfig {
-        source: arguments.data.clone(),
-        target: arguments.target.clone(),
-        header: arguments.no_header.then_some(false),
-        ..DataConfig::default()
-    };
-    let dataset = data.open(Seed::new(0))?;
+    let data = arguments.reading.config(&arguments.data);
+    let seed = Seed::new(arguments.seed);
+    let dataset = data.open(seed)?;
     let k = salient_features(None, &dataset)?;
     let name = arguments
         .name
         .clone()
         .unwrap_or_else(|| name_of(&arguments.data));
-    let text = template(&name, &data, &dataset, k);
+    let text = template(&name, seed, &data, &dataset, k);
     // What is written must be something that `thickset train` takes.
-    let path = arguments.out.display();
-    RunConfig::parse(&text, &path.to_string())?.check()?;
+    let path = arguments.out.display().to_string();
+    RunConfig::parse(&text, &path)?.check()?;
     if arguments.out.exists() {
         bail!("`{path}` already exists; choose another file with --out");
     }
     write_whole(&arguments.out, |file| file.write_all(text.as_bytes()))
         .with_context(|| format!("cannot write `{path}`"))?;
-    for note in &dataset.notes {
-        eprintln!("note: {note}");
-    }
-    eprintln!(
-        "wrote {path} for {} rows of {} features; next: thickset train {path}",
+    dataset.notes.iter().for_each(|text| note(text));
+    let next = shell_word(&path).unwrap_or_else(|| "with that file".to_owned());
+    say!(
+        "wrote {path} for {} rows of {} features; next: thickset train {next}",
         dataset.rows(),
         dataset.features(),
     );

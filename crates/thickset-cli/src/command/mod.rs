@@ -6,6 +6,7 @@ mod audit;
 mod audit_options;
 mod bench;
 mod bench_paper;
+mod certify;
 mod compare;
 mod completions;
 mod data;
@@ -17,7 +18,7 @@ mod init;
 mod methods;
 mod model;
 mod model_rows;
-mod output;
+pub mod output;
 mod radii;
 mod report;
 mod rows;
@@ -42,6 +43,12 @@ pub enum Command {
     Audit(audit::Arguments),
     /// Measure speed on this machine, or make the papers' tables and figures
     Bench(bench::Arguments),
+    /// Prove how far a row can move before its explanation changes
+    ///
+    /// For networks of dense layers with `ReLU`: finds, row by row, the smallest move that changes the top-k set of the gradient,
+    /// and the lowest P@k that any move within the radius reaches. What is proved holds for the model as it computes, rounding
+    /// included; every counterexample is a point at which the model was run.
+    Certify(certify::Arguments),
     /// Compare two models on the same rows: which reasons changed, and is the second less stable?
     Compare(compare::Arguments),
     /// Print a script that completes commands and options in a shell
@@ -88,6 +95,7 @@ pub fn run(command: Command) -> Result<Ending> {
         Command::Completions(arguments) => completions::run(&arguments),
         Command::Attack(arguments) => attack::run(&arguments),
         Command::Bench(arguments) => bench::run(arguments),
+        Command::Certify(arguments) => certify::run(&arguments),
         Command::Data(arguments) => data::run(arguments),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),

@@ -8,7 +8,7 @@ use clap::Args;
 use serde::Serialize;
 use thickset::model::{Description, Model};
 
-use super::output::{print, print_json};
+use super::output::{one_line, print, print_json};
 
 #[derive(Args)]
 #[command(after_help = "Examples:
@@ -57,11 +57,11 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         description.model.kind(),
         description.input,
         description.features,
-        description.classes.join(", "),
+        one_line(&description.classes.join(", ")),
     );
     for tensor in &content.parameters {
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "  {:<28} {:?}", tensor.name, tensor.shape);
+        let _ = writeln!(text, "  {:<28} {:?}", one_line(tensor.name), tensor.shape);
     }
     print(&text)
 }

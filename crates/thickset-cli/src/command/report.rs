@@ -9,7 +9,10 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use thickset::audit::Audit;
 use thickset::bench::Bench;
-use thickset_engine::write_whole;
+use thickset_engine::{read_regular_text, write_whole};
+
+/// The most bytes of a result; an audit of a million rows has 340 MB.
+const MOST_RESULT: u64 = 4 << 30;
 
 #[derive(Args)]
 #[command(after_help = "Examples:
@@ -50,7 +53,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         first.unwrap_or(Path::new("")).join("report.html")
     });
     write(&out, &page)?;
-    eprintln!("wrote {}", out.display());
+    say!("wrote {}", out.display());
     Ok(())
 }
 
@@ -74,7 +77,8 @@ struct Kind {
 
 fn read(file: &Path) -> Result<Content> {
     let path = file.display().to_string();
-    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read `{path}`"))?;
+    let text =
+        read_regular_text(file, MOST_RESULT).with_context(|| format!("cannot read `{path}`"))?;
     let kind: Kind = serde_json::from_str(&text)
         .with_context(|| format!("`{path}` holds neither an audit nor a bench"))?;
     match kind {

@@ -7,6 +7,8 @@ use thickset::Seed;
 use thickset::data::Part;
 use thickset::model::{OpenedRows, PartChoice, RowsConfig};
 
+use super::output::one_line;
+
 /// Where rows come from.
 #[derive(Args)]
 pub struct DataSource {
@@ -71,6 +73,6 @@ impl DataSource {
 /// Says what a person should know of the rows.
 pub fn say_notes(rows: &OpenedRows) {
     for note in &rows.notes {
-        eprintln!("{note}");
+        say!("{}", one_line(note));
     }
 }

@@ -11,9 +11,13 @@ use serde::Serialize;
 use serde_json::json;
 use thickset::config::{CheckedRun, RunConfig};
 use thickset::train::{EpochRecord, Event, RunFolder, Sweep, Trained, sweep, train_into};
+use thickset_engine::read_regular_text;
 
-use super::output::{print, print_json};
+use super::output::{note, print, print_json};
 use crate::progress::{Progress, ProgressOption};
+
+/// The most bytes of a configuration.
+const MOST_CONFIG: u64 = 16 << 20;
 
 #[derive(Args)]
 #[command(after_help = "Examples:
@@ -61,9 +65,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 fn one(arguments: &Arguments, run: &CheckedRun, folder: &RunFolder) -> Result<()> {
     let config = run.config();
     let dataset = config.data.open(config.seed)?;
-    for note in &dataset.notes {
-        eprintln!("note: {note}");
-    }
+    dataset.notes.iter().for_each(|text| note(text));
     let mut reporter = Reporter::new(arguments.progress);
     let mut observer = |event: &Event<'_>| {
         reporter.show(event);
@@ -133,7 +135,7 @@ fn many(arguments: &Arguments, run: &CheckedRun, folder: &RunFolder) -> Result<(
         return print_json(&result);
     }
     print(&sweep_table(&result))?;
-    eprintln!(
+    say!(
         "the model of run {} is {}",
         result.selected,
         folder.model().display()
@@ -193,7 +195,7 @@ fn sweep_table(result: &Sweep) -> String {
 
 fn read(arguments: &Arguments) -> Result<RunConfig> {
     let path = arguments.config.display().to_string();
-    let text = std::fs::read_to_string(&arguments.config)
+    let text = read_regular_text(&arguments.config, MOST_CONFIG)
         .with_context(|| format!("cannot read `{path}`"))?;
     let mut config = RunConfig::parse_with(&text, &path, &arguments.set)?;
     if let Some(from) = &arguments.from {

@@ -1,6 +1,7 @@
-//! `thickset explain` and `thickset attack` as a user runs them.
+//! `thickset explain`, `thickset attack` and `thickset certify` as a user runs them.
 
 mod attack;
 mod case;
+mod certify;
 mod explain;
 mod refused;

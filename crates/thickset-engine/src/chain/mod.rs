@@ -1,10 +1,19 @@
-//! Networks that are a chain of linear maps and activations, run a few rows at a time without leaving the cache.
+//! The fast path for chains of dense layers: a few rows at a time without leaving the cache.
 //!
-//! [`Network::pass`] asks one operation of every layer for a whole batch, records where asked to, and takes memory for each
-//! result. A search that asks the same network a hundred times about few rows pays more for that than for the arithmetic. A
+//! [`Network::pass`] runs one operation of every layer for a whole batch, records where asked to, and takes memory for each
+//! result. A search that evaluates the same network a hundred times at few rows pays more for that than for the arithmetic. A
 //! [`Chain`] holds the weights in the order in which they are read; a [`Tile`] of it runs some rows through all layers, up and
-//! down, in memory that it keeps. It computes what [`Pass`](crate::Pass) computes, in the same order of operations, and
-//! records nothing.
+//! down, in memory that it keeps.
+//!
+//! # Contract
+//!
+//! - [`Network::chain`] gives a chain where the network is one, and `None` for everything else; the caller then uses
+//!   [`Network::pass`].
+//! - A tile computes what [`Pass`](crate::Pass) computes: logits, the gradient of one output a row, Hessian products. The row
+//!   functions of kernels and tiles are the same and run in the same order, so logits and gradients have the same bits;
+//!   Hessian products of networks of two classes take a shorter way and agree up to rounding.
+//! - A row's numbers depend neither on its place in a tile nor on the other rows.
+//! - The chain copies the weights: it does not follow a network that is trained on. Nothing is recorded for `backward`.
 
 mod head;
 mod tile;
@@ -12,12 +21,11 @@ mod tile;
 use burn::tensor::DType;
 
 use self::tile::{Maps, Run};
-use crate::kernel::{is_plain, tile_rows};
-use crate::layer::Part;
-use crate::network::Source;
+use crate::kernel::tile_rows;
 use crate::{Network, Output};
 
-/// A network packed for tiles of rows.
+/// A network packed for tiles of rows: logits, input gradients and Hessian products with the bits of [`Network::pass`], in a
+/// fraction of its time where rows are few.
 #[derive(Debug)]
 pub struct Chain(Kind);
 
@@ -48,21 +56,20 @@ pub trait Tile {
     fn hessian_product(&mut self, direction: &[f64], product: &mut [f64]);
 }
 
+impl Network {
+    /// The fast path for few rows at a time, where this network is a chain: linear maps, each with or without ReLU or softplus,
+    /// each reading the one before, and none of them tracked. See [`Chain`] for what it computes.
+    #[must_use]
+    pub fn chain(&self) -> Option<Chain> {
+        Chain::new(self)
+    }
+}
+
 impl Chain {
-    /// The network's chain, if it is one: linear maps, each with or without an activation, each reading the one before.
+    /// As [`Network::chain`].
     #[must_use]
     pub fn new(network: &Network) -> Option<Self> {
-        let mut parts = Vec::with_capacity(network.nodes.len());
-        for (place, node) in network.nodes.iter().enumerate() {
-            let before = place.checked_sub(1).map_or(Source::Input, Source::Layer);
-            let part = node.layer.part().filter(|_| node.inputs == [before])?;
-            if let Part::Linear { weight, bias } = part
-                && !(is_plain(weight) && is_plain(bias))
-            {
-                return None;
-            }
-            parts.push(part);
-        }
+        let parts = network.chain_parts()?;
         Some(Self(match network.dtype() {
             DType::F32 => Kind::F32(Maps::new(network.features(), &parts)?),
             DType::F64 => Kind::F64(Maps::new(network.features(), &parts)?),

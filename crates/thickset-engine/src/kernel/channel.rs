@@ -462,7 +462,8 @@ mod tests {
 
     use super::*;
     use crate::kernel::testing::{
-        alone, bits, check_gradients, flex, on_threads, random, same, values,
+        alone, bits, check_gradients, flex, on_threads, random, same, same_in_every_argument,
+        values,
     };
 
     #[test]
@@ -511,6 +512,47 @@ mod tests {
             let dot = off(channel_dot(x.clone(), g.clone(), channels), composed::channel_dot(x.clone(), g, channels));
             let sum = off(channel_sum(x.clone(), channels), composed::channel_sum(x, channels));
             prop_assert!(values(&dot)[0] <= tolerance && values(&sum)[0] <= tolerance);
+        }
+
+        #[test]
+        fn every_gradient_equals_that_of_the_composed_operations(
+            rows in 1..6usize, channels in 1..4usize, plane in 1..20usize, seed: u64,
+        ) {
+            let features = channels * plane;
+            let x = random([rows, features], seed, DType::F64) + 2.0;
+            let g = random([rows, features], seed ^ 1, DType::F64) + 2.0;
+            let s = random([1, channels], seed ^ 2, DType::F64) + 2.0;
+            let pair = [x.clone(), s.clone()];
+            same_in_every_argument(
+                &pair,
+                |t| channel_scale(t[0].clone(), t[1].clone(), channels),
+                |t| composed::channel_scale(t[0].clone(), t[1].clone(), channels),
+                1e-12,
+            );
+            same_in_every_argument(
+                &pair,
+                |t| channel_shift(t[0].clone(), t[1].clone(), channels),
+                |t| composed::channel_shift(t[0].clone(), t[1].clone(), channels),
+                1e-12,
+            );
+            same_in_every_argument(
+                &[x.clone(), g],
+                |t| channel_dot(t[0].clone(), t[1].clone(), channels),
+                |t| composed::channel_dot(t[0].clone(), t[1].clone(), channels),
+                1e-12,
+            );
+            same_in_every_argument(
+                &[x],
+                |t| channel_sum(t[0].clone(), channels),
+                |t| composed::channel_sum(t[0].clone(), channels),
+                1e-12,
+            );
+            same_in_every_argument(
+                &[s],
+                |t| channel_broadcast(t[0].clone(), rows, features),
+                |t| composed::channel_broadcast(t[0].clone(), rows, features),
+                1e-12,
+            );
         }
 
         #[test]

@@ -1,7 +1,7 @@
 //! The kernels' operations composed of Burn's own: for devices without kernels, and what the kernels are tested against.
 
 use burn::tensor::module;
-use burn::tensor::ops::{ConvOptions, ConvTransposeOptions, MaxPoolOptions};
+use burn::tensor::ops::{ConvOptions, ConvTransposeOptions, MaxPoolOptions, PadMode};
 use burn::tensor::{Int, Tensor, activation::log_softmax};
 
 use super::{ConvShape, PoolShape};
@@ -62,7 +62,7 @@ pub(crate) fn probability_seed_tangent(
 /// See [`super::conv2d`].
 pub(crate) fn conv2d(x: Tensor<2>, w: Tensor<2>, shape: ConvShape) -> Tensor<2> {
     let [rows, _] = x.dims();
-    let options = ConvOptions::new([shape.stride; 2], [shape.padding; 2], [1; 2], 1);
+    let options = ConvOptions::new(shape.stride, [0; 2], shape.dilation, shape.groups);
     module::conv2d(images(x, &shape), kernels(w, &shape), None, options)
         .reshape([rows, shape.out_features()])
 }
@@ -71,40 +71,61 @@ pub(crate) fn conv2d(x: Tensor<2>, w: Tensor<2>, shape: ConvShape) -> Tensor<2> 
 pub(crate) fn conv2d_input(g: Tensor<2>, w: Tensor<2>, shape: ConvShape) -> Tensor<2> {
     let [rows, _] = g.dims();
     // Rows and columns of the image that no window reaches have no gradient.
-    let beyond = |size: usize| (size + 2 * shape.padding - shape.kernel) % shape.stride;
-    let options = ConvTransposeOptions::new(
-        [shape.stride; 2],
-        [shape.padding; 2],
-        [beyond(shape.in_height), beyond(shape.in_width)],
-        [1; 2],
-        1,
-    );
+    let beyond =
+        [0, 1].map(|axis| (shape.padded()[axis] - shape.window()[axis]) % shape.stride[axis]);
+    let options =
+        ConvTransposeOptions::new(shape.stride, [0; 2], beyond, shape.dilation, shape.groups);
+    let [[top, _], [left, _]] = shape.padding;
     module::conv_transpose2d(outputs(g, &shape), kernels(w, &shape), None, options)
+        .slice([
+            0..rows,
+            0..shape.in_channels,
+            top..top + shape.in_height,
+            left..left + shape.in_width,
+        ])
         .reshape([rows, shape.in_features()])
 }
 
 /// See [`super::conv2d_weight`].
 pub(crate) fn conv2d_weight(x: Tensor<2>, g: Tensor<2>, shape: ConvShape) -> Tensor<2> {
     // Channels take the place of rows: each input channel is convolved with each output channel's gradient, whose pixels
-    // lie a stride apart.
-    let options = ConvOptions::new([1; 2], [shape.padding; 2], [shape.stride; 2], 1);
-    let x = images(x, &shape).swap_dims(0, 1);
-    let g = outputs(g, &shape).swap_dims(0, 1);
-    let taps = 0..shape.kernel;
-    module::conv2d(x, g, None, options)
-        .slice([
-            0..shape.in_channels,
-            0..shape.out_channels,
-            taps.clone(),
-            taps,
-        ])
-        .swap_dims(0, 1)
-        .reshape([shape.out_channels, shape.fan_in()])
+    // lie a stride apart, at places that lie a dilation apart.
+    let group = shape.of_group();
+    let (x, g) = (images(x, &shape), outputs(g, &shape));
+    let weights = (0..shape.groups)
+        .map(|place| {
+            let of_group = |channels: usize| place * channels..(place + 1) * channels;
+            let x = x.clone().slice_dim(1, of_group(group.in_channels));
+            let g = g.clone().slice_dim(1, of_group(group.out_channels));
+            let options = ConvOptions::new(shape.dilation, [0; 2], shape.stride, 1);
+            module::conv2d(x.swap_dims(0, 1), g.swap_dims(0, 1), None, options)
+                .slice([
+                    0..group.in_channels,
+                    0..group.out_channels,
+                    0..shape.kernel[0],
+                    0..shape.kernel[1],
+                ])
+                .swap_dims(0, 1)
+                .reshape([group.out_channels, group.fan_in()])
+        })
+        .collect();
+    Tensor::cat(weights, 0)
 }
 
+/// Images with their padding.
 fn images(x: Tensor<2>, shape: &ConvShape) -> Tensor<4> {
     let [rows, _] = x.dims();
-    x.reshape([rows, shape.in_channels, shape.in_height, shape.in_width])
+    let images = x.reshape([rows, shape.in_channels, shape.in_height, shape.in_width]);
+    padded(images, shape.padding, 0.0)
+}
+
+fn padded(images: Tensor<4>, padding: [[usize; 2]; 2], value: f32) -> Tensor<4> {
+    if padding == [[0; 2]; 2] {
+        return images;
+    }
+    let [rows, columns] = padding;
+    let pairs = [(rows[0], rows[1]), (columns[0], columns[1])];
+    images.pad(pairs, PadMode::Constant(value))
 }
 
 fn outputs(g: Tensor<2>, shape: &ConvShape) -> Tensor<4> {
@@ -120,9 +141,9 @@ fn outputs(g: Tensor<2>, shape: &ConvShape) -> Tensor<4> {
 fn kernels(w: Tensor<2>, shape: &ConvShape) -> Tensor<4> {
     w.reshape([
         shape.out_channels,
-        shape.in_channels,
-        shape.kernel,
-        shape.kernel,
+        shape.in_channels / shape.groups,
+        shape.kernel[0],
+        shape.kernel[1],
     ])
 }
 
@@ -132,11 +153,18 @@ pub(crate) fn max_pool_indices(x: &Tensor<2>, shape: PoolShape) -> Tensor<2, Int
     let images = x
         .clone()
         .reshape([rows, shape.channels, shape.height, shape.width]);
-    let options = MaxPoolOptions::new([shape.window; 2]).with_stride([shape.stride; 2]);
+    let images = padded(images, shape.padding, f32::NEG_INFINITY);
+    let options = MaxPoolOptions::new(shape.window).with_stride(shape.stride);
     let (_, within) = module::max_pool2d_with_indices(images, options);
-    let plane = i64::try_from(shape.height * shape.width).unwrap_or(i64::MAX);
-    let channels = i64::try_from(shape.channels).unwrap_or(i64::MAX);
-    let first = Tensor::<1, Int>::arange(0..channels, &within.device()).mul_scalar(plane);
+    // From places in a padded channel to places in a row.
+    let whole = |size: usize| i64::try_from(size).unwrap_or(i64::MAX);
+    let [[top, _], [left, _]] = shape.padding;
+    let across = whole(shape.padded()[1]);
+    let y = within.clone().div_scalar(across).sub_scalar(whole(top));
+    let x = within.remainder_scalar(across).sub_scalar(whole(left));
+    let first = Tensor::<1, Int>::arange(0..whole(shape.channels), &y.device())
+        .mul_scalar(whole(shape.height * shape.width));
+    let within = y.mul_scalar(whole(shape.width)) + x;
     (within + first.reshape([1, shape.channels, 1, 1])).reshape([rows, shape.out_features()])
 }
 

@@ -109,7 +109,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::kernel::testing::{check_gradients, flex, random, same, values};
+    use crate::kernel::testing::{
+        check_gradients, flex, random, same, same_in_every_argument, values,
+    };
 
     #[test]
     fn at_zero_the_gate_is_closed() {
@@ -135,6 +137,13 @@ mod tests {
         fn the_gate_is_its_own_adjoint(rows in 1..4usize, features in 1..6usize, seed: u64) {
             let value = random([rows, features], seed, DType::F64);
             let decider = random([rows, features], seed ^ 1, DType::F64);
+            // What decides has no gradient, here or there.
+            same_in_every_argument(
+                &[value.clone(), decider.clone()],
+                |t| gate(t[0].clone(), t[1].clone()),
+                |t| composed::gate(t[0].clone(), t[1].clone()),
+                0.0,
+            );
             check_gradients(&[value], |t| gate(t[0].clone(), decider.clone()));
         }
     }

@@ -10,7 +10,8 @@
 //!   `q (c - <p, c>) - p <q, c>` with `q = p (v - <p, v>)`.
 //!
 //! The gradient of `<s, h>` in `z` is `p (r - <p, r>)` with `r = h c - c <p, h> - h <p, c>`; it is
-//! also the gradient of `<s tangent, h>` in `v`, whose gradient in `z` is its change along `v`.
+//! also the gradient of `<s tangent, h>` in `v`, whose gradient in `z` is its change along `v`. Both
+//! `s` and its tangent are linear in `c` and their own adjoints.
 //! Rows are computed in `f64` whatever the tensor's type.
 
 use burn::backend::autodiff::checkpoint::base::Checkpointer;
@@ -22,7 +23,6 @@ use burn::backend::tensor::FloatTensor;
 use burn::backend::{Autodiff, Backend, Dispatch, Flex, backend_extension};
 use burn::tensor::{Tensor, TensorData};
 
-use super::adjoint::Linear;
 use super::storage::{Numbers, numbers, size};
 use super::{composed, on_flex};
 
@@ -81,6 +81,11 @@ pub(crate) trait HeadGradients: Backend {
     fn cross_entropy_gradient(
         z: FloatTensor<Self>,
         c: FloatTensor<Self>,
+        g: FloatTensor<Self>,
+    ) -> FloatTensor<Self>;
+    /// Of the cross-entropy in `c`, times the one number in `g`: `-log p` over the number of rows.
+    fn cross_entropy_class_gradient(
+        z: FloatTensor<Self>,
         g: FloatTensor<Self>,
     ) -> FloatTensor<Self>;
     /// Of `<seed, h>` in `z`.
@@ -149,16 +154,25 @@ impl HeadGradients for Flex {
         c: FloatTensor<Self>,
         g: FloatTensor<Self>,
     ) -> FloatTensor<Self> {
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "batches are far below 2^53 rows"
-        )]
-        let share = values(&g)[0] / size(&z)[0] as f64;
+        let share = row_share(&g, size(&z)[0]);
         by_row(&[&z, &c], |[z, c], p, out| {
             softmax(z, p);
             let total: f64 = c.iter().sum();
             for ((out, p), c) in out.iter_mut().zip(&*p).zip(c) {
                 *out = share * (p * total - c);
+            }
+        })
+    }
+
+    fn cross_entropy_class_gradient(
+        z: FloatTensor<Self>,
+        g: FloatTensor<Self>,
+    ) -> FloatTensor<Self> {
+        let share = row_share(&g, size(&z)[0]);
+        by_row(&[&z], |[z], p, out| {
+            let log_sum = softmax(z, p);
+            for (out, z) in out.iter_mut().zip(z) {
+                *out = share * (log_sum - z);
             }
         })
     }
@@ -201,6 +215,15 @@ impl HeadGradients for Flex {
             }
         })
     }
+}
+
+/// What one of so many rows has of the one number in `g`.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "batches are far below 2^53 rows"
+)]
+fn row_share(g: &FlexTensor, rows: usize) -> f64 {
+    values(g)[0] / rows as f64
 }
 
 /// `p = softmax(z)`; returns the logarithm of the sum of exponentials.
@@ -273,23 +296,33 @@ fn tensor(values: Vec<f64>, size: &[usize], like: &FlexTensor) -> FlexTensor {
 
 impl<B: HeadBackend + HeadGradients, C: CheckpointStrategy> HeadBackend for Autodiff<B, C> {
     fn cross_entropy(z: FloatTensor<Self>, c: FloatTensor<Self>) -> FloatTensor<Self> {
-        let c = c.into_primitive();
-        let plain = z.primitive().clone();
-        Linear::<B, (FloatTensor<B>, FloatTensor<B>)> {
-            adjoint: |gradient, (z, c)| B::cross_entropy_gradient(z, c, gradient),
-            with: (plain, c.clone()),
+        let (z, z_node) = z.into_parts();
+        let (c, c_node) = c.into_parts();
+        match CrossEntropy
+            .prepare::<C>([z_node, c_node])
+            .compute_bound()
+            .stateful()
+        {
+            OpsKind::Tracked(prepared) => {
+                prepared.finish((z.clone(), c.clone()), B::cross_entropy(z, c))
+            }
+            OpsKind::UnTracked(prepared) => prepared.finish(B::cross_entropy(z, c)),
         }
-        .apply::<C>(z, |z| B::cross_entropy(z, c))
     }
 
     fn probability_seed(z: FloatTensor<Self>, c: FloatTensor<Self>) -> FloatTensor<Self> {
-        let c = c.into_primitive();
-        let plain = z.primitive().clone();
-        Linear::<B, (FloatTensor<B>, FloatTensor<B>)> {
-            adjoint: |gradient, (z, c)| B::seed_gradient(z, c, gradient),
-            with: (plain, c.clone()),
+        let (z, z_node) = z.into_parts();
+        let (c, c_node) = c.into_parts();
+        match Seed
+            .prepare::<C>([z_node, c_node])
+            .compute_bound()
+            .stateful()
+        {
+            OpsKind::Tracked(prepared) => {
+                prepared.finish((z.clone(), c.clone()), B::probability_seed(z, c))
+            }
+            OpsKind::UnTracked(prepared) => prepared.finish(B::probability_seed(z, c)),
         }
-        .apply::<C>(z, |z| B::probability_seed(z, c))
     }
 
     fn probability_seed_tangent(
@@ -297,11 +330,11 @@ impl<B: HeadBackend + HeadGradients, C: CheckpointStrategy> HeadBackend for Auto
         v: FloatTensor<Self>,
         c: FloatTensor<Self>,
     ) -> FloatTensor<Self> {
-        let c = c.into_primitive();
         let (z, z_node) = z.into_parts();
         let (v, v_node) = v.into_parts();
+        let (c, c_node) = c.into_parts();
         match SeedTangent
-            .prepare::<C>([z_node, v_node])
+            .prepare::<C>([z_node, v_node, c_node])
             .compute_bound()
             .stateful()
         {
@@ -315,17 +348,62 @@ impl<B: HeadBackend + HeadGradients, C: CheckpointStrategy> HeadBackend for Auto
 }
 
 #[derive(Debug)]
-struct SeedTangent;
+struct CrossEntropy;
 
-impl<B: HeadGradients> Backward<B, 2> for SeedTangent {
-    type State = (FloatTensor<B>, FloatTensor<B>, FloatTensor<B>);
+impl<B: HeadGradients> Backward<B, 2> for CrossEntropy {
+    type State = (FloatTensor<B>, FloatTensor<B>);
 
     fn backward(self, ops: Ops<Self::State, 2>, grads: &mut Gradients, _: &mut Checkpointer) {
-        let [in_logits, in_direction] = ops.parents;
+        let [in_logits, in_classes] = ops.parents;
+        let g = grads.consume::<B>(&ops.node);
+        let (z, c) = ops.state;
+        if let Some(node) = in_classes {
+            let gradient = B::cross_entropy_class_gradient(z.clone(), g.clone());
+            grads.register::<B>(node.id, gradient);
+        }
+        if let Some(node) = in_logits {
+            grads.register::<B>(node.id, B::cross_entropy_gradient(z, c, g));
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Seed;
+
+impl<B: HeadBackend + HeadGradients> Backward<B, 2> for Seed {
+    type State = (FloatTensor<B>, FloatTensor<B>);
+
+    fn backward(self, ops: Ops<Self::State, 2>, grads: &mut Gradients, _: &mut Checkpointer) {
+        let [in_logits, in_classes] = ops.parents;
+        let h = grads.consume::<B>(&ops.node);
+        let (z, c) = ops.state;
+        if let Some(node) = in_classes {
+            // The seed is linear in the classes, and its own adjoint.
+            grads.register::<B>(node.id, B::probability_seed(z.clone(), h.clone()));
+        }
+        if let Some(node) = in_logits {
+            grads.register::<B>(node.id, B::seed_gradient(z, c, h));
+        }
+    }
+}
+
+#[derive(Debug)]
+struct SeedTangent;
+
+impl<B: HeadBackend + HeadGradients> Backward<B, 3> for SeedTangent {
+    type State = (FloatTensor<B>, FloatTensor<B>, FloatTensor<B>);
+
+    fn backward(self, ops: Ops<Self::State, 3>, grads: &mut Gradients, _: &mut Checkpointer) {
+        let [in_logits, in_direction, in_classes] = ops.parents;
         let h = grads.consume::<B>(&ops.node);
         let (z, v, c) = ops.state;
         if let Some(node) = in_direction {
             let gradient = B::seed_gradient(z.clone(), c.clone(), h.clone());
+            grads.register::<B>(node.id, gradient);
+        }
+        if let Some(node) = in_classes {
+            // As the seed itself.
+            let gradient = B::probability_seed_tangent(z.clone(), v.clone(), h.clone());
             grads.register::<B>(node.id, gradient);
         }
         if let Some(node) = in_logits {
@@ -340,7 +418,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::kernel::testing::{flex, random, same, values};
+    use crate::kernel::testing::{
+        check_smooth_gradients, flex, random, same, same_in_every_argument, values,
+    };
 
     fn one_hot(rows: usize, classes: usize, seed: u64, dtype: DType) -> Tensor<2> {
         let first = usize::try_from(seed >> 1).unwrap_or_default();
@@ -371,38 +451,58 @@ mod tests {
         }
 
         #[test]
-        fn gradients_equal_those_of_the_composed_operations(
+        fn every_gradient_equals_that_of_the_composed_operations(
             rows in 1..5usize, classes in 2..6usize, seed: u64,
         ) {
             let dtype = DType::F64;
-            let c = one_hot(rows, classes, seed, dtype);
-            let weight = random([rows, classes], seed ^ 2, dtype);
-            let gradients = |fused: bool| {
-                let tracked = |seed: u64| random([rows, classes], seed, dtype).autodiff().require_grad();
-                let (z, v) = (tracked(seed), tracked(seed ^ 1));
-                let (entropy, seeds, tangents) = if fused {
-                    (
-                        cross_entropy(z.clone(), c.clone()),
-                        probability_seed(z.clone(), c.clone()),
-                        probability_seed_tangent(z.clone(), v.clone(), c.clone()),
-                    )
-                } else {
-                    (
-                        composed::cross_entropy(z.clone(), c.clone()),
-                        composed::probability_seed(z.clone(), c.clone()),
-                        composed::probability_seed_tangent(z.clone(), v.clone(), c.clone()),
-                    )
-                };
-                let loss = entropy
-                    + (seeds * weight.clone()).sum()
-                    + (tangents.clone() * tangents * weight.clone()).sum();
-                let gradients = loss.backward();
-                (z.grad(&gradients).unwrap(), v.grad(&gradients).unwrap())
-            };
-            let (fused, composed) = (gradients(true), gradients(false));
-            same(&fused.0, &composed.0, 1e-10);
-            same(&fused.1, &composed.1, 1e-10);
+            let [z, v, c] = [0, 1, 2].map(|place| random([rows, classes], seed ^ place, dtype));
+            same_in_every_argument(
+                &[z.clone(), c.clone()],
+                |t| cross_entropy(t[0].clone(), t[1].clone()).reshape([1, 1]),
+                |t| composed::cross_entropy(t[0].clone(), t[1].clone()).reshape([1, 1]),
+                1e-10,
+            );
+            same_in_every_argument(
+                &[z.clone(), c.clone()],
+                |t| probability_seed(t[0].clone(), t[1].clone()),
+                |t| composed::probability_seed(t[0].clone(), t[1].clone()),
+                1e-10,
+            );
+            same_in_every_argument(
+                &[z, v, c],
+                |t| probability_seed_tangent(t[0].clone(), t[1].clone(), t[2].clone()),
+                |t| composed::probability_seed_tangent(t[0].clone(), t[1].clone(), t[2].clone()),
+                1e-10,
+            );
         }
+
+        #[test]
+        fn gradients_equal_central_differences(rows in 1..4usize, classes in 2..5usize, seed: u64) {
+            let [z, v, c] = [0, 1, 2].map(|place| random([rows, classes], seed ^ place, DType::F64));
+            check_smooth_gradients(&[z.clone(), c.clone()], |t| {
+                cross_entropy(t[0].clone(), t[1].clone()).reshape([1, 1])
+            });
+            check_smooth_gradients(&[z.clone(), c.clone()], |t| {
+                probability_seed(t[0].clone(), t[1].clone())
+            });
+            check_smooth_gradients(&[z, v, c], |t| {
+                probability_seed_tangent(t[0].clone(), t[1].clone(), t[2].clone())
+            });
+        }
+    }
+
+    #[test]
+    fn classes_that_alone_are_recorded_get_their_gradient() {
+        let z = random([3, 4], 1, DType::F64);
+        let c = random([3, 4], 2, DType::F64).autodiff().require_grad();
+        let gradients = probability_seed(z.clone(), c.clone())
+            .powi_scalar(2)
+            .sum()
+            .backward();
+        let got = c.grad(&gradients).expect("a gradient in the classes");
+        let plain = c.clone().without_autodiff();
+        let expected = probability_seed(z.clone(), probability_seed(z, plain)) * 2.0;
+        same(&got, &expected, 1e-12);
     }
 
     #[test]

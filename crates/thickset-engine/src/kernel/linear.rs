@@ -186,8 +186,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::kernel::simd::{Instructions, with_instructions};
     use crate::kernel::testing::{
-        alone, bits, check_gradients, flex, on_threads, random, same, values,
+        alone, bits, check_gradients, flex, on_threads, random, same, same_in_every_argument,
+        values,
     };
 
     #[test]
@@ -212,6 +214,31 @@ mod tests {
         assert_eq!(values(&linear_weight(x, g)), [0.0; 6]);
     }
 
+    #[test]
+    fn bits_do_not_depend_on_the_width_of_registers() {
+        for dtype in [DType::F32, DType::F64] {
+            let x = random([45, 300], 1, dtype);
+            let w = random([37, 300], 2, dtype);
+            let g = random([45, 37], 3, dtype);
+            let all = || {
+                [
+                    linear(x.clone(), w.clone()),
+                    linear_input(g.clone(), w.clone()),
+                    linear_weight(x.clone(), g.clone()),
+                ]
+                .map(|part| bits(&part))
+            };
+            let expected = with_instructions(Instructions::PortableFused, all);
+            for instructions in Instructions::FUSED {
+                let got = with_instructions(*instructions, all);
+                assert!(
+                    got.is_none() || got == expected,
+                    "{instructions} in {dtype:?}"
+                );
+            }
+        }
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(60))]
 
@@ -231,6 +258,40 @@ mod tests {
             same(&linear(x.clone(), w.clone()), &composed::linear(x.clone(), w.clone()), tolerance);
             same(&linear_input(g.clone(), w.clone()), &composed::linear_input(g.clone(), w), tolerance);
             same(&linear_weight(x.clone(), g.clone()), &composed::linear_weight(x, g), tolerance);
+        }
+
+        #[test]
+        fn every_gradient_equals_that_of_the_composed_operations(
+            rows in 1..9usize, inputs in 1..20usize, outputs in 1..20usize, seed: u64,
+        ) {
+            let x = random([rows, inputs], seed, DType::F64) + 2.0;
+            let w = random([outputs, inputs], seed ^ 1, DType::F64) + 2.0;
+            let g = random([rows, outputs], seed ^ 2, DType::F64) + 2.0;
+            let b = random([1, outputs], seed ^ 3, DType::F64);
+            same_in_every_argument(
+                &[x.clone(), w.clone(), b],
+                |t| affine(t[0].clone(), t[1].clone(), t[2].clone()),
+                |t| composed::affine(t[0].clone(), t[1].clone(), t[2].clone()),
+                1e-12,
+            );
+            same_in_every_argument(
+                &[x.clone(), w.clone()],
+                |t| linear(t[0].clone(), t[1].clone()),
+                |t| composed::linear(t[0].clone(), t[1].clone()),
+                1e-12,
+            );
+            same_in_every_argument(
+                &[g.clone(), w],
+                |t| linear_input(t[0].clone(), t[1].clone()),
+                |t| composed::linear_input(t[0].clone(), t[1].clone()),
+                1e-12,
+            );
+            same_in_every_argument(
+                &[x, g],
+                |t| linear_weight(t[0].clone(), t[1].clone()),
+                |t| composed::linear_weight(t[0].clone(), t[1].clone()),
+                1e-12,
+            );
         }
 
         #[test]

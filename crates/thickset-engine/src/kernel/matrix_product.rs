@@ -145,15 +145,18 @@ fn product<T: Number>(
                             std::ptr::copy_nonoverlapping(start.as_ptr(), to, columns);
                         }
                     }
-                    T::vectorised(Rows {
-                        a: a.values[top * a.row_step + first * a.column_step..].as_ptr(),
-                        row_step: a.row_step,
-                        column_step: a.column_step,
+                    let from = &a.values[top * a.row_step + first * a.column_step..];
+                    // SAFETY: `count` rows from `top` lie within both matrices, no other task has them, and they hold
+                    // the start or the sums of the passes before where those are kept.
+                    let rows = Rows::new(
+                        from.as_ptr(),
+                        [a.row_step, a.column_step],
                         packed,
-                        out: out.at(top * columns),
-                        size: [count, columns, taken],
-                        keep: first > 0 || start.is_some(),
-                    });
+                        out.at(top * columns),
+                        [count, columns, taken],
+                        first > 0 || start.is_some(),
+                    );
+                    T::vectorised(rows);
                 };
                 if rows * columns * depth >= PARALLEL_WORK {
                     (0..rows.div_ceil(THREAD_ROWS))
@@ -233,7 +236,32 @@ impl<T: Number> Task<T> for Rows<'_, T> {
     }
 }
 
-impl<T: Number> Rows<'_, T> {
+impl<'a, T: Number> Rows<'a, T> {
+    /// Rows of `A` at the given steps from row to row and from column to column, by the packed panels of `B`; added to what
+    /// is there if `keep`. `size` is rows, columns of the whole product, inner indices.
+    ///
+    /// # Safety
+    /// Until the task has run, `a` must be readable for its rows and inner indices, `out` must be valid for its rows of all
+    /// columns and used by nobody else, and initialised if `keep`. The panels must hold every column and inner index.
+    unsafe fn new(
+        a: *const T,
+        [row_step, column_step]: [usize; 2],
+        packed: &'a [T],
+        out: *mut T,
+        size: [usize; 3],
+        keep: bool,
+    ) -> Self {
+        Self {
+            a,
+            row_step,
+            column_step,
+            packed,
+            out,
+            size,
+            keep,
+        }
+    }
+
     /// All rows of `WIDE` registers side by side.
     ///
     /// # Safety

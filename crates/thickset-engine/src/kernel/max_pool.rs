@@ -8,6 +8,8 @@
     reason = "a kernel is compiled for the instruction set of the function it is inlined into"
 )]
 
+use std::ops::Range;
+
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::tensor::{FloatTensor, IntTensor};
 use burn::backend::{Autodiff, Backend, Dispatch, Flex, backend_extension};
@@ -19,21 +21,38 @@ use super::simd::{Number, Task, Vector};
 use super::storage::{Numbers, by_type, numbers, size, tensor};
 use super::{ShapeError, bounded, composed, on_flex};
 
-/// Square windows over channel-major images, without padding. Make one by filling the fields and calling
+/// Windows over channel-major images. Pairs are rows first, then columns. Make one by filling the fields and calling
 /// [`PoolShape::checked`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolShape {
     pub channels: usize,
     pub height: usize,
     pub width: usize,
-    /// Side of the square window.
-    pub window: usize,
-    pub stride: usize,
+    /// Rows and columns of a window.
+    pub window: [usize; 2],
+    /// From one window to the next.
+    pub stride: [usize; 2],
+    /// How far windows reach beyond the image: before the first and after the last row, and the same for columns. What lies
+    /// there is never a maximum.
+    pub padding: [[usize; 2]; 2],
 }
 
 impl PoolShape {
-    /// Returns the shape if an image of it can be pooled: no size is zero, the window fits, and a row's
-    /// numbers can be indexed.
+    /// Square windows that neither overlap nor reach beyond the image, over images of `[channels, height, width]`.
+    #[must_use]
+    pub fn square([channels, height, width]: [usize; 3], window: usize) -> Self {
+        Self {
+            channels,
+            height,
+            width,
+            window: [window; 2],
+            stride: [window; 2],
+            padding: [[0; 2]; 2],
+        }
+    }
+
+    /// Returns the shape if an image of it can be pooled: no size is zero, each padding is smaller than the window, the
+    /// window fits, and a row's numbers can be indexed.
     ///
     /// # Errors
     /// Names the first size that does not fit.
@@ -42,36 +61,54 @@ impl PoolShape {
             ("channels", self.channels),
             ("height", self.height),
             ("width", self.width),
-            ("window", self.window),
-            ("stride", self.stride),
+            ("window", self.window[0].min(self.window[1])),
+            ("stride", self.stride[0].min(self.stride[1])),
         ] {
             if size == 0 {
                 return Err(ShapeError::Zero { name });
             }
         }
-        for (name, size) in [("height", self.height), ("width", self.width)] {
-            if self.window > size {
-                return Err(ShapeError::Window {
-                    window: self.window,
-                    name,
-                    size,
-                });
+        bounded("an input row", &[self.channels, self.height, self.width])?;
+        for (axis, (name, size)) in [("height", self.height), ("width", self.width)]
+            .into_iter()
+            .enumerate()
+        {
+            let window = self.window[axis];
+            bounded("a window", &[window])?;
+            for padding in self.padding[axis] {
+                if padding >= window {
+                    return Err(ShapeError::Padding { padding, window });
+                }
+            }
+            let size = size + self.padding[axis][0] + self.padding[axis][1];
+            if window > size {
+                return Err(ShapeError::Window { window, name, size });
             }
         }
-        bounded("an input row", &[self.channels, self.height, self.width])?;
+        bounded(
+            "an output row",
+            &[self.channels, self.out_height(), self.out_width()],
+        )?;
         Ok(self)
+    }
+
+    /// Rows and columns of an image with its padding.
+    #[must_use]
+    pub fn padded(&self) -> [usize; 2] {
+        let [[top, bottom], [left, right]] = self.padding;
+        [self.height + top + bottom, self.width + left + right]
     }
 
     /// Rows of an output image.
     #[must_use]
     pub fn out_height(&self) -> usize {
-        (self.height - self.window) / self.stride + 1
+        (self.padded()[0] - self.window[0]) / self.stride[0] + 1
     }
 
     /// Columns of an output image.
     #[must_use]
     pub fn out_width(&self) -> usize {
-        (self.width - self.window) / self.stride + 1
+        (self.padded()[1] - self.window[1]) / self.stride[1] + 1
     }
 
     /// Numbers in an input row.
@@ -84,6 +121,15 @@ impl PoolShape {
     #[must_use]
     pub fn out_features(&self) -> usize {
         self.channels * self.out_height() * self.out_width()
+    }
+
+    /// The rows, or the columns, of the image that window number `at` covers.
+    #[inline(always)]
+    pub(crate) fn covered(&self, axis: usize, at: usize) -> Range<usize> {
+        let size = if axis == 0 { self.height } else { self.width };
+        let (start, before) = (at * self.stride[axis], self.padding[axis][0]);
+        let end = (start + self.window[axis]).saturating_sub(before);
+        start.saturating_sub(before)..end.min(size)
     }
 }
 
@@ -257,13 +303,16 @@ impl<T: Number> Task<T> for Find<'_, T> {
         let lines = found.chunks_exact_mut(shape.out_width()).enumerate();
         for (line, found) in lines {
             let (channel, y) = (line / shape.out_height(), line % shape.out_height());
-            let corner = (channel * shape.height + y * shape.stride) * shape.width;
-            if shape.window == 2 && shape.stride == 2 {
+            let rows = shape.covered(0, y);
+            let first = channel * shape.height;
+            if shape.window == [2; 2] && shape.stride == [2; 2] && shape.padding == [[0; 2]; 2] {
+                let corner = (first + rows.start) * shape.width;
                 let (above, below) = x[corner..].split_at(shape.width);
                 find_pairs(above, below, corner, shape.width, found);
             } else {
                 for (window, found) in found.iter_mut().enumerate() {
-                    *found = maximum(x, corner + window * shape.stride, shape);
+                    let rows = first + rows.start..first + rows.end;
+                    *found = maximum(x, rows, shape.covered(1, window), shape.width);
                 }
             }
         }
@@ -297,13 +346,14 @@ fn find_pairs<T: Number>(above: &[T], below: &[T], corner: usize, width: usize, 
     }
 }
 
-/// The index of the maximum of the window whose upper left corner is at `corner`.
+/// The index of the maximum of some rows and columns.
 #[inline(always)]
-fn maximum<T: Number>(x: &[T], corner: usize, shape: &PoolShape) -> i32 {
+fn maximum<T: Number>(x: &[T], rows: Range<usize>, columns: Range<usize>, width: usize) -> i32 {
+    let corner = rows.start * width + columns.start;
     let (mut best, mut at) = (x[corner], corner);
-    for y in 0..shape.window {
-        let first = corner + y * shape.width;
-        for (offset, &value) in x[first..first + shape.window].iter().enumerate() {
+    for y in rows {
+        let first = y * width + columns.start;
+        for (offset, &value) in x[first..y * width + columns.end].iter().enumerate() {
             if value > best {
                 (best, at) = (value, first + offset);
             }
@@ -349,20 +399,30 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::kernel::testing::{alone, bits, check_gradients, flex, on_threads, random, same};
+    use crate::kernel::testing::{
+        alone, bits, check_gradients, flex, on_threads, random, same_in_every_argument,
+    };
 
     fn shapes() -> impl Strategy<Value = PoolShape> {
-        (1..4usize, 1..9usize, 1..40usize, 1..4usize, 1..4usize)
-            .prop_map(|(channels, height, width, window, stride)| PoolShape {
+        let image = (1..4usize, 1..9usize, 1..40usize);
+        let pair = || [1..4usize, 1..4usize];
+        let padding = [[0..3usize, 0..3usize], [0..3usize, 0..3usize]];
+        let general = (image.clone(), pair(), pair(), padding).prop_map(
+            |((channels, height, width), window, stride, padding)| PoolShape {
                 channels,
                 height,
                 width,
                 window,
                 stride,
-            })
-            .prop_filter_map("a window larger than the image", |shape| {
-                shape.checked().ok()
-            })
+                padding,
+            },
+        );
+        let tiling = (image, 1..4usize).prop_map(|((channels, height, width), window)| {
+            PoolShape::square([channels, height, width], window)
+        });
+        prop_oneof![general, tiling].prop_filter_map("a window larger than the image", |shape| {
+            shape.checked().ok()
+        })
     }
 
     fn indices_of(x: &Tensor<2>, shape: PoolShape) -> Vec<i64> {
@@ -374,13 +434,7 @@ mod tests {
 
     #[test]
     fn a_two_by_two_window_finds_each_maximum_by_hand() {
-        let shape = PoolShape {
-            channels: 1,
-            height: 2,
-            width: 4,
-            window: 2,
-            stride: 2,
-        };
+        let shape = PoolShape::square([1, 2, 4], 2);
         let data = TensorData::new(vec![1.0f32, 5.0, 2.0, 0.0, 3.0, 4.0, 7.0, 6.0], [1, 8]);
         let x = Tensor::<2>::from_data(data, &flex());
         assert_eq!(indices_of(&x, shape), [1, 6]);
@@ -392,38 +446,58 @@ mod tests {
     }
 
     #[test]
-    fn ties_go_to_the_lower_index() {
+    fn padding_never_wins_over_negative_numbers() {
         let shape = PoolShape {
-            channels: 1,
-            height: 2,
-            width: 2,
-            window: 2,
-            stride: 2,
+            window: [3; 2],
+            stride: [2; 2],
+            padding: [[1; 2]; 2],
+            ..PoolShape::square([1, 4, 4], 2)
         };
+        let values: Vec<f32> = (0..16_u8).map(|place| -1.0 - f32::from(place)).collect();
+        let x = Tensor::<2>::from_data(TensorData::new(values, [1, 16]), &flex());
+        assert_eq!(indices_of(&x, shape), [0, 1, 4, 5]);
+    }
+
+    #[test]
+    fn ties_go_to_the_lower_index() {
+        let shape = PoolShape::square([1, 2, 2], 2);
         let x = Tensor::<2>::zeros([1, 4], &flex());
         assert_eq!(indices_of(&x, shape), [0]);
     }
 
     #[test]
     fn shapes_that_cannot_be_pooled_are_refused() {
-        let good = PoolShape {
-            channels: 1,
-            height: 4,
-            width: 4,
-            window: 2,
-            stride: 2,
-        };
+        let good = PoolShape::square([1, 4, 4], 2);
         assert_eq!(good.checked(), Ok(good));
         assert_eq!(
-            PoolShape { stride: 0, ..good }.checked(),
+            PoolShape {
+                stride: [2, 0],
+                ..good
+            }
+            .checked(),
             Err(ShapeError::Zero { name: "stride" })
         );
         assert_eq!(
-            PoolShape { window: 5, ..good }.checked(),
+            PoolShape {
+                window: [5, 2],
+                ..good
+            }
+            .checked(),
             Err(ShapeError::Window {
                 window: 5,
                 name: "height",
                 size: 4
+            })
+        );
+        assert_eq!(
+            PoolShape {
+                padding: [[0, 2], [0, 0]],
+                ..good
+            }
+            .checked(),
+            Err(ShapeError::Padding {
+                padding: 2,
+                window: 2
             })
         );
         assert!(matches!(
@@ -449,8 +523,18 @@ mod tests {
                 indices.clone().into_data().iter::<i64>().collect::<Vec<_>>(),
                 expected.clone().into_data().iter::<i64>().collect::<Vec<_>>()
             );
-            same(&pool_gather(x.clone(), indices.clone(), shape), &composed::pool_gather(x, expected.clone()), 0.0);
-            same(&pool_scatter(g.clone(), indices, shape), &composed::pool_scatter(g, expected, shape), 1e-15);
+            same_in_every_argument(
+                &[x],
+                |of| pool_gather(of[0].clone(), indices.clone(), shape),
+                |of| composed::pool_gather(of[0].clone(), expected.clone()),
+                1e-15,
+            );
+            same_in_every_argument(
+                &[g],
+                |of| pool_scatter(of[0].clone(), indices.clone(), shape),
+                |of| composed::pool_scatter(of[0].clone(), expected.clone(), shape),
+                1e-15,
+            );
         }
 
         #[test]
@@ -469,8 +553,9 @@ mod tests {
             channels: 3,
             height: 9,
             width: 8,
-            window: 3,
-            stride: 2,
+            window: [3; 2],
+            stride: [2; 2],
+            padding: [[0; 2]; 2],
         };
         let x = random([7, shape.in_features()], 1, DType::F32);
         let g = random([7, shape.out_features()], 2, DType::F32);

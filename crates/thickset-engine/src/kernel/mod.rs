@@ -38,15 +38,21 @@ pub use gate::gate;
 pub use head::{cross_entropy, probability_seed, probability_seed_tangent};
 pub use linear::{affine, linear, linear_input, linear_weight};
 pub use max_pool::{PoolShape, max_pool_indices, pool_gather, pool_scatter};
-pub use simd::{VectorLoop, sum_of_pairs, vectorised};
+pub use simd::{Instructions, VectorLoop, instructions, sum_of_pairs, vectorised};
 
 /// A shape that no image can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ShapeError {
     #[error("`{name}` must be positive, got 0")]
     Zero { name: &'static str },
-    #[error("padding must be smaller than the kernel, {kernel}, got {padding}")]
-    Padding { padding: usize, kernel: usize },
+    #[error("padding must be smaller than the window, {window}, got {padding}")]
+    Padding { padding: usize, window: usize },
+    #[error("`{name}` must be a multiple of the groups, {groups}, got {size}")]
+    Groups {
+        name: &'static str,
+        size: usize,
+        groups: usize,
+    },
     #[error("a window of {window} does not fit into `{name}`, {size} with its padding")]
     Window {
         window: usize,

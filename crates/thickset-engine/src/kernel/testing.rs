@@ -4,6 +4,8 @@ use burn::tensor::{DType, Device, Tensor, TensorData};
 
 /// The step of central differences in `f64`; a trilinear form has no error of higher order, so only rounding counts.
 const STEP: f64 = 1e-3;
+/// The same for smooth functions, where the error of third order counts too: both are near 1e-10.
+const SMOOTH_STEP: f64 = 1e-5;
 
 pub(crate) fn flex() -> Device {
     Device::flex()
@@ -63,21 +65,30 @@ pub(crate) fn inner(left: &Tensor<2>, right: &Tensor<2>) -> f64 {
         .sum()
 }
 
-/// Compares the gradient of `<operation(inputs), v>`, v random, with central differences, in every input.
+/// Compares the gradient of `<operation(inputs), v>`, v random, with central differences, in every input; the operation is
+/// linear in each of them.
 pub(crate) fn check_gradients(inputs: &[Tensor<2>], operation: impl Fn(&[Tensor<2>]) -> Tensor<2>) {
-    let result = operation(inputs);
-    let v = random(result.dims(), 77, DType::F64);
-    let device = flex().autodiff();
-    let tracked: Vec<Tensor<2>> = inputs
-        .iter()
-        .map(|input| Tensor::from_data(input.to_data(), (&device, DType::F64)).require_grad())
-        .collect();
-    let weighted = operation(&tracked) * Tensor::from_data(v.to_data(), (&device, DType::F64));
-    let gradients = weighted.sum().backward();
+    by_differences(inputs, operation, STEP, 1e-9);
+}
+
+/// The same for an operation that is no more than smooth.
+pub(crate) fn check_smooth_gradients(
+    inputs: &[Tensor<2>],
+    operation: impl Fn(&[Tensor<2>]) -> Tensor<2>,
+) {
+    by_differences(inputs, operation, SMOOTH_STEP, 1e-6);
+}
+
+fn by_differences(
+    inputs: &[Tensor<2>],
+    operation: impl Fn(&[Tensor<2>]) -> Tensor<2>,
+    step: f64,
+    tolerance: f64,
+) {
+    let v = random(operation(inputs).dims(), 77, DType::F64);
+    let gradients = gradients(inputs, &operation);
     for (at, input) in inputs.iter().enumerate() {
-        let gradient = tracked[at]
-            .grad(&gradients)
-            .expect("a gradient for every input");
+        let gradient = gradients[at].as_ref().expect("a gradient for every input");
         let numbers = values(input);
         let slopes: Vec<f64> = (0..numbers.len())
             .map(|number| {
@@ -91,13 +102,53 @@ pub(crate) fn check_gradients(inputs: &[Tensor<2>], operation: impl Fn(&[Tensor<
                     );
                     inner(&operation(&inputs), &v)
                 };
-                (moved(STEP) - moved(-STEP)) / (2.0 * STEP)
+                (moved(step) - moved(-step)) / (2.0 * step)
             })
             .collect();
         let slopes =
             Tensor::from_data(TensorData::new(slopes, input.dims()), (&flex(), DType::F64));
-        same(&gradient, &slopes, 1e-9);
+        same(gradient, &slopes, tolerance);
     }
+}
+
+/// Compares a kernel with the composed operation: the value, and the gradient in every argument, including whether there is
+/// one. A pullback is such an operation too, so this covers second derivatives where pullbacks are given.
+pub(crate) fn same_in_every_argument(
+    inputs: &[Tensor<2>],
+    kernel: impl Fn(&[Tensor<2>]) -> Tensor<2>,
+    composed: impl Fn(&[Tensor<2>]) -> Tensor<2>,
+    tolerance: f64,
+) {
+    same(&kernel(inputs), &composed(inputs), tolerance);
+    let (got, expected) = (gradients(inputs, &kernel), gradients(inputs, &composed));
+    for (at, (got, expected)) in got.iter().zip(&expected).enumerate() {
+        match (got, expected) {
+            (Some(got), Some(expected)) => same(got, expected, tolerance),
+            (None, None) => {}
+            _ => panic!(
+                "argument {at}: the kernel has a gradient: {}, the composed operation: {}",
+                got.is_some(),
+                expected.is_some()
+            ),
+        }
+    }
+}
+
+/// The gradient of `<operation(inputs), v>`, v random, in every input.
+fn gradients(
+    inputs: &[Tensor<2>],
+    operation: impl Fn(&[Tensor<2>]) -> Tensor<2>,
+) -> Vec<Option<Tensor<2>>> {
+    let device = flex().autodiff();
+    let tracked: Vec<Tensor<2>> = inputs
+        .iter()
+        .map(|input| Tensor::from_data(input.to_data(), (&device, input.dtype())).require_grad())
+        .collect();
+    let result = operation(&tracked);
+    let v = random(result.dims(), 77, result.dtype());
+    let v = Tensor::from_data(v.to_data(), (&device, result.dtype()));
+    let gradients = (result * v).sum().backward();
+    tracked.iter().map(|input| input.grad(&gradients)).collect()
 }
 
 /// Runs `work` on a pool of its own.

@@ -1,4 +1,4 @@
-//! Convolution of channel-major images, `W` `[out, in, kernel, kernel]` as in PyTorch.
+//! Convolution of channel-major images, `W` `[out, in / groups, kernel rows, kernel columns]` as in PyTorch.
 
 use burn::tensor::Tensor;
 
@@ -6,7 +6,7 @@ use super::{Layer, Linearised, single};
 use crate::kernel::{ConvShape, channel_shift, conv2d, conv2d_input};
 use crate::{Init, Parameter, Result, Scope};
 
-/// A convolution with square kernel, stride and zero padding; the bias is optional.
+/// A convolution of any [`ConvShape`]; the bias is optional.
 #[derive(Clone, Debug)]
 pub struct Conv2d {
     weight: Parameter,
@@ -24,9 +24,9 @@ impl Conv2d {
         let init = Init::fan_in(shape.fan_in());
         let size = [
             shape.out_channels,
-            shape.in_channels,
-            shape.kernel,
-            shape.kernel,
+            shape.in_channels / shape.groups,
+            shape.kernel[0],
+            shape.kernel[1],
         ];
         Ok(Self {
             weight: scope.weight("weight", &size, init)?,

@@ -8,7 +8,7 @@ use super::{Layer, Linearised, single};
 use crate::Result;
 use crate::kernel::{PoolShape, max_pool_indices, pool_gather, pool_scatter};
 
-/// Square windows over each channel, without padding.
+/// Windows over each channel, of any [`PoolShape`].
 #[derive(Clone, Copy, Debug)]
 pub struct MaxPool {
     shape: PoolShape,

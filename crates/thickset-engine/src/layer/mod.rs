@@ -3,32 +3,53 @@
 //!
 //! Batches are `[rows, features]` between layers; an image layer knows its own image shape.
 
-mod activation;
 mod add;
 mod adjacency;
 mod average_pool;
+mod axis;
 mod batch_norm;
+mod channel_affine;
+mod concatenate;
 mod conv2d;
 mod cosine;
+mod elementwise;
+mod gather;
 mod graph_conv;
+mod layer_norm;
 mod linear;
+mod log_softmax;
 mod max_pool;
+mod multiply;
 mod node_mean;
 mod pair_split;
+mod reduce;
+mod sliding_average_pool;
 mod softmax;
 
-pub use activation::{Relu, Softplus};
 pub use add::Add;
 pub use adjacency::Adjacency;
 pub use average_pool::AveragePool;
+pub use axis::Axis;
 pub use batch_norm::{BatchNorm, BatchStatistics};
+pub use channel_affine::ChannelAffine;
+pub use concatenate::Concatenate;
 pub use conv2d::Conv2d;
 pub use cosine::Cosine;
+pub use elementwise::{
+    Absolute, Clip, Elu, Exp, Gelu, HardSigmoid, HardSwish, LeakyRelu, Log, Mish, Power, Prelu,
+    Relu, Selu, Sigmoid, Silu, Softplus, SquareRoot, Tanh,
+};
+pub use gather::Gather;
 pub use graph_conv::GraphConv;
+pub use layer_norm::LayerNorm;
 pub use linear::Linear;
+pub use log_softmax::LogSoftmax;
 pub use max_pool::MaxPool;
+pub use multiply::Multiply;
 pub use node_mean::NodeMean;
 pub use pair_split::PairSplit;
+pub use reduce::Reduce;
+pub use sliding_average_pool::{Divisor, SlidingAveragePool};
 pub use softmax::Softmax;
 
 use burn::tensor::Tensor;
@@ -141,4 +162,10 @@ fn single(inputs: &[Tensor<2>]) -> Tensor<2> {
         panic!("the network gives each layer the inputs it declared")
     };
     input.clone()
+}
+
+/// The features of a layer that takes one input and gives as many.
+fn same(inputs: &[usize]) -> Option<usize> {
+    let [features] = inputs else { return None };
+    Some(*features)
 }

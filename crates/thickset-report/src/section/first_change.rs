@@ -1,6 +1,7 @@
 //! Thickness against the steps to the first change (R2ET Fig. 2), and the importances by rank (R2ET Fig. 8).
 
 use thickset::audit::Audit;
+use thickset::audit::result::RowRecord;
 use thickset::data::InputShape;
 use thickset::metric::{manipulation_epoch, spearman, thickness};
 
@@ -30,17 +31,16 @@ struct Spot {
     thickness: f64,
 }
 
-/// The rows that have a thickness.
 fn spots(audit: &Audit) -> Vec<Spot> {
-    let rows = audit.rows.iter().filter_map(|row| {
+    let spot = |row: RowRecord| {
         let thickness = thickness::FIGURE.of_row(&row)?;
         thickness.is_finite().then_some(Spot {
             row: row.row,
             first_change: row.first_change,
             thickness,
         })
-    });
-    rows.collect()
+    };
+    audit.rows.iter().filter_map(spot).collect()
 }
 
 fn scatter(audit: &Audit, prefix: &str) -> Option<Chart> {

@@ -42,6 +42,15 @@ impl CheckedAttack {
         &self.threat
     }
 
+    /// Whether the attack can run on a network.
+    #[must_use]
+    pub fn fits(&self, network: &Network) -> bool {
+        match &self.plan {
+            Plan::Descent(_) => true,
+            Plan::Search(search) => search.fits(network),
+        }
+    }
+
     /// Attacks every row. A row's result depends neither on the others nor on the number of threads.
     ///
     /// # Errors

@@ -250,7 +250,7 @@ impl<'a> Descent<'a> {
 
 /// `KL(f(x_0) || f(x))` of each row for one of the predictions to keep, and its gradient. The gradient of the
 /// cross-entropy with the probabilities at the start as labels is the same.
-fn divergence(state: &AttackState<'_>, part: MovedPart, points: &[f64]) -> Divergence {
+pub(super) fn divergence(state: &AttackState<'_>, part: MovedPart, points: &[f64]) -> Divergence {
     let (network, features) = (state.network, state.features());
     let classes = network.classes();
     let start = network.tensor(state.probabilities.clone(), [state.count(), classes]);
@@ -278,9 +278,11 @@ fn divergence(state: &AttackState<'_>, part: MovedPart, points: &[f64]) -> Diver
     }
 }
 
-struct Divergence {
+/// Of each row.
+pub(super) struct Divergence {
     values: Vec<f64>,
-    gradient: Vec<f64>,
+    /// Row-major.
+    pub(super) gradient: Vec<f64>,
 }
 
 #[cfg(test)]

@@ -8,12 +8,15 @@
 //! Directions may come from a smooth twin of the network (`surrogate`), as the second derivatives of a `ReLU` network are zero
 //! almost everywhere. Scores always come from the network itself.
 
+pub mod border;
 pub mod constraint;
+pub mod donors;
 pub mod er_attack;
 pub mod mass_center;
 pub mod moo;
 pub mod mse_attack;
 pub mod random;
+pub mod region_search;
 pub mod suite;
 pub mod target;
 pub mod threat;
@@ -30,6 +33,8 @@ mod state;
 
 use std::fmt::Debug;
 use std::sync::Arc;
+
+use thickset_engine::Network;
 
 pub use change::{Cell, Change, Value, changes, decoded};
 pub use checked::CheckedAttack;
@@ -85,6 +90,11 @@ pub enum Plan {
 
 /// A search of its own.
 pub trait Search: Debug + Send + Sync {
+    /// Whether the search can run on a network; a [suite] leaves it out where it cannot.
+    fn fits(&self, _network: &Network) -> bool {
+        true
+    }
+
     /// Searches at the rows of a state. It [evaluates](AttackState::evaluate) points, [keeps](AttackState::keep_if_worst) the
     /// worst, and [finishes](AttackState::finish).
     ///
@@ -96,11 +106,13 @@ pub trait Search: Debug + Send + Sync {
 kinds! {
     /// What an attack does: `method = { kind = "er-attack" }`.
     pub enum AttackKind of Attack, read as "the attack" {
+        Border(border::BorderConfig),
         ErAttack(er_attack::ErAttackConfig),
         MassCenter(mass_center::MassCenterConfig),
         Moo(moo::MooConfig),
         MseAttack(mse_attack::MseAttackConfig),
         Random(random::RandomConfig),
+        RegionSearch(region_search::RegionSearchConfig),
         Target(target::TargetConfig),
         TopK(top_k::TopKConfig),
     }
@@ -112,12 +124,12 @@ impl Default for AttackKind {
     }
 }
 
-/// The registry's entries of this family.
+/// The registry's entries of this family: those of the list, the suite, and what only a suite does.
 pub(crate) fn infos() -> impl Iterator<Item = &'static Info> {
     let kinds = AttackKind::all().into_iter();
     kinds
         .map(|kind| kind.behaviour().info())
-        .chain(std::iter::once(&suite::INFO))
+        .chain([&suite::INFO, &donors::INFO])
 }
 
 #[cfg(test)]
@@ -138,7 +150,9 @@ mod tests {
         T::Err: Debug,
     {
         let mut ids: Vec<&str> = all.iter().map(&id).collect();
-        ids.extend((of == Family::Attack).then_some(suite::INFO.id));
+        if of == Family::Attack {
+            ids.extend([suite::INFO.id, donors::INFO.id]);
+        }
         ids.sort_unstable();
         let listed: Vec<&str> = family(of).map(|info| info.id).collect();
         assert_eq!(ids, listed);

@@ -221,6 +221,12 @@ impl<'a> AttackState<'a> {
         self.seed
     }
 
+    /// The class that was predicted of a row.
+    #[must_use]
+    pub fn class(&self, row: usize) -> usize {
+        self.classes[row]
+    }
+
     /// Salient features.
     #[must_use]
     pub fn k(&self) -> usize {

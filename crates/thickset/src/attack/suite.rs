@@ -4,38 +4,44 @@
 //! No single attack is the worst case. On a binary `ReLU` network the gradient of the mean gap only raises the confidence, and
 //! a defence may hide its gradients. So beside the papers' attacks as they are written, each is run on importances as
 //! shares of their sum, from many random starts, in few steps: on such networks that finds far more for the same work.
+//! The [border attack](super::border) follows the next swap on the twins; where the network has regions,
+//! [region search](super::region_search) finds more than all of them together.
 //! What the suite finds is what we call the stability of an explanation; it is never weaker than any of its members. The
 //! multi-objective attack is none of them: it takes a cone program a step, and stops at the first flip.
 
 use serde::{Deserialize, Serialize};
 use thickset_engine::Network;
 
+use super::border::BorderConfig;
 use super::constraint::qp::QpConfig;
+use super::donors;
 use super::er_attack::ErAttackConfig;
 use super::mass_center::MassCenterConfig;
 use super::mse_attack::MseAttackConfig;
 use super::outcome::Attacked;
 use super::random::RandomConfig;
+use super::region_search::{self, RegionSearchConfig};
 use super::target::TargetConfig;
 use super::threat::ball::Surface;
 use super::top_k::TopKConfig;
 use super::{AttackConfig, AttackKind, AttackOption, CheckedAttack, ThreatConfig};
+use crate::check::check_finite;
 use crate::data::{InputShape, Schema};
 use crate::explain::reduce::ReductionConfig;
 use crate::explain::{ExplainConfig, Points};
 use crate::registry::{Family, Info, Setting};
-use crate::{Result, Seed, defaults};
+use crate::{Error, Result, Seed, defaults};
 
 /// The registry's entry.
 pub static INFO: Info = Info {
     id: "suite",
     label: "suite",
     family: Family::Attack,
-    summary: "The worst point of each row over gradient attacks, their smooth twins, restarts and random points, the prediction held",
+    summary: "The worst point of each row over gradient attacks, their smooth twins, restarts, random points and regions, the prediction held",
     formula: "min over attacks and their iterates of P@k(I(x), I(x')), argmax f(x') = argmax f(x)",
     source: "thickset; in the manner of AutoAttack for predictions (Croce and Hein 2020)",
     direction: None,
-    cost: "explanations and gradients a row: quick about 600, standard 3,200, thorough 34,000",
+    cost: "explanations and gradients a row: quick about 500, standard 3,200, thorough 34,000; regions of a ReLU network: 24, 256, 1,536",
     defaults: &[
         Setting::new("effort", "quick, standard or thorough"),
         Setting::new("k", "salient features"),
@@ -74,6 +80,10 @@ struct Plan {
     twins: &'static [f64],
     on_sphere: usize,
     in_ball: usize,
+    /// Steps and starts of the border attack on each twin.
+    border: (usize, usize),
+    /// The search of regions, where a network has them.
+    regions: RegionSearchConfig,
     /// Also the older attacks.
     all_methods: bool,
     /// Also many starts without shares, and a run that weighs the prediction instead of stopping at it.
@@ -100,6 +110,12 @@ impl Effort {
                 twins: &[10.0],
                 on_sphere: 50,
                 in_ball: 0,
+                border: (10, 4),
+                regions: RegionSearchConfig {
+                    beam: 3,
+                    depth: 8,
+                    tries: 4,
+                },
                 all_methods: false,
                 all_directions: false,
             },
@@ -110,6 +126,12 @@ impl Effort {
                 twins: &[10.0],
                 on_sphere: 200,
                 in_ball: 100,
+                border: (30, 6),
+                regions: RegionSearchConfig {
+                    beam: 16,
+                    depth: 16,
+                    tries: 4,
+                },
                 all_methods: true,
                 all_directions: false,
             },
@@ -120,6 +142,12 @@ impl Effort {
                 twins: &[3.0, 10.0, 30.0],
                 on_sphere: 2000,
                 in_ball: 1000,
+                border: (60, 20),
+                regions: RegionSearchConfig {
+                    beam: 64,
+                    depth: 24,
+                    tries: 4,
+                },
                 all_methods: true,
                 all_directions: true,
             },
@@ -210,6 +238,17 @@ impl SuiteConfig {
                 });
             }
         }
+        for &beta in plan.twins {
+            members.push(AttackConfig {
+                surrogate: Some(beta),
+                steps: plan.border.0,
+                restarts: plan.border.1,
+                ..with(&BorderConfig::default().into())
+            });
+        }
+        if RegionSearchConfig::explains(explain) {
+            members.push(with(&plan.regions.into()));
+        }
         for (surface, points) in [
             (Surface::Sphere, plan.on_sphere),
             (Surface::Ball, plan.in_ball),
@@ -278,6 +317,36 @@ pub struct Suite {
 }
 
 impl CheckedSuite {
+    /// The same suite with [donor directions](donors): it also goes towards these rows, row-major. Training rows are meant;
+    /// each costs one explanation a row.
+    ///
+    /// # Errors
+    /// When the donors are not whole rows, or not finite.
+    pub fn with_donors(mut self, donors: &[f64]) -> Result<Self> {
+        check_finite("the donors", donors)?;
+        let Some(first) = self.members.first() else {
+            return Ok(self);
+        };
+        let features = first.attack.threat.immutable().len();
+        if !donors.len().is_multiple_of(features.max(1)) {
+            return Err(Error::RowWidth {
+                expected: features,
+                got: donors.len() % features.max(1),
+            });
+        }
+        let attack = CheckedAttack {
+            kind: donors::INFO.id,
+            plan: donors::plan(donors.into()),
+            ..first.attack.clone()
+        };
+        self.members.push(Member {
+            attack,
+            surrogate: None,
+            shares: false,
+        });
+        Ok(self)
+    }
+
     /// Attacks every row with every member. A row's result depends neither on the others nor on the number of threads.
     ///
     /// # Errors
@@ -285,7 +354,16 @@ impl CheckedSuite {
     pub fn perturb(&self, network: &Network, rows: Points<'_>, seed: Seed) -> Result<Suite> {
         let mut worst: Option<Vec<Attacked>> = None;
         let mut members = Vec::with_capacity(self.members.len());
+        let has_regions = |member: &Member| {
+            member.attack.kind == region_search::INFO.id && member.attack.fits(network)
+        };
+        let is_decided_by_regions = network.classes() == 2 && self.members.iter().any(has_regions);
         for member in &self.members {
+            // In a region shares do not change, so there is no direction of their own to follow.
+            let is_idle = is_decided_by_regions && member.shares && member.surrogate.is_none();
+            if is_idle || !member.attack.fits(network) {
+                continue;
+            }
             let found = member.attack.perturb(network, rows, seed)?;
             members.push(MemberScore {
                 attack: member.attack.kind,

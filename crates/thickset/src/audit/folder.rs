@@ -3,43 +3,48 @@
 use std::fs::{self, File};
 use std::io::{BufReader, BufWriter, ErrorKind, Write as _};
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use thickset_engine::write_whole;
+use thickset_engine::{FolderLock, open_regular, write_whole};
 
 use super::result::{Audit, SCHEMA};
 use crate::{Error, Result, file};
 
-/// A folder that an audit is written to.
+/// A folder that an audit is written to; no other process writes to it meanwhile.
 #[derive(Clone, Debug)]
-pub struct AuditFolder(PathBuf);
+pub struct AuditFolder {
+    path: PathBuf,
+    /// Held until the last copy is gone.
+    _lock: Arc<FolderLock>,
+}
 
 impl AuditFolder {
     /// The folder at this path, made if it does not exist.
     ///
     /// # Errors
-    /// If it cannot be made.
+    /// If it cannot be made, or another process has it.
     pub fn create(path: impl Into<PathBuf>) -> Result<Self> {
         let path = path.into();
-        file::create_folder(&path)?;
-        Ok(Self(path))
+        let lock = Arc::new(file::lock_folder(&path)?);
+        Ok(Self { path, _lock: lock })
     }
 
     /// The result.
     #[must_use]
     pub fn audit(&self) -> PathBuf {
-        self.0.join("audit.json")
+        self.path.join("audit.json")
     }
 
     /// The page made of it.
     #[must_use]
     pub fn report(&self) -> PathBuf {
-        self.0.join("report.html")
+        self.path.join("report.html")
     }
 
     /// The rows done so far, while the audit runs.
     #[must_use]
     pub fn partial(&self) -> PathBuf {
-        self.0.join("audit.json.partial")
+        self.path.join("audit.json.partial")
     }
 
     /// The name of the model's file that the folder's result is of, if there is a result that says so.
@@ -53,7 +58,7 @@ impl AuditFolder {
         struct Named {
             file: String,
         }
-        let file = File::open(self.audit()).ok()?;
+        let file = open_regular(&self.audit()).ok()?;
         let found: Found = serde_json::from_reader(BufReader::new(file)).ok()?;
         Some(found.model.file)
     }

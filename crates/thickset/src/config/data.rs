@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::data::{
     self, Dataset, InferOptions, MissingColumn, OpenOptions, ReadRule, Recipe, Scale,
 };
-use crate::{Error, Result, Seed, file};
+use crate::{Error, Result, Seed};
 
 /// A dataset's name, or a file or folder and how it is read.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -63,11 +63,7 @@ impl DataConfig {
         }
         let recipe = match &self.recipe {
             None => None,
-            Some(path) => {
-                let name = path.display().to_string();
-                let text = file::read_text(path)?;
-                Some(Recipe::parse(&text, &name)?)
-            }
+            Some(path) => Some(Recipe::read(path)?),
         };
         let mut read = ReadRule {
             delimiter: self.delimiter,

@@ -1,36 +1,25 @@
 //! The commented `run.toml` that `thickset init` writes.
 
+use std::fmt::Write as _;
+
 use super::DataConfig;
-use crate::data::Dataset;
+use crate::Seed;
+use crate::data::{Dataset, MissingColumn, Scale};
 use crate::objective::r2et;
 
 /// A configuration for this data with the defaults spelled out, for a person to read and change.
 #[must_use]
-pub fn template(name: &str, data: &DataConfig, dataset: &Dataset, k: usize) -> String {
-    let quoted = |text: &str| toml::Value::String(text.to_owned()).to_string();
-    let target = data.target.as_deref().map_or_else(
-        || {
-            "# target = \"column\"          # what is predicted; the last column if left out"
-                .to_owned()
-        },
-        |target| format!("target = {}", quoted(target)),
-    );
+pub fn template(name: &str, seed: Seed, data: &DataConfig, dataset: &Dataset, k: usize) -> String {
     format!(
         r#"# A training run: `thickset train run.toml` trains it, `--resume` goes on after an interruption,
 # `--set train.epochs=50` changes one setting. `thickset methods` lists what can be chosen.
 
 name = {name}                     # results go to runs/<name>/
-seed = 0                          # same seed, same machine kind: the same model, byte for byte
+{seed:<33} # same seed, same machine kind: the same model, byte for byte
 k = {k}                             # size of the salient set: the features a person is told
 
 [data]                            # {rows} rows, {features} features, {classes} classes
-source = {source}                # a dataset's name, or a path from where the command runs
-{target}
-{header}# categories = ["zip"]            # numbers that are names
-# drop = ["id"]                   # columns to leave out
-# immutable = ["age"]             # what a person cannot change, so attacks must not
-# missing_column = "impute"       # what a file to be predicted lacks counts as missing; refused if left out
-
+{data}
 [model]
 kind = "{model}"
 {sizes}
@@ -74,16 +63,121 @@ auc_within = 0.01                 # of the best epoch's AUC; or auc_at_least = 0
         rows = dataset.rows(),
         features = dataset.features(),
         classes = dataset.classes.len(),
-        source = quoted(&data.source),
-        header = if data.header == Some(false) {
-            "header = false                    # the first row is a row, not names\n"
-        } else {
-            ""
-        },
+        seed = format!("seed = {}", seed.number()),
+        data = data_settings(data),
         hessian = r2et::hessian_weight(dataset.shape()),
         model = model(dataset).0,
         sizes = model(dataset).1,
     )
+}
+
+/// The settings of the data, one a line: those that were given, and the others as comments.
+fn data_settings(data: &DataConfig) -> String {
+    let path = |path: &std::path::PathBuf| quoted(&path.display().to_string());
+    let some = |list: &[String]| (!list.is_empty()).then(|| list_of(list));
+    let settings: [(&str, Option<String>, &str, &str); 14] = [
+        (
+            "source",
+            Some(quoted(&data.source)),
+            "",
+            "a dataset's name, or a path from where the command runs",
+        ),
+        (
+            "target",
+            data.target.as_deref().map(quoted),
+            "\"column\"",
+            "what is predicted; the last column if left out",
+        ),
+        (
+            "header",
+            data.header.map(|header| header.to_string()),
+            "false",
+            "the first row is a row, not the names of the columns",
+        ),
+        (
+            "delimiter",
+            data.delimiter.map(|letter| quoted(&letter.to_string())),
+            "\";\"",
+            "what separates fields; inferred if left out",
+        ),
+        (
+            "missing",
+            some(&data.missing),
+            "[\"unknown\"]",
+            "texts that stand for a missing value, beside the usual ones",
+        ),
+        (
+            "categories",
+            some(&data.categories),
+            "[\"zip\"]",
+            "numbers that are names",
+        ),
+        ("drop", some(&data.drop), "[\"id\"]", "columns to leave out"),
+        (
+            "immutable",
+            some(&data.immutable),
+            "[\"age\"]",
+            "what a person cannot change, so attacks must not",
+        ),
+        (
+            "scale",
+            (data.scale != Scale::default()).then(|| "\"standard\"".to_owned()),
+            "\"standard\"",
+            "numbers by mean and deviation; by their range if left out",
+        ),
+        (
+            "missing_column",
+            (data.missing_column != MissingColumn::default()).then(|| "\"impute\"".to_owned()),
+            "\"impute\"",
+            "what a file to be predicted lacks counts as missing; refused if left out",
+        ),
+        (
+            "recipe",
+            data.recipe.as_ref().map(path),
+            "\"recipe.toml\"",
+            "columns and classes as `thickset data show FILE --recipe` prints them, edited",
+        ),
+        (
+            "folder",
+            data.folder.as_ref().map(path),
+            "\"datasets\"",
+            "where the files of a known dataset are",
+        ),
+        (
+            "random_test",
+            data.random_test.then(|| "true".to_owned()),
+            "true",
+            "split all rows at random, even where there is an official test set",
+        ),
+        (
+            "image_size",
+            data.image_size
+                .map(|(height, width)| format!("[{height}, {width}]")),
+            "[32, 32]",
+            "the height and width that images are scaled to",
+        ),
+    ];
+    let mut text = String::new();
+    for (name, value, example, meaning) in settings {
+        let setting = match value {
+            Some(value) => format!("{name} = {value}"),
+            None => format!("# {name} = {example}"),
+        };
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{setting:<33} # {meaning}");
+    }
+    text
+}
+
+/// A text as TOML writes it.
+fn quoted(text: &str) -> String {
+    toml::Value::String(text.to_owned()).to_string()
+}
+
+/// A list of texts on one line.
+fn list_of(texts: &[String]) -> String {
+    let texts: Vec<String> = texts.iter().map(|text| quoted(text)).collect();
+    format!("[{}]", texts.join(", "))
 }
 
 /// The architecture that fits the shape of the data, and its settings.

@@ -192,6 +192,11 @@ impl CheckedExplain {
         &self.config
     }
 
+    /// The features of each column, when importances are columns'.
+    pub(crate) fn column_features(&self) -> Option<&[Vec<usize>]> {
+        self.groups.as_deref()
+    }
+
     /// Whether a row is two inputs, so that three predictions are kept under attack.
     pub(crate) fn is_pair(&self) -> bool {
         self.is_pair

@@ -6,6 +6,7 @@
 
 use super::{check_pair, similarity_without_order};
 use crate::Result;
+use crate::audit::figure::{Baseline, CompareBy, Figure, OfRow, SumBy, Unit};
 use crate::registry::{Direction, Family, Info};
 
 /// The registry's entry.
@@ -19,6 +20,28 @@ pub static INFO: Info = Info {
     direction: Some(Direction::Higher),
     cost: "two explanations a row; O(n log n)",
     defaults: &[],
+};
+
+/// The entry of an audit's table of figures.
+pub static FIGURE: Figure = Figure {
+    id: "kendall",
+    key: "kendall",
+    label: "Kendall",
+    title: "Kendall's tau under attack",
+    meaning: "agreement of the whole ranking with the one at the worst small change found, from -1 to 1",
+    direction: Direction::Higher,
+    unit: Unit::Score,
+    of_row: OfRow::Measured(|rows| {
+        let pairs = rows.explained.iter().zip(&rows.at_worst);
+        pairs
+            .map(|(row, worst)| score(&row.importance, &worst.importance))
+            .collect()
+    }),
+    sum: SumBy::Mean { range: [-1.0, 1.0] },
+    baseline: Baseline::No,
+    compare: CompareBy::Nothing,
+    is_main: false,
+    method: Some(&INFO),
 };
 
 /// Tau-b; in `[-1, 1]`, higher is more stable. Two constant explanations score 1, a constant and another 0.

@@ -15,7 +15,6 @@
 use super::ranking::{self, check_k};
 use crate::Result;
 use crate::audit::figure::{Baseline, CompareBy, Figure, OfRow, SumBy, Unit};
-use crate::audit::measure::MeasuredRows;
 use crate::check::{as_f64, check_finite, check_length, check_not_empty};
 use crate::registry::{Direction, Family, Info, Setting};
 
@@ -45,6 +44,10 @@ pub static INFO: Info = Info {
 };
 
 /// The entry of an audit's table of figures.
+#[expect(
+    clippy::redundant_closure_for_method_calls,
+    reason = "the method's own path has another lifetime"
+)]
 pub static FIGURE: Figure = Figure {
     id: "thickness",
     key: "thickness",
@@ -53,18 +56,13 @@ pub static FIGURE: Figure = Figure {
     meaning: "how often one of the {k} {reasons} stays ahead of the other {features} nearby",
     direction: Direction::Higher,
     unit: Unit::Score,
-    of_row: OfRow::Measured(of_rows),
+    of_row: OfRow::Measured(|rows| rows.thickness()),
     sum: SumBy::Mean { range: [0.0, 1.0] },
     baseline: Baseline::No,
     compare: CompareBy::Rows,
     is_main: true,
     method: Some(&INFO),
 };
-
-/// In its probability form, towards the audit's neighbours.
-fn of_rows(part: &MeasuredRows<'_>) -> Result<Vec<f64>> {
-    part.thickness()
-}
 
 /// What is averaged along the paths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

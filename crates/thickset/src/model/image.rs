@@ -38,6 +38,12 @@ impl Image {
     }
 }
 
+impl Image {
+    fn size(self) -> [usize; 3] {
+        [self.channels, self.height, self.width]
+    }
+}
+
 /// Adds image layers to a network, following the image's size.
 pub(super) struct ImageBuilder<'b, 's> {
     pub network: &'b mut NetworkBuilder<'s>,
@@ -54,17 +60,9 @@ impl ImageBuilder<'_, '_> {
         with_bias: bool,
     ) -> Result<Source> {
         check_size("channels", out_channels)?;
-        let shape = ConvShape {
-            in_channels: self.image.channels,
-            in_height: self.image.height,
-            in_width: self.image.width,
-            out_channels,
-            kernel,
-            stride,
-            padding,
-        }
-        .checked()
-        .map_err(thickset_engine::Error::from)?;
+        let shape = ConvShape::square(self.image.size(), out_channels, kernel, stride, padding)
+            .checked()
+            .map_err(thickset_engine::Error::from)?;
         self.image = Image {
             channels: out_channels,
             height: shape.out_height(),
@@ -107,16 +105,23 @@ impl ImageBuilder<'_, '_> {
 
     /// Max pooling by `window`, without overlap.
     pub(super) fn max_pool(&mut self, window: usize) -> Result<Source> {
-        let shape = PoolShape {
-            channels: self.image.channels,
-            height: self.image.height,
-            width: self.image.width,
-            window,
-            stride: window,
-        };
+        self.pool(PoolShape::square(self.image.size(), window))
+    }
+
+    /// Max pooling by 3 at every second pixel, one pixel beyond the image on each side.
+    pub(super) fn overlapping_max_pool(&mut self) -> Result<Source> {
+        self.pool(PoolShape {
+            window: [3; 2],
+            stride: [2; 2],
+            padding: [[1; 2]; 2],
+            ..PoolShape::square(self.image.size(), 1)
+        })
+    }
+
+    fn pool(&mut self, shape: PoolShape) -> Result<Source> {
         let source = self.network.then(|_| MaxPool::new(shape))?;
-        self.image.height /= window;
-        self.image.width /= window;
+        self.image.height = shape.out_height();
+        self.image.width = shape.out_width();
         Ok(source)
     }
 }

@@ -10,6 +10,7 @@ pub mod siamese;
 
 mod attack;
 mod audit;
+mod certify;
 mod explain;
 mod fresh;
 mod image;
@@ -20,6 +21,7 @@ mod stored;
 
 pub use attack::{AttackOptions, AttackedRow, Attacks, RadiusCurve};
 pub use audit::AuditOptions;
+pub use certify::{Certificates, CertifiedRow, CertifyOptions};
 pub use cnn::CnnConfig;
 pub use explain::{ExplainOptions, Explanations};
 pub use fresh::Fresh;

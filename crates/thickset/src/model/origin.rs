@@ -1,9 +1,10 @@
 //! Where a model comes from: the hash of its file, and what its run says.
 
 use std::ffi::OsStr;
-use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
+
+use thickset_engine::read_regular_text;
 
 use super::Model;
 use super::stored::ModelSource;
@@ -117,9 +118,12 @@ fn shown(part: Option<&OsStr>) -> String {
         .unwrap_or_default()
 }
 
+/// The most bytes of a file of a run: its configuration, or what its epochs measured.
+const MOST_BYTES: u64 = 256 << 20;
+
 /// A file's text; none if there is no such file.
 fn if_there(path: &Path) -> Result<Option<String>> {
-    match fs::read_to_string(path) {
+    match read_regular_text(path, MOST_BYTES) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(source) => Err(Error::io("read", path, source)),

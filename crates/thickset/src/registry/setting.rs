@@ -8,6 +8,7 @@ use serde::{Serialize, Serializer};
 use super::{Family, Info};
 use crate::attack::suite::SuiteConfig;
 use crate::attack::{AttackConfig, AttackKind, ConstraintConfig, ThreatConfig, suite};
+use crate::certify::CertifyConfig;
 use crate::explain::ExplanationConfig;
 use crate::model::{ModelConfig, siamese};
 use crate::objective::ObjectiveConfig;
@@ -118,7 +119,8 @@ pub(super) fn default_values(info: &Info) -> toml::Table {
                 _ => values,
             }
         }
-        Family::Reduction | Family::Metric | Family::Certificate => toml::Table::new(),
+        Family::Certificate => table(&CertifyConfig::default()),
+        Family::Reduction | Family::Metric => toml::Table::new(),
     };
     values.remove("kind");
     values

@@ -4,12 +4,11 @@
 //! parameters of the epochs that may be selected under `candidate.N.`. The rest is JSON in the header, with the hash of the
 //! whole file, so that one that was damaged anywhere is not taken for sound.
 
-use std::fs;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use thickset_engine::optimizer::{Optimizer, State};
-use thickset_engine::{Network, StoredModel, TensorData};
+use thickset_engine::{MAX_FILE_BYTES, Network, StoredModel, TensorData, read_regular};
 
 use super::fingerprint::Fingerprints;
 use super::selection::{Candidate, Front, Standing};
@@ -132,7 +131,8 @@ pub(super) fn read(path: &Path, network: &Network, made_with: &Fingerprints) -> 
         path: path.display().to_string(),
         problem,
     };
-    let mut bytes = fs::read(path).map_err(|error| broken(error.to_string()))?;
+    let mut bytes =
+        read_regular(path, MAX_FILE_BYTES).map_err(|error| broken(error.to_string()))?;
     let mut stored = StoredModel::parse(&bytes).map_err(|error| broken(error.to_string()))?;
     let header: Header =
         serde_json::from_str(stored.description()).map_err(|error| broken(error.to_string()))?;

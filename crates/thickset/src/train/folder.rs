@@ -4,8 +4,13 @@ use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
-use crate::file::{create_folder, write};
+use thickset_engine::{FolderLock, read_regular_text};
+
+use crate::file::{create_folder, lock_folder, write};
 use crate::{Error, Result};
+
+/// The most bytes of a configuration.
+const MOST_CONFIG: u64 = 16 << 20;
 
 /// Where a run's files are.
 #[derive(Clone, Debug)]
@@ -71,6 +76,14 @@ impl RunFolder {
         self.0.join("sweep").join("sweep.toml")
     }
 
+    /// Keeps other processes out of the folder for as long as the lock lives.
+    ///
+    /// # Errors
+    /// If another process has it, with who that is.
+    pub(super) fn lock(&self) -> Result<FolderLock> {
+        lock_folder(&self.0)
+    }
+
     /// Makes the folder for a new run, or finds that of an old one. `config` is the resolved configuration's text.
     ///
     /// # Errors
@@ -102,7 +115,7 @@ impl RunFolder {
 
     /// Whether the configuration at `path` is this one and may be gone on with; false if there is no run yet.
     fn continues(&self, path: &Path, config: &str, resume: bool) -> Result<bool> {
-        match fs::read_to_string(path) {
+        match read_regular_text(path, MOST_CONFIG) {
             Ok(_) if !resume => Err(self.taken()),
             Ok(old) if old != config => Err(Error::RunChanged {
                 path: self.0.display().to_string(),

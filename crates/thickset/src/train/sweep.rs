@@ -88,6 +88,7 @@ pub fn sweep(
     for job in &jobs {
         Fit::new(job.run.config(), &*shelf.take(&job.run)?)?;
     }
+    let _lock = folder.lock()?;
     folder.prepare_sweep(&config.to_text(), resume)?;
     // The folder is this sweep's own, so whatever a run's folder holds is to be resumed.
     let outcomes = train_all(&jobs, true, threads, observer);

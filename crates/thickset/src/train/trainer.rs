@@ -119,6 +119,7 @@ pub fn train_into(
     // All that may be refused is refused before the folder is made.
     let (config, fit) = fitted(run, dataset)?;
     let mut trainer = Trainer::new(&config, dataset, fit, config.objective.objective())?;
+    let _lock = folder.lock()?;
     folder.prepare(&config.to_text(), resume)?;
     if trainer.restore(folder, observer)?.is_break() {
         return Ok(None);

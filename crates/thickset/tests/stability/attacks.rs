@@ -128,6 +128,7 @@ fn what_is_reported_of_a_point_is_what_any_explanation_says_there() {
     for explain in [
         config("grad-input", ReductionConfig::Absolute, Per::Feature),
         config("concept", ReductionConfig::Absolute, Per::Feature),
+        config("grad", ReductionConfig::Absolute, Per::Feature),
         config("grad", ReductionConfig::Signed, Per::Feature),
         config("grad", ReductionConfig::Absolute, Per::Column),
     ] {

@@ -17,6 +17,7 @@ mod golden;
 mod images;
 mod immutable;
 mod moo;
+mod regions;
 mod suite;
 mod threats;
 mod trained;

@@ -264,7 +264,7 @@ fn neither_the_suite_nor_an_attack_on_an_image_leaves_its_threat_set() {
                 radius: 0.4,
             },
             r#box: true,
-            ..ThreatConfig::default()
+            ..ThreatConfig::papers()
         };
         let config = AttackConfig {
             method: serde_json::from_str(&format!(r#"{{"kind": "{method}"}}"#)).unwrap(),

@@ -50,7 +50,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         out: arguments.out.clone(),
         seed: Seed::new(arguments.seed),
     };
-    let (report, audits) = demonstration::run(&options, |step| eprintln!("{step}"))?;
+    let (report, audits) = demonstration::run(&options, |step| say!("{step}"))?;
     let page = arguments.out.join("report.html");
     super::report::write(&page, &thickset_report::audit(&audits)?)?;
     if arguments.json {
@@ -58,7 +58,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     } else {
         print(&table(&report))?;
     }
-    eprint!("{}", talk(&report, &page));
+    say!("{}", talk(&report, &page).trim_end());
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! Convolution as a product of weights and image patches, for every kernel, stride and type.
+//! Convolution as a product of weights and image patches, for every shape in one group and every type.
 //!
 //! - The output: weights by patches.
 //! - The gradient in the input: transposed weights by the output's gradient, each number of each patch added back.
@@ -41,16 +41,11 @@ pub(crate) fn forward<T: Number>(x: &[T], w: &[T], rows: usize, shape: &ConvShap
                 .enumerate()
                 .for_each(|(job, images)| {
                     let out = Shared(out.at(job * job_rows * shape.out_features()));
-                    let (starts, steps) = (&starts, &steps);
-                    T::vectorised(Forward {
-                        images,
-                        patches,
-                        shape,
-                        starts,
-                        steps,
-                        groups,
-                        out,
-                    });
+                    let (starts, steps) = (&starts[..], &steps[..]);
+                    let layout = (patches, starts, steps);
+                    // SAFETY: the outputs of this job's images, which no other job has.
+                    let task = Forward::new(images, layout, shape, groups, out);
+                    T::vectorised(task);
                 });
         })
     }
@@ -86,18 +81,15 @@ fn grouped<T: Number>(
     groups: &mut [T],
     weight: impl Fn(usize, usize) -> T + Copy + Send + Sync,
 ) {
+    assert!(groups.len() >= rows.next_multiple_of(4) * depth, "room");
     let to = Shared(groups.as_mut_ptr());
     (0..depth.div_ceil(JOB_STEPS))
         .into_par_iter()
         .for_each(|job| {
             let steps = job * JOB_STEPS..((job + 1) * JOB_STEPS).min(depth);
-            T::vectorised(Group {
-                rows,
-                depth,
-                steps,
-                weight,
-                to,
-            });
+            // SAFETY: `groups` has a number for every step of `rows` rounded up, and no other job has these steps.
+            let task = unsafe { Group::new([rows, depth], steps, weight, to) };
+            T::vectorised(task);
         });
 }
 
@@ -107,6 +99,26 @@ struct Group<T, F> {
     steps: std::ops::Range<usize>,
     weight: F,
     to: Shared<T>,
+}
+
+impl<T, F> Group<T, F> {
+    /// # Safety
+    /// Until the task has run, `to` must be valid for `rows` rounded up to four by `depth` numbers, and nobody else may use
+    /// those of these steps.
+    unsafe fn new(
+        [rows, depth]: [usize; 2],
+        steps: std::ops::Range<usize>,
+        weight: F,
+        to: Shared<T>,
+    ) -> Self {
+        Self {
+            rows,
+            depth,
+            steps,
+            weight,
+            to,
+        }
+    }
 }
 
 impl<T: Number, F: Fn(usize, usize) -> T> Task<T> for Group<T, F> {
@@ -164,6 +176,30 @@ struct Forward<'a, T> {
     steps: &'a [usize],
     groups: &'a [T],
     out: Shared<T>,
+}
+
+impl<'a, T> Forward<'a, T> {
+    /// Whole images, with [`Patches::starts`] for as many and [`Patches::steps`], by the weights that `grouped` has laid out.
+    ///
+    /// # Safety
+    /// Until the task has run, `out` must be valid for the outputs of the images and used by nobody else.
+    unsafe fn new(
+        images: &'a [T],
+        (patches, starts, steps): (Patches, &'a [usize], &'a [usize]),
+        shape: &'a ConvShape,
+        groups: &'a [T],
+        out: Shared<T>,
+    ) -> Self {
+        Self {
+            images,
+            patches,
+            shape,
+            starts,
+            steps,
+            groups,
+            out,
+        }
+    }
 }
 
 impl<T: Number> Task<T> for Forward<'_, T> {

@@ -112,8 +112,8 @@ pub(crate) trait ConvBackend: Backend {
     ) -> FloatTensor<Self>;
 }
 
-/// The three operations on rows of numbers, by the algorithm that suits the type and the shape; the number of rows has no
-/// say, so that a row's bits do not depend on it.
+/// The three operations on rows of numbers in one group, by the algorithm that suits the type and the shape; the number of
+/// rows has no say, so that a row's bits do not depend on it.
 trait Algorithm: Number {
     fn forward(x: &[Self], w: &[Self], rows: usize, shape: &ConvShape) -> Vec<Self> {
         direct::forward(x, w, rows, shape)
@@ -125,6 +125,91 @@ trait Algorithm: Number {
 
     fn weight(x: &[Self], g: &[Self], rows: usize, shape: &ConvShape) -> Vec<Self> {
         direct_weight::weight(x, g, rows, shape)
+    }
+}
+
+/// The three operations group by group: the channels of one group are gathered, convolved and put where they belong.
+mod by_group {
+    use super::{Algorithm, ConvShape};
+
+    pub(super) fn forward<T: Algorithm>(
+        x: &[T],
+        w: &[T],
+        rows: usize,
+        shape: &ConvShape,
+    ) -> Vec<T> {
+        if shape.groups == 1 {
+            return T::forward(x, w, rows, shape);
+        }
+        let group = shape.of_group();
+        let mut out = vec![T::default(); rows * shape.out_features()];
+        for (place, w) in w
+            .chunks_exact(group.out_channels * group.fan_in())
+            .enumerate()
+        {
+            let x = gathered(x, place, shape.in_features(), group.in_features());
+            let part = T::forward(&x, w, rows, &group);
+            put(
+                &part,
+                place,
+                group.out_features(),
+                &mut out,
+                shape.out_features(),
+            );
+        }
+        out
+    }
+
+    pub(super) fn input<T: Algorithm>(g: &[T], w: &[T], rows: usize, shape: &ConvShape) -> Vec<T> {
+        if shape.groups == 1 {
+            return T::input(g, w, rows, shape);
+        }
+        let group = shape.of_group();
+        let mut out = vec![T::default(); rows * shape.in_features()];
+        for (place, w) in w
+            .chunks_exact(group.out_channels * group.fan_in())
+            .enumerate()
+        {
+            let g = gathered(g, place, shape.out_features(), group.out_features());
+            let part = T::input(&g, w, rows, &group);
+            put(
+                &part,
+                place,
+                group.in_features(),
+                &mut out,
+                shape.in_features(),
+            );
+        }
+        out
+    }
+
+    pub(super) fn weight<T: Algorithm>(x: &[T], g: &[T], rows: usize, shape: &ConvShape) -> Vec<T> {
+        if shape.groups == 1 {
+            return T::weight(x, g, rows, shape);
+        }
+        let group = shape.of_group();
+        (0..shape.groups)
+            .flat_map(|place| {
+                let x = gathered(x, place, shape.in_features(), group.in_features());
+                let g = gathered(g, place, shape.out_features(), group.out_features());
+                T::weight(&x, &g, rows, &group)
+            })
+            .collect()
+    }
+
+    /// The numbers of one group of every row.
+    fn gathered<T: Copy>(from: &[T], place: usize, row: usize, part: usize) -> Vec<T> {
+        let rows = from.chunks_exact(row);
+        rows.flat_map(|row| &row[place * part..(place + 1) * part])
+            .copied()
+            .collect()
+    }
+
+    /// Puts them back.
+    fn put<T: Copy>(parts: &[T], place: usize, part: usize, to: &mut [T], row: usize) {
+        for (from, to) in parts.chunks_exact(part).zip(to.chunks_exact_mut(row)) {
+            to[place * part..(place + 1) * part].copy_from_slice(from);
+        }
     }
 }
 
@@ -161,7 +246,7 @@ impl ConvBackend for Flex {
     fn conv(x: FloatTensor<Self>, w: FloatTensor<Self>, shape: ConvShape) -> FloatTensor<Self> {
         let [rows, _] = size(&x);
         by_type!(
-            |x, w| Algorithm::forward(x, w, rows, &shape),
+            |x, w| by_group::forward(x, w, rows, &shape),
             [rows, shape.out_features()]
         )
     }
@@ -173,7 +258,7 @@ impl ConvBackend for Flex {
     ) -> FloatTensor<Self> {
         let [rows, _] = size(&g);
         by_type!(
-            |g, w| Algorithm::input(g, w, rows, &shape),
+            |g, w| by_group::input(g, w, rows, &shape),
             [rows, shape.in_features()]
         )
     }
@@ -185,7 +270,7 @@ impl ConvBackend for Flex {
     ) -> FloatTensor<Self> {
         let [rows, _] = size(&x);
         by_type!(
-            |x, g| Algorithm::weight(x, g, rows, &shape),
+            |x, g| by_group::weight(x, g, rows, &shape),
             [shape.out_channels, shape.fan_in()]
         )
     }
@@ -238,73 +323,54 @@ mod tests {
 
     use super::*;
     use crate::kernel::ShapeError;
-    use crate::kernel::simd::NARROW;
+    use crate::kernel::simd::{Instructions, with_instructions};
     use crate::kernel::testing::{
-        alone, bits, check_gradients, flex, inner, on_threads, random, same, values,
+        alone, bits, check_gradients, flex, inner, on_threads, random, same,
+        same_in_every_argument, values,
     };
 
     /// Single precision carries about seven digits; sums and transforms lose at most three of them.
     const TOLERANCE_F32: f64 = 1e-4;
     const TOLERANCE_F64: f64 = 1e-12;
 
-    /// Every kernel, stride and padding on small images, and the three by three kernels of networks on larger ones.
+    /// Every kernel, stride, padding, dilation and grouping on small images, and the three by three kernels of networks on
+    /// larger ones.
     fn shapes() -> impl Strategy<Value = ConvShape> {
-        let any = (
-            1..6usize,
-            1..12usize,
-            1..12usize,
-            1..20usize,
-            1..5usize,
-            1..4usize,
-            0..4usize,
-        );
-        let deep = (
-            1..50usize,
-            1..20usize,
-            1..20usize,
-            1..50usize,
-            Just(3),
-            Just(1),
-            0..3usize,
-        );
-        prop_oneof![any, deep]
-            .prop_map(
-                |(in_channels, in_height, in_width, out_channels, kernel, stride, padding)| {
-                    ConvShape {
-                        in_channels,
-                        in_height,
-                        in_width,
-                        out_channels,
-                        kernel,
-                        stride,
-                        padding,
-                    }
-                },
-            )
-            .prop_filter_map("a kernel that does not fit", |shape| shape.checked().ok())
+        let deep = (1..50usize, 1..20usize, 1..20usize, 1..50usize, 0..3usize)
+            .prop_map(|(channels, height, width, outputs, padding)| {
+                ConvShape::square([channels, height, width], outputs, 3, 1, padding)
+            })
+            .prop_filter_map("a kernel that does not fit", |shape| shape.checked().ok());
+        prop_oneof![general(6, 12, 20), deep]
     }
 
     fn small_shapes() -> impl Strategy<Value = ConvShape> {
-        (
-            1..3usize,
-            2..6usize,
-            2..6usize,
-            1..4usize,
-            1..4usize,
-            1..3usize,
-            0..2usize,
-        )
+        general(3, 6, 4)
+    }
+
+    /// Shapes with sizes below these.
+    fn general(channels: usize, side: usize, outputs: usize) -> impl Strategy<Value = ConvShape> {
+        let image = (1..channels, 1..side, 1..side, 1..outputs, 1..4usize);
+        let pair = |most: usize| [1..most, 1..most];
+        let padding = [[0..4usize, 0..4usize], [0..4usize, 0..4usize]];
+        (image, pair(5), pair(4), padding, pair(3))
             .prop_map(
-                |(in_channels, in_height, in_width, out_channels, kernel, stride, padding)| {
-                    ConvShape {
-                        in_channels,
-                        in_height,
-                        in_width,
-                        out_channels,
-                        kernel,
-                        stride,
-                        padding,
-                    }
+                |(
+                    (channels, in_height, in_width, outputs, groups),
+                    kernel,
+                    stride,
+                    padding,
+                    dilation,
+                )| ConvShape {
+                    in_channels: channels * groups,
+                    in_height,
+                    in_width,
+                    out_channels: outputs * groups,
+                    kernel,
+                    stride,
+                    padding,
+                    dilation,
+                    groups,
                 },
             )
             .prop_filter_map("a kernel that does not fit", |shape| shape.checked().ok())
@@ -320,14 +386,14 @@ mod tests {
 
     /// The layers whose determinism is checked: both algorithms, several sizes, maps smaller than a register.
     fn layers() -> Vec<ConvShape> {
-        let square = |in_channels, side, out_channels, kernel, stride, padding| ConvShape {
-            in_channels,
-            in_height: side,
-            in_width: side,
-            out_channels,
-            kernel,
-            stride,
-            padding,
+        let square = |in_channels, side, out_channels, kernel, stride, padding| {
+            ConvShape::square(
+                [in_channels, side, side],
+                out_channels,
+                kernel,
+                stride,
+                padding,
+            )
         };
         vec![
             square(1, 28, 8, 3, 1, 1),
@@ -336,20 +402,20 @@ mod tests {
             square(32, 14, 48, 3, 1, 1),
             square(64, 4, 80, 3, 1, 1),
             square(16, 10, 16, 3, 1, 0),
+            ConvShape {
+                kernel: [3, 2],
+                stride: [1, 2],
+                padding: [[2, 0], [0, 1]],
+                dilation: [2, 1],
+                groups: 2,
+                ..square(6, 9, 4, 3, 1, 1)
+            },
         ]
     }
 
     #[test]
     fn a_two_by_two_kernel_by_hand() {
-        let shape = ConvShape {
-            in_channels: 1,
-            in_height: 2,
-            in_width: 3,
-            out_channels: 1,
-            kernel: 2,
-            stride: 1,
-            padding: 0,
-        };
+        let shape = ConvShape::square([1, 2, 3], 1, 2, 1, 0);
         let tensor = |values: Vec<f32>, size: [usize; 2]| {
             Tensor::<2>::from_data(TensorData::new(values, size), &flex())
         };
@@ -369,31 +435,51 @@ mod tests {
 
     #[test]
     fn shapes_that_cannot_be_convolved_are_refused() {
-        let good = ConvShape {
-            in_channels: 1,
-            in_height: 4,
-            in_width: 4,
-            out_channels: 1,
-            kernel: 3,
-            stride: 1,
-            padding: 1,
-        };
+        let good = ConvShape::square([1, 4, 4], 1, 3, 1, 1);
         assert_eq!(good.checked(), Ok(good));
         assert_eq!(
-            ConvShape { kernel: 0, ..good }.checked(),
+            ConvShape {
+                kernel: [3, 0],
+                ..good
+            }
+            .checked(),
             Err(ShapeError::Zero { name: "kernel" })
         );
         assert_eq!(
-            ConvShape { padding: 3, ..good }.checked(),
+            ConvShape {
+                padding: [[0, 0], [0, 3]],
+                ..good
+            }
+            .checked(),
             Err(ShapeError::Padding {
                 padding: 3,
-                kernel: 3
+                window: 3
+            })
+        );
+        assert_eq!(
+            ConvShape { groups: 2, ..good }.checked(),
+            Err(ShapeError::Groups {
+                name: "in_channels",
+                size: 1,
+                groups: 2
+            })
+        );
+        assert_eq!(
+            ConvShape {
+                dilation: [3, 1],
+                ..good
+            }
+            .checked(),
+            Err(ShapeError::Window {
+                window: 7,
+                name: "in_height",
+                size: 6
             })
         );
         assert_eq!(
             ConvShape {
                 in_width: 2,
-                padding: 0,
+                padding: [[0; 2]; 2],
                 ..good
             }
             .checked(),
@@ -429,6 +515,29 @@ mod tests {
             let scale = 1.0 + by_output.abs();
             prop_assert!((by_output - by_input).abs() <= 1e-10 * scale, "{by_output} and {by_input}");
             prop_assert!((by_output - by_weight).abs() <= 1e-10 * scale, "{by_output} and {by_weight}");
+        }
+
+        #[test]
+        fn every_gradient_equals_that_of_the_composed_operations(shape in small_shapes(), seed: u64) {
+            let [x, w, g] = inputs(2, shape, seed, DType::F64);
+            same_in_every_argument(
+                &[x.clone(), w.clone()],
+                |of| conv2d(of[0].clone(), of[1].clone(), shape),
+                |of| composed::conv2d(of[0].clone(), of[1].clone(), shape),
+                TOLERANCE_F64,
+            );
+            same_in_every_argument(
+                &[g.clone(), w],
+                |of| conv2d_input(of[0].clone(), of[1].clone(), shape),
+                |of| composed::conv2d_input(of[0].clone(), of[1].clone(), shape),
+                TOLERANCE_F64,
+            );
+            same_in_every_argument(
+                &[x, g],
+                |of| conv2d_weight(of[0].clone(), of[1].clone(), shape),
+                |of| composed::conv2d_weight(of[0].clone(), of[1].clone(), shape),
+                TOLERANCE_F64,
+            );
         }
 
         #[test]
@@ -485,7 +594,6 @@ mod tests {
 
     #[test]
     fn bits_do_not_depend_on_the_width_of_registers() {
-        use std::sync::atomic::Ordering::Relaxed;
         for dtype in [DType::F32, DType::F64] {
             for shape in layers() {
                 let [x, w, g] = inputs(5, shape, 7, dtype);
@@ -496,11 +604,14 @@ mod tests {
                         bits(&conv2d_weight(x.clone(), g.clone(), shape)),
                     ]
                 };
-                let wide = all();
-                NARROW.store(true, Relaxed);
-                let narrow = all();
-                NARROW.store(false, Relaxed);
-                assert!(narrow == wide, "{dtype:?} for {shape:?}");
+                let expected = with_instructions(Instructions::PortableFused, all);
+                for instructions in Instructions::FUSED {
+                    let got = with_instructions(*instructions, all);
+                    assert!(
+                        got.is_none() || got == expected,
+                        "{instructions} for {shape:?} in {dtype:?}"
+                    );
+                }
             }
         }
     }

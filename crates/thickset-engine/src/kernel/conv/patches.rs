@@ -13,7 +13,7 @@ use crate::kernel::simd::{Number, Vector};
 /// The most lanes a register has.
 const MOST_LANES: usize = 16;
 
-/// Images padded with zeros, and one patch of them for every pixel of an output image.
+/// Images padded with zeros, and one patch of them for every pixel of an output image; of a convolution in one group.
 #[derive(Clone, Copy)]
 pub(crate) struct Patches {
     shape: ConvShape,
@@ -25,8 +25,8 @@ impl Patches {
     pub(crate) fn new(shape: &ConvShape) -> Self {
         Self {
             shape: *shape,
-            padded_height: shape.in_height + 2 * shape.padding,
-            padded_width: shape.in_width + 2 * shape.padding,
+            padded_height: shape.padded()[0],
+            padded_width: shape.padded()[1],
         }
     }
 
@@ -61,10 +61,10 @@ impl Patches {
             padded_height,
             padded_width,
         } = *self;
+        let [[top, _], [left, _]] = shape.padding;
         (0..shape.in_channels).flat_map(move |channel| {
-            (0..shape.in_height).map(move |y| {
-                (channel * padded_height + y + shape.padding) * padded_width + shape.padding
-            })
+            (0..shape.in_height)
+                .map(move |y| (channel * padded_height + y + top) * padded_width + left)
         })
     }
 
@@ -75,18 +75,21 @@ impl Patches {
             .map(|pixel| {
                 let (row, pixel) = (pixel / per_image, pixel % per_image);
                 let (y, x) = (pixel / width, pixel % width);
-                row * self.padded() + (y * self.padded_width + x) * self.shape.stride
+                let [down, across] = self.shape.stride;
+                row * self.padded() + y * down * self.padded_width + x * across
             })
             .collect()
     }
 
     /// Where within a patch each of its numbers lies: channel by channel, row by row.
     pub(crate) fn steps(&self) -> Vec<usize> {
-        let (kernel, taps) = (self.shape.kernel, self.shape.kernel * self.shape.kernel);
+        let ([_, columns], taps) = (self.shape.kernel, self.shape.taps());
+        let [down, across] = self.shape.dilation;
         (0..self.shape.fan_in())
             .map(|step| {
                 let (channel, tap) = (step / taps, step % taps);
-                (channel * self.padded_height + tap / kernel) * self.padded_width + tap % kernel
+                let (y, x) = (tap / columns * down, tap % columns * across);
+                (channel * self.padded_height + y) * self.padded_width + x
             })
             .collect()
     }
@@ -133,15 +136,15 @@ impl Patches {
     /// Adds number `step` of every patch of one image, `values[pixel]`, to where it came from.
     #[inline(always)]
     pub(crate) fn add_back<T: Number>(&self, step: usize, values: &[T], padded: &mut [T]) {
-        let (width, stride) = (self.shape.out_width(), self.shape.stride);
+        let (width, [down, across]) = (self.shape.out_width(), self.shape.stride);
         for (y, values) in values.chunks_exact(width).enumerate() {
-            let line = &mut padded[step + y * stride * self.padded_width..];
-            if stride == 1 {
+            let line = &mut padded[step + y * down * self.padded_width..];
+            if across == 1 {
                 for (sum, &value) in line[..width].iter_mut().zip(values) {
                     *sum += value;
                 }
             } else {
-                for (sum, &value) in line.iter_mut().step_by(stride).zip(values) {
+                for (sum, &value) in line.iter_mut().step_by(across).zip(values) {
                     *sum += value;
                 }
             }

@@ -1,7 +1,7 @@
 //! Vector registers: one kernel source, compiled for each instruction set and chosen at run time.
 //!
-//! A kernel is a [`Task`]: a value with a `run` generic over the register type. [`Number::vectorised`] runs it with the widest
-//! registers the processor has. Every lane does the same operations in the same order, so results do not depend on where
+//! A kernel is a [`Task`]: a value with a `run` generic over the register type. [`Number::vectorised`] runs it with the
+//! registers of [`instructions`]. Every lane does the same operations in the same order, so results do not depend on where
 //! in a register an element happens to lie.
 
 #![expect(
@@ -13,10 +13,14 @@
     reason = "a kernel is compiled for the instruction set of the function it is inlined into"
 )]
 
+mod instructions;
 mod vector_loop;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
+#[cfg(test)]
+pub(crate) use instructions::with_instructions;
+pub use instructions::{Instructions, instructions};
 pub use vector_loop::{VectorLoop, sum_of_pairs, vectorised};
 
 use std::fmt::Debug;
@@ -88,7 +92,7 @@ pub(crate) trait Number:
     /// How many fill 64 bytes.
     const LANES: usize;
 
-    /// Runs `task` with the widest registers this processor has.
+    /// Runs `task` with the registers of [`instructions`].
     fn vectorised(task: impl Task<Self>);
 }
 
@@ -151,19 +155,9 @@ macro_rules! portable {
 portable!(f32, 16);
 portable!(f64, 8);
 
-/// Whether a test has asked for the registers of processors without AVX-512.
-#[cfg(target_arch = "x86_64")]
-fn narrow() -> bool {
-    #[cfg(test)]
-    return NARROW.load(std::sync::atomic::Ordering::Relaxed);
-    #[cfg(not(test))]
-    return false;
-}
-
-/// Set to run kernels with narrower registers. They do the same operations in the same order, so a test that sets it does
-/// not disturb those that run beside it.
-#[cfg(test)]
-pub(crate) static NARROW: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
+/// Whether the registers of [`Instructions::Portable`] round a product before they add to it. Where the processor has no
+/// fused instruction, emulating one takes longer than all the rest.
+const PORTABLE_FUSED: bool = cfg!(target_arch = "aarch64");
 
 macro_rules! number {
     ($number:ty, $lanes:literal, $avx512:ident, $avx2:ident) => {
@@ -171,16 +165,19 @@ macro_rules! number {
             const LANES: usize = $lanes;
 
             fn vectorised(task: impl Task<Self>) {
-                #[cfg(target_arch = "x86_64")]
-                if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-                    if is_x86_feature_detected!("avx512f") && !narrow() {
-                        // SAFETY: the processor has the features the function is compiled for.
-                        return unsafe { x86::$avx512(task) };
-                    }
+                match instructions() {
+                    #[cfg(target_arch = "x86_64")]
+                    // SAFETY: these are chosen only where the processor has the features the function is compiled for.
+                    Instructions::Avx512 => unsafe { x86::$avx512(task) },
+                    #[cfg(target_arch = "x86_64")]
                     // SAFETY: as above.
-                    return unsafe { x86::$avx2(task) };
+                    Instructions::Avx2 => unsafe { x86::$avx2(task) },
+                    Instructions::Portable => {
+                        task.run::<Portable<$number, $lanes, PORTABLE_FUSED>>();
+                    }
+                    #[cfg(test)]
+                    Instructions::PortableFused => task.run::<Portable<$number, $lanes, true>>(),
                 }
-                task.run::<Portable<$number, $lanes, { cfg!(target_arch = "aarch64") }>>();
             }
         }
     };

@@ -201,12 +201,33 @@ impl Threat {
     }
 
     /// The least and the greatest value of a feature of a row.
-    fn bounds(&self, feature: usize, at: f64) -> (f64, f64) {
+    pub(crate) fn bounds(&self, feature: usize, at: f64) -> (f64, f64) {
         let limit = self.limits[feature];
         (
             self.low[feature].max(at - limit).min(at),
             self.high[feature].min(at + limit).max(at),
         )
+    }
+
+    /// The least and the greatest move of each feature of a row.
+    pub(super) fn reach(&self, x: &[f64]) -> Vec<(f64, f64)> {
+        let bounds = x.iter().enumerate().map(|(feature, &x)| {
+            let (low, high) = self.bounds(feature, x);
+            (low - x, high - x)
+        });
+        bounds.collect()
+    }
+
+    /// The largest move of a row in the Euclidean norm.
+    pub(super) fn largest_move(&self, x: &[f64]) -> f64 {
+        match self.ball.norm {
+            Norm::L2 => self.ball.radius,
+            Norm::Linf => {
+                let moves = self.reach(x).into_iter();
+                let squares = moves.map(|(low, high)| low.abs().max(high).powi(2));
+                squares.sum::<f64>().sqrt()
+            }
+        }
     }
 
     /// Brings searching points `z`, rows of the schema, back into the convex parts of the sets around `x`.

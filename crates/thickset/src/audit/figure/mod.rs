@@ -31,6 +31,7 @@ pub const FIGURES: &[&Figure] = &[
     &noise::FIGURE,
     &unchanged::FIGURE,
     &explained::FIGURE,
+    &metric::kendall::FIGURE,
     &metric::thickness::FIGURE,
     &metric::distinctness::FIGURE,
     &metric::auc::FIGURE,

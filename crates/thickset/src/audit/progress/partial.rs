@@ -10,6 +10,7 @@ use std::io::{BufRead as _, BufReader, ErrorKind, Seek as _, SeekFrom, Write as 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use thickset_engine::open_regular;
 
 use super::super::result::RowRecord;
 use super::super::row_list::RowList;
@@ -119,7 +120,7 @@ impl Partial {
             key: resume.key.clone(),
             last: None,
         };
-        let whole = match File::open(path) {
+        let whole = match open_regular(path) {
             Ok(file) => read(file, &header, &mut chain, &mut found)
                 .map_err(|source| Error::io("read", path, source))?,
             Err(error) if error.kind() == ErrorKind::NotFound => 0,

@@ -118,7 +118,7 @@ pub fn features(
     let mut rules = Vec::new();
     for column in table.columns.iter().filter(|column| column.name != target) {
         if options.drop.contains(&column.name) {
-            notes.push(format!("left out column `{}`: as asked", column.name));
+            notes.push(format!("column `{}` is left out, as asked", column.name));
             continue;
         }
         let immutable = options.immutable.contains(&column.name);
@@ -128,7 +128,7 @@ pub fn features(
         };
         match rule {
             Ok(rule) => rules.push(rule),
-            Err(reason) => notes.push(format!("left out column `{}`: {reason}", column.name)),
+            Err(reason) => notes.push(format!("column `{}` {reason}; it is left out", column.name)),
         }
     }
     if rules.is_empty() {
@@ -156,11 +156,11 @@ fn number(
     let mut sorted = present.clone();
     sorted.sort_unstable_by(f64::total_cmp);
     let (Some(&least), Some(&greatest)) = (sorted.first(), sorted.last()) else {
-        return Err("no training row has a value".to_owned());
+        return Err("has no value in any training row".to_owned());
     };
     let missing = present.len() < train.len();
     if least.total_cmp(&greatest).is_eq() && !missing {
-        return Err(format!("it is constant, {least}"));
+        return Err(format!("has the value {least} in every training row"));
     }
     let all_different = sorted.windows(2).all(|pair| pair[0] < pair[1]);
     let whole = sorted.iter().all(|value| value.fract() == 0.0);
@@ -168,7 +168,7 @@ fn number(
     // of the rows, so a gapless numbering uses seven of ten.
     let dense = greatest - least < 3.0 * present.len() as f64;
     if present.len() >= IDENTIFIER_ROWS && all_different && whole && !missing && dense {
-        return Err("it numbers the rows".to_owned());
+        return Err("counts the rows, like a row identifier".to_owned());
     }
     Ok(FeatureRule::Number(NumberRule {
         column: column.name.clone(),
@@ -190,7 +190,7 @@ fn category(
     immutable: bool,
 ) -> std::result::Result<FeatureRule, String> {
     if texts.overflowed() {
-        return Err("it has too many different texts to be a category".to_owned());
+        return Err("has too many different texts to be a category".to_owned());
     }
     let mut counts = vec![0_usize; texts.levels().len()];
     let mut missing = 0;
@@ -210,13 +210,15 @@ fn category(
     present.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(b.1)));
     let rows = train.len() as f64;
     match present.as_slice() {
-        [] => return Err("no training row has a value".to_owned()),
-        [(_, only)] if missing == 0 => return Err(format!("it is constant, `{only}`")),
+        [] => return Err("has no value in any training row".to_owned()),
+        [(_, only)] if missing == 0 => {
+            return Err(format!("has the value `{only}` in every training row"));
+        }
         _ => {}
     }
     if train.len() >= IDENTIFIER_ROWS && present.len() as f64 > IDENTIFIER_SHARE * rows {
         return Err(format!(
-            "{} different texts in {} training rows name rows",
+            "looks like a row identifier ({} distinct values in {} training rows)",
             present.len(),
             train.len()
         ));

@@ -1,7 +1,7 @@
 //! A folder of graphs: `labels.csv` with the columns `file` and `label`, and one adjacency matrix a file, as numbers
 //! without a header. Matrices are square, symmetric and of one size; the diagonal is not used.
 
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
 use super::csv;
 use super::inputs::Inputs;
@@ -52,7 +52,7 @@ pub fn read(folder: &Path) -> Result<(Inputs, Vec<String>)> {
                 problem: format!("row {}: expected a file and a label", row + 1),
             });
         };
-        let path = folder.join(&file);
+        let path = inside(folder, &file)?;
         let matrix = matrix(&path)?;
         check_features(
             &path.display().to_string(),
@@ -77,6 +77,32 @@ pub fn read(folder: &Path) -> Result<(Inputs, Vec<String>)> {
         inputs,
         target.classes.into_iter().map(|class| class.name).collect(),
     ))
+}
+
+/// The path of a file that a list names, which must lie in the folder, also where it is a link.
+fn inside(folder: &Path, file: &str) -> Result<PathBuf> {
+    let outside = || Error::Malformed {
+        path: folder.join(LABELS).display().to_string(),
+        line: None,
+        problem: format!("expected files inside the folder, got `{file}`"),
+    };
+    let relative = Path::new(file);
+    let is_plain = relative
+        .components()
+        .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    if !is_plain {
+        return Err(outside());
+    }
+    let path = folder.join(relative);
+    let real = |path: &Path| {
+        path.canonicalize()
+            .map_err(|source| Error::io("read", path, source))
+    };
+    if real(&path)?.starts_with(real(folder)?) {
+        Ok(path)
+    } else {
+        Err(outside())
+    }
 }
 
 /// The range of weights, from the training rows. Correlations keep theirs; other weights get the one they have.

@@ -1,11 +1,14 @@
 //! A folder of PNG and JPEG images, one subfolder a class, named like the class.
 
 use std::fs;
+use std::io::Cursor;
 use std::path::{Path, PathBuf};
 
 use image::{ImageReader, Limits, imageops::FilterType};
+use thickset_engine::read_regular;
 
 use super::inputs::Inputs;
+use super::jpeg;
 use crate::data::schema::{Schema, check_features};
 use crate::{Error, Result};
 
@@ -15,8 +18,14 @@ const ENDINGS: [&str; 3] = ["png", "jpg", "jpeg"];
 /// The most pixels on a side of an image that is decoded.
 const MOST_SIDE: u32 = 8192;
 
+/// The most bytes of an image's file.
+const MOST_FILE: u64 = 256 << 20;
+
 /// The most memory that decoding one image may take.
-const MOST_DECODED: u64 = 512 << 20;
+const MOST_DECODED: u64 = 256 << 20;
+
+/// The most scans of a JPEG image. Each may go over all pixels in a few bytes; files that sharpen step by step have ten or so.
+const MOST_SCANS: usize = 64;
 
 /// The most bytes of decoded images that are kept.
 const MOST_KEPT: usize = 2 << 30;
@@ -103,8 +112,16 @@ pub fn read(folder: &Path, size: Option<(usize, usize)>) -> Result<(Inputs, Vec<
 fn decode(path: &Path, size: Option<(usize, usize)>) -> Result<image::RgbImage> {
     let name = || path.display().to_string();
     let io = |source| Error::io("read", name(), source);
-    let mut reader = ImageReader::open(path)
-        .map_err(io)?
+    let bytes = read_regular(path, MOST_FILE).map_err(io)?;
+    let scans = jpeg::scans(&bytes);
+    if scans > MOST_SCANS {
+        return Err(Error::TooLarge {
+            path: name(),
+            what: format!("a JPEG image of {scans} scans"),
+            limit: format!("{MOST_SCANS} scans"),
+        });
+    }
+    let mut reader = ImageReader::new(Cursor::new(bytes))
         .with_guessed_format()
         .map_err(io)?;
     let mut limits = Limits::default();
@@ -145,4 +162,24 @@ fn is_image(path: &Path) -> bool {
         .extension()
         .map(|ending| ending.to_string_lossy().to_lowercase());
     ending.is_some_and(|ending| ENDINGS.contains(&ending.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_that_goes_over_its_pixels_too_often_is_refused_undecoded() {
+        let folder = tempfile::tempdir().unwrap();
+        let class = folder.path().join("cat");
+        fs::create_dir(&class).unwrap();
+        let scan = [0xff, 0xda, 0, 8, 1, 1, 0, 0, 63, 0];
+        let file = [&[0xff, 0xd8][..], &scan.repeat(300), &[0xff, 0xd9]].concat();
+        fs::write(class.join("a.jpg"), file).unwrap();
+        let refused = read(folder.path(), None).unwrap_err().to_string();
+        assert!(
+            refused.contains("a JPEG image of 300 scans is more than the limit of 64 scans"),
+            "{refused}"
+        );
+    }
 }

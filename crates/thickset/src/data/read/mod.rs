@@ -9,6 +9,7 @@ pub(super) mod graph_folder;
 pub(super) mod idx;
 pub(super) mod image_folder;
 pub(super) mod inputs;
+mod jpeg;
 pub(super) mod nel;
 pub(super) mod parquet;
 pub(super) mod read_rule;

@@ -1,18 +1,28 @@
 //! Reading a table from Parquet, column by column in batches, without Arrow: flat columns of numbers, booleans and texts.
 //!
-//! The codecs are those written in Rust: none, Snappy, gzip and LZ4.
+//! The codecs are those written in Rust: none, Snappy, gzip and LZ4. The decoder underneath believes what a file says about
+//! itself, and neither a stack that overflows nor memory that is refused can be caught. So footer and page headers are walked
+//! first ([`footer`], [`pages`]), and memory is bounded by the file's size.
 
+#[cfg(test)]
+mod bombs;
 mod column;
+mod delta;
+mod footer;
+mod pages;
+mod thrift;
 
 use std::cell::Cell;
-use std::fs::File;
+use std::collections::BTreeSet;
 use std::io::Read as _;
 use std::panic::{self, UnwindSafe};
 use std::path::Path;
-use std::sync::Once;
+use std::sync::{Arc, Once};
 
-use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
-use parquet::file::reader::{FileReader as _, SerializedFileReader};
+use parquet::basic::Type;
+use parquet::column::reader::get_column_reader;
+use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData};
+use thickset_engine::open_regular;
 
 use self::column::{Sink, drain};
 use super::read_rule::{ReadRule, Wanted};
@@ -26,7 +36,26 @@ const MAGIC: &[u8] = b"PAR1";
 const MOST_RATIO: u64 = 200;
 
 /// A file may always have this many cells.
-const FREE_CELLS: u64 = 1 << 25;
+const FREE_CELLS: u64 = 1 << 23;
+
+/// The most columns of a file.
+const MOST_COLUMNS: usize = 100_000;
+
+/// The most bytes of different texts that are kept, per byte of the file: texts that repeat the start of the text before take
+/// little room in the file.
+const MOST_KEPT_RATIO: u64 = 64;
+
+/// A file may always have this many.
+const FREE_KEPT: u64 = 64 << 20;
+
+/// The most bytes of texts that are looked at, per byte of the file.
+const MOST_TEXT_RATIO: u64 = 1024;
+
+/// A file may always have this many.
+const FREE_TEXT: u64 = 1 << 30;
+
+/// A file may always unpack to this many bytes, page by page.
+const FREE_UNPACKED: u64 = 256 << 20;
 
 thread_local! {
     /// Whether a panic of this thread is expected and says nothing to the user.
@@ -57,7 +86,7 @@ fn without_panic<T>(work: impl FnOnce() -> T + UnwindSafe) -> Option<T> {
 pub fn is_parquet(path: &Path) -> Result<bool> {
     let fail = |source| Error::io("read", path, source);
     let mut start = Vec::new();
-    File::open(path)
+    open_regular(path)
         .map_err(fail)?
         .take(MAGIC.len() as u64)
         .read_to_end(&mut start)
@@ -87,18 +116,25 @@ fn read_columns(path: &Path, rule: &ReadRule, wanted: &Wanted, free_cells: u64) 
         path: name.clone(),
         source,
     };
-    let file = File::open(path).map_err(|source| Error::io("read", &name, source))?;
-    let reader = SerializedFileReader::new(file).map_err(broken)?;
-    check_offsets(&name, reader.metadata(), path)?;
-    let size = path.metadata().map_or(0, |metadata| metadata.len());
-    let most_cells = size.saturating_mul(MOST_RATIO).max(free_cells);
-    let mut cells = 0;
-    let schema = reader.metadata().file_metadata().schema_descr_ptr();
+    let file = open_regular(path).map_err(|source| Error::io("read", &name, source))?;
+    let size = file
+        .metadata()
+        .map_err(|source| Error::io("read", &name, source))?
+        .len();
+    footer::check(&file, size, &name)?;
+    let metadata = ParquetMetaDataReader::new()
+        .parse_and_finish(&file)
+        .map_err(broken)?;
+    check_offsets(&name, &metadata, size)?;
+    let file = Arc::new(file);
+    let mut budget = Budget::new(size, free_cells);
+    let schema = metadata.file_metadata().schema_descr_ptr();
     let mut table = Table {
         path: name.clone(),
         columns: Vec::new(),
         notes: Vec::new(),
     };
+    let mut names = BTreeSet::new();
     for index in 0..schema.num_columns() {
         let descriptor = schema.column(index);
         let column = descriptor.name().to_owned();
@@ -111,12 +147,12 @@ fn read_columns(path: &Path, rule: &ReadRule, wanted: &Wanted, free_cells: u64) 
         }
         if descriptor.max_rep_level() > 0 || descriptor.path().parts().len() > 1 {
             table.notes.push(format!(
-                "left out column `{}`: it is nested",
+                "column `{}` is nested; it is left out",
                 descriptor.path().string()
             ));
             continue;
         }
-        if table.columns.iter().any(|other| other.name == column) {
+        if !names.insert(column.clone()) {
             return Err(Error::DuplicateColumn {
                 path: name,
                 column,
@@ -136,21 +172,29 @@ fn read_columns(path: &Path, rule: &ReadRule, wanted: &Wanted, free_cells: u64) 
                 .get(&column)
                 .copied()
                 .or((wanted.last_is_text && last).then_some(ColumnType::Text)),
-            most: most_cells.saturating_sub(cells),
+            budget: &mut budget,
             error: None,
         };
-        let mut readable = true;
-        for group in 0..reader.num_row_groups() {
-            let group = reader.get_row_group(group).map_err(broken)?;
-            let pages = group.get_column_reader(index).map_err(broken)?;
-            readable &= drain(pages, &descriptor, &mut sink).map_err(broken)?;
+        let readable = !matches!(
+            descriptor.physical_type(),
+            Type::INT96 | Type::FIXED_LEN_BYTE_ARRAY
+        );
+        for group in metadata.row_groups().iter().filter(|_| readable) {
+            let chunk = group.column(index);
+            let claims = pages::check(&file, chunk, &name)?;
+            sink.budget.unpack(claims.unpacked, &name)?;
+            let rows = usize::try_from(group.num_rows()).unwrap_or(0);
+            let optional = descriptor.max_def_level() > 0;
+            let pages = pages::Pages::open(&file, chunk, rows, optional, sink.budget.cells);
+            let pages = Box::new(pages.map_err(broken)?);
+            let reader = get_column_reader(Arc::clone(&descriptor), pages);
+            drain(reader, &descriptor, claims.batch(), &mut sink).map_err(broken)?;
             if let Some(error) = sink.error.take() {
                 return Err(error);
             }
         }
-        match sink.values.filter(|_| readable) {
+        match sink.values {
             Some(mut values) => {
-                cells += values.len() as u64;
                 values.shrink();
                 table.columns.push(Column {
                     name: column,
@@ -158,12 +202,49 @@ fn read_columns(path: &Path, rule: &ReadRule, wanted: &Wanted, free_cells: u64) 
                 });
             }
             None => table.notes.push(format!(
-                "left out column `{column}`: its type {} is neither number nor text",
+                "column `{column}` has the type {}, which is neither number nor text; it is left out",
                 descriptor.physical_type()
             )),
         }
     }
     same_length(table)
+}
+
+/// What may still be taken from a file.
+struct Budget {
+    /// Values of all columns.
+    cells: u64,
+    /// Bytes of different texts that are kept.
+    kept: u64,
+    /// Bytes of texts that are looked at.
+    text: u64,
+    /// Bytes that pages unpack to.
+    unpacked: u64,
+}
+
+impl Budget {
+    /// What a file of this many bytes may hold.
+    fn new(size: u64, free_cells: u64) -> Self {
+        Self {
+            cells: size.saturating_mul(MOST_RATIO).max(free_cells),
+            kept: size.saturating_mul(MOST_KEPT_RATIO).max(FREE_KEPT),
+            text: size.saturating_mul(MOST_TEXT_RATIO).max(FREE_TEXT),
+            unpacked: size.saturating_mul(MOST_RATIO).max(FREE_UNPACKED),
+        }
+    }
+
+    /// Takes the bytes that a column's pages unpack to.
+    fn unpack(&mut self, bytes: u64, path: &str) -> Result<()> {
+        self.unpacked = self
+            .unpacked
+            .checked_sub(bytes)
+            .ok_or_else(|| Error::TooLarge {
+                path: path.to_owned(),
+                what: "what all of its pages unpack to".to_owned(),
+                limit: format!("{MOST_RATIO} times its bytes"),
+            })?;
+        Ok(())
+    }
 }
 
 /// Refuses a table without rows, or with columns of different lengths.
@@ -191,15 +272,15 @@ fn same_length(table: Table) -> Result<Table> {
     }
 }
 
-/// Refuses places outside of the file, which the reader underneath takes on trust.
-fn check_offsets(name: &str, metadata: &ParquetMetaData, path: &Path) -> Result<()> {
-    let io = |source| Error::io("read", name, source);
-    let size = path.metadata().map_err(io)?.len();
+/// Refuses places outside of the file, which the reader underneath takes on trust, and columns that share their bytes.
+fn check_offsets(name: &str, metadata: &ParquetMetaData, size: u64) -> Result<()> {
+    let mut total = 0_u64;
     for column in metadata
         .row_groups()
         .iter()
         .flat_map(RowGroupMetaData::columns)
     {
+        total = total.saturating_add(u64::try_from(column.compressed_size()).unwrap_or(0));
         let start = column
             .dictionary_page_offset()
             .unwrap_or_else(|| column.data_page_offset());
@@ -221,16 +302,23 @@ fn check_offsets(name: &str, metadata: &ParquetMetaData, path: &Path) -> Result<
             });
         }
     }
+    if total > size {
+        return Err(Error::Malformed {
+            path: name.to_owned(),
+            line: None,
+            problem: format!("its columns claim {total} of the file's {size} bytes"),
+        });
+    }
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use std::fs::File;
 
-    use parquet::basic::{ConvertedType, Encoding, Repetition, Type as PhysicalType};
-    use parquet::data_type::{BoolType, Int32Type, Int64Type};
-    use parquet::file::properties::WriterProperties;
+    use parquet::basic::{Compression, ConvertedType, Encoding, Repetition, Type as PhysicalType};
+    use parquet::data_type::{BoolType, ByteArray, ByteArrayType, Int32Type, Int64Type};
+    use parquet::file::properties::{WriterProperties, WriterVersion};
     use parquet::file::writer::SerializedFileWriter;
     use parquet::schema::types::Type;
 
@@ -288,6 +376,74 @@ mod tests {
     }
 
     #[test]
+    fn every_codec_and_encoding_of_texts_reads_back() {
+        let texts: Vec<Option<String>> = (0..3000_u32)
+            .map(|row| {
+                let length = row.wrapping_mul(2_654_435_761) % 90;
+                let text = format!("{}-{}", "prefix".repeat(length as usize), row % 700);
+                (row % 7 != 0).then_some(text)
+            })
+            .collect();
+        let present: Vec<ByteArray> = texts
+            .iter()
+            .flatten()
+            .map(|text| text.as_str().into())
+            .collect();
+        let levels: Vec<i16> = texts.iter().map(|text| i16::from(text.is_some())).collect();
+        let kind = Type::primitive_type_builder("a", PhysicalType::BYTE_ARRAY)
+            .with_repetition(Repetition::OPTIONAL)
+            .with_converted_type(ConvertedType::UTF8);
+        let schema = schema(vec![Arc::new(kind.build().unwrap())]);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.parquet");
+        for version in [WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0] {
+            for codec in [
+                Compression::UNCOMPRESSED,
+                Compression::SNAPPY,
+                Compression::GZIP(parquet::basic::GzipLevel::default()),
+                Compression::LZ4,
+                Compression::LZ4_RAW,
+            ] {
+                for encoding in [
+                    None,
+                    Some(Encoding::PLAIN),
+                    Some(Encoding::DELTA_LENGTH_BYTE_ARRAY),
+                    Some(Encoding::DELTA_BYTE_ARRAY),
+                ] {
+                    let mut properties = WriterProperties::builder()
+                        .set_writer_version(version)
+                        .set_compression(codec)
+                        .set_data_page_row_count_limit(500)
+                        .set_write_batch_size(100)
+                        .set_dictionary_enabled(encoding.is_none());
+                    if let Some(encoding) = encoding {
+                        properties = properties.set_encoding(encoding);
+                    }
+                    let file = File::create(&path).unwrap();
+                    let properties = Arc::new(properties.build());
+                    let mut writer =
+                        SerializedFileWriter::new(file, Arc::clone(&schema), properties).unwrap();
+                    let mut group = writer.next_row_group().unwrap();
+                    let mut column = group.next_column().unwrap().unwrap();
+                    let typed = column.typed::<ByteArrayType>();
+                    typed.write_batch(&present, Some(&levels), None).unwrap();
+                    column.close().unwrap();
+                    group.close().unwrap();
+                    writer.close().unwrap();
+                    let table = read(&path, &ReadRule::default(), &Wanted::default());
+                    let table = table.unwrap_or_else(|error| {
+                        panic!("{version:?} {codec:?} {encoding:?}: {error:?}")
+                    });
+                    let found: Vec<Option<String>> = (0..table.rows())
+                        .map(|row| table.columns[0].values.text(row))
+                        .collect();
+                    assert_eq!(found, texts, "{version:?} {codec:?} {encoding:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
     fn a_small_file_of_long_runs_is_refused_at_the_cap() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("bomb.parquet");
@@ -296,7 +452,7 @@ mod tests {
         let properties = WriterProperties::builder()
             .set_dictionary_enabled(false)
             .set_encoding(Encoding::RLE)
-            .set_writer_version(parquet::file::properties::WriterVersion::PARQUET_2_0)
+            .set_writer_version(WriterVersion::PARQUET_2_0)
             .build();
         let mut writer =
             SerializedFileWriter::new(file, schema(fields), Arc::new(properties)).unwrap();

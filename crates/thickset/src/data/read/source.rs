@@ -1,11 +1,11 @@
 //! Opening a file: plain or gzip, with a cap on what a compressed file may unpack to, and its SHA-256.
 
-use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
 use sha2::{Digest as _, Sha256};
+use thickset_engine::open_regular;
 
 use crate::{Error, Result};
 
@@ -49,7 +49,7 @@ impl<R: Read> Read for Capped<R> {
 /// If the file cannot be opened. Reading fails when a gzip file unpacks to far more than any table does.
 pub fn open(path: &Path) -> Result<Box<dyn Read + Send>> {
     let fail = |source| Error::io("read", path, source);
-    let file = File::open(path).map_err(fail)?;
+    let file = open_regular(path).map_err(fail)?;
     let size = file.metadata().map_err(fail)?.len();
     let mut reader = BufReader::with_capacity(1 << 16, file);
     let is_gzip = io::BufRead::fill_buf(&mut reader)

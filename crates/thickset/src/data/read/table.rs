@@ -7,6 +7,9 @@ use crate::{Error, Result};
 /// A text column keeps at most this many different values; beyond it, it can only be an identifier or free text.
 const MOST_LEVELS: usize = 100_000;
 
+/// A text column keeps at most this many bytes of different values, for the same reason.
+const MOST_LEVEL_BYTES: usize = 64 << 20;
+
 /// The code of a missing text.
 const MISSING: u32 = u32::MAX;
 
@@ -46,6 +49,8 @@ pub struct Texts {
     codes: Vec<u32>,
     levels: Vec<String>,
     index: HashMap<String, u32>,
+    /// Bytes of all levels.
+    bytes: usize,
     /// How many of the first levels are kept whatever comes.
     known: usize,
     /// There were more different values than we keep; only the known levels have codes.
@@ -75,14 +80,18 @@ impl Texts {
         if self.overflow {
             return NOT_KEPT;
         }
-        if self.levels.len() >= self.known + MOST_LEVELS {
+        let is_full = self.levels.len() >= self.known + MOST_LEVELS
+            || self.bytes + text.len() > MOST_LEVEL_BYTES;
+        if is_full {
             self.overflow = true;
             let known = self.known;
             self.levels.truncate(known);
+            self.bytes = self.levels.iter().map(String::len).sum();
             self.index.retain(|_, code| (*code as usize) < known);
             return NOT_KEPT;
         }
         let code = self.levels.len() as u32;
+        self.bytes += text.len();
         self.levels.push(text.to_owned());
         self.index.insert(text.to_owned(), code);
         code
@@ -192,6 +201,15 @@ impl Values {
                 .filter(|value| !value.is_nan())
                 .map(|value| value.to_string()),
             Self::Text(texts) => texts.get(row).map(ToOwned::to_owned),
+        }
+    }
+
+    /// Bytes of the different texts that are kept.
+    #[must_use]
+    pub fn kept_bytes(&self) -> usize {
+        match self {
+            Self::Number(_) => 0,
+            Self::Text(texts) => texts.bytes,
         }
     }
 

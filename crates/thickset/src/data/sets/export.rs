@@ -18,6 +18,7 @@ use thickset_engine::write_whole;
 
 use super::split::Part;
 use crate::data::dataset::Dataset;
+use crate::data::read::table::parse_number;
 use crate::{Error, Result};
 
 /// Rows of a row group.
@@ -79,9 +80,21 @@ fn names(dataset: &Dataset) -> Vec<String> {
         .collect()
 }
 
+/// A text that a spreadsheet shows instead of running it as a formula: one that begins like a formula, and is no number, gets an
+/// apostrophe before it.
+fn inert(text: &str) -> String {
+    if text.starts_with(['=', '+', '-', '@', '\t', '\r']) && parse_number(text).is_none() {
+        format!("'{text}")
+    } else {
+        text.to_owned()
+    }
+}
+
 fn write_csv(dataset: &Dataset, file: &mut File) -> io::Result<()> {
     let mut writer = csv::Writer::from_writer(BufWriter::new(file));
     let names = names(dataset);
+    let names: Vec<String> = names.iter().map(|name| inert(name)).collect();
+    let classes: Vec<String> = dataset.classes.iter().map(|class| inert(class)).collect();
     writer.write_record(LEADING.into_iter().chain(names.iter().map(String::as_str)))?;
     let parts = dataset.split.parts(dataset.rows());
     let mut values = vec![0.0; dataset.features()];
@@ -90,7 +103,7 @@ fn write_csv(dataset: &Dataset, file: &mut File) -> io::Result<()> {
         let label = dataset.labels[row];
         writer.write_field(part.name())?;
         writer.write_field(label.to_string())?;
-        writer.write_field(&dataset.classes[label])?;
+        writer.write_field(&classes[label])?;
         dataset.copy_row(row, &mut values);
         for value in &values {
             use std::fmt::Write as _;
@@ -198,4 +211,23 @@ fn write_group(
         index += 1;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_a_spreadsheet_would_run_is_made_inert() {
+        for (text, expected) in [
+            ("=HYPERLINK(\"x\")", "'=HYPERLINK(\"x\")"),
+            ("+cmd|' /C calc'!A0", "'+cmd|' /C calc'!A0"),
+            ("@SUM(A1)", "'@SUM(A1)"),
+            ("-1", "-1"),
+            ("+1e5", "+1e5"),
+            ("age", "age"),
+        ] {
+            assert_eq!(inert(text), expected);
+        }
+    }
 }

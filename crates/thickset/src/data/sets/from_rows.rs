@@ -195,7 +195,7 @@ mod tests {
             .collect();
         let dataset = Dataset::from_rows(values, labels(rows.into()), &["a", "b"]).unwrap();
         let train = dataset.part(Part::Train);
-        assert_eq!(train.len(), 14);
+        assert_eq!(train.len(), 12);
         let (first, last) = (train[0], train[train.len() - 1]);
         let [a, b] = &dataset.schema.features[..] else {
             panic!("two features")

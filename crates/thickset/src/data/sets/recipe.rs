@@ -4,6 +4,7 @@
 //! ([`crate::data::InferOptions`]), which can be printed, edited and given back.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +12,7 @@ use crate::data::encode::feature_rule::FeatureRule;
 use crate::data::read::read_rule::ReadRule;
 use crate::data::read::table::{alike, parse_number};
 use crate::data::schema::MOST_FEATURES;
-use crate::{Error, Result};
+use crate::{Error, Result, file};
 
 /// How a dataset's files become rows, labels and features.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -274,6 +275,14 @@ pub struct AttackDefaults {
 }
 
 impl Recipe {
+    /// Reads a recipe's file.
+    ///
+    /// # Errors
+    /// If it cannot be read, and as [`Recipe::parse`].
+    pub fn read(path: &Path) -> Result<Self> {
+        Self::parse(&file::read_text(path)?, &path.display().to_string())
+    }
+
     /// Reads a recipe; `path` is for messages.
     ///
     /// # Errors

@@ -30,11 +30,31 @@ pub(crate) struct Weights<'a> {
 
 /// Transforms the weights of one block of outputs: `[frequency][step][lane]`.
 pub(crate) struct TransformWeights<'a> {
-    pub weights: Weights<'a>,
-    pub block: usize,
+    weights: Weights<'a>,
+    block: usize,
     /// Which input channels; beyond the last the weights are zero.
-    pub steps: Range<usize>,
-    pub to: Spectrum<Shared<f32>>,
+    steps: Range<usize>,
+    to: Spectrum<Shared<f32>>,
+}
+
+impl<'a> TransformWeights<'a> {
+    /// The weights of a block of outputs and of these input channels; beyond the last they are zero.
+    ///
+    /// # Safety
+    /// Until the task has run, `to` must be valid for the steps at each frequency and used by nobody else.
+    pub(crate) unsafe fn new(
+        weights: Weights<'a>,
+        block: usize,
+        steps: Range<usize>,
+        to: Spectrum<Shared<f32>>,
+    ) -> Self {
+        Self {
+            weights,
+            block,
+            steps,
+            to,
+        }
+    }
 }
 
 impl Task<f32> for TransformWeights<'_> {
@@ -99,11 +119,33 @@ impl Task<f32> for TransformWeights<'_> {
 
 /// Transforms one block of outputs' sums, `[frequency][step][lane]`, into weights and writes them.
 pub(crate) struct TransformBack<'a> {
-    pub sums: &'a [f32],
-    pub frequency: usize,
-    pub out_block: usize,
-    pub shape: &'a ConvShape,
-    pub out: Shared<f32>,
+    sums: &'a [f32],
+    frequency: usize,
+    out_block: usize,
+    shape: &'a ConvShape,
+    out: Shared<f32>,
+}
+
+impl<'a> TransformBack<'a> {
+    /// The sums of one block of outputs, frequencies so far apart.
+    ///
+    /// # Safety
+    /// The sums must hold a register for every input channel at each frequency. Until the task has run, `out` must be valid
+    /// for the weights of `shape`, and nobody else may use those of the block.
+    pub(crate) unsafe fn new(
+        (sums, frequency): (&'a [f32], usize),
+        out_block: usize,
+        shape: &'a ConvShape,
+        out: Shared<f32>,
+    ) -> Self {
+        Self {
+            sums,
+            frequency,
+            out_block,
+            shape,
+            out,
+        }
+    }
 }
 
 impl Task<f32> for TransformBack<'_> {

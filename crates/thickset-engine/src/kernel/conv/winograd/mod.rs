@@ -52,8 +52,16 @@ pub(crate) fn pays(shape: &ConvShape) -> bool {
         // Four multiplications become one in a full tile; half of that saving must be left.
         2 * OUT * height.div_ceil(OUT) * width.div_ceil(OUT) <= height * width
     };
-    shape.kernel == 3
-        && shape.stride == 1
+    let [[padding, _], _] = shape.padding;
+    *shape
+        == ConvShape {
+            kernel: [3; 2],
+            stride: [1; 2],
+            padding: [[padding; 2]; 2],
+            dilation: [1; 2],
+            groups: 1,
+            ..*shape
+        }
         && shape.in_channels >= LANES
         && shape.out_channels >= LANES
         && fits(shape.out_height(), shape.out_width())
@@ -135,12 +143,9 @@ fn by_rows(job: Job, rows: usize, out: Shared<f32>) {
             start: Shared(to.at(block * depth * LANES)),
             frequency,
         };
-        f32::vectorised(TransformWeights {
-            weights,
-            block,
-            steps: 0..depth,
-            to,
-        });
+        // SAFETY: there is room for every block, and no other job has this one.
+        let task = unsafe { TransformWeights::new(weights, block, 0..depth, to) };
+        f32::vectorised(task);
     });
     let transformed = &*transformed.numbers();
 
@@ -148,12 +153,10 @@ fn by_rows(job: Job, rows: usize, out: Shared<f32>) {
     let jobs = images.par_chunks(job_rows * tiling.features()).enumerate();
     jobs.for_each(|(index, images)| {
         let out = Shared(out.at(index * job_rows * weights.outputs * tiling.out_pixels()));
-        f32::vectorised(ConvolveRows {
-            job: Job { images, ..job },
-            transformed,
-            frequency,
-            out,
-        });
+        // SAFETY: the weights are there, and the outputs of these images are no other job's.
+        let task =
+            unsafe { ConvolveRows::new(Job { images, ..job }, (transformed, frequency), out) };
+        f32::vectorised(task);
     });
 }
 
@@ -186,14 +189,13 @@ fn by_outputs(job: Job, rows: usize, out: Shared<f32>) {
     (0..rows * blocks).into_par_iter().for_each(|index| {
         let (row, block) = (index / blocks, index % blocks);
         let start = Shared(to.at((block * tiles + row * tiling.tiles()) * LANES));
-        f32::vectorised(TransformTiles {
-            images: &images[row * tiling.features()..(row + 1) * tiling.features()],
-            tiling,
-            places: job.places,
-            blocks: block..block + 1,
-            tiles,
-            to: Spectrum { start, frequency },
-        });
+        let image = &images[row * tiling.features()..(row + 1) * tiling.features()];
+        let to = Spectrum { start, frequency };
+        // SAFETY: there is room for every row and block, and no other job has this one.
+        let task = unsafe {
+            TransformTiles::new(image, (tiling, job.places), block..block + 1, tiles, to)
+        };
+        f32::vectorised(task);
     });
     let transformed = &*transformed.numbers();
 
@@ -202,14 +204,11 @@ fn by_outputs(job: Job, rows: usize, out: Shared<f32>) {
         .into_par_iter()
         .for_each(|index| {
             let out_blocks = index * JOB_BLOCKS..((index + 1) * JOB_BLOCKS).min(out_blocks);
-            f32::vectorised(ConvolveOutputs {
-                job,
-                rows,
-                transformed,
-                frequency,
-                out_blocks,
-                out,
-            });
+            // SAFETY: the tiles are there, and these outputs of all rows are no other job's.
+            let task = unsafe {
+                ConvolveOutputs::new(job, rows, (transformed, frequency), out_blocks, out)
+            };
+            f32::vectorised(task);
         });
 }
 
@@ -272,6 +271,26 @@ struct ConvolveRows<'a> {
     out: Shared<f32>,
 }
 
+impl<'a> ConvolveRows<'a> {
+    /// The images of a job by transformed weights, frequencies so far apart.
+    ///
+    /// # Safety
+    /// The weights must be those of all blocks and steps. Until the task has run, `out` must be valid for the outputs of the
+    /// images and used by nobody else.
+    unsafe fn new(
+        job: Job<'a>,
+        (transformed, frequency): (&'a [f32], usize),
+        out: Shared<f32>,
+    ) -> Self {
+        Self {
+            job,
+            transformed,
+            frequency,
+            out,
+        }
+    }
+}
+
 impl Task<f32> for ConvolveRows<'_> {
     #[inline(always)]
     fn run<V: Vector<Number = f32>>(self) {
@@ -296,15 +315,8 @@ impl Task<f32> for ConvolveRows<'_> {
             start: Shared(transformed.as_mut_ptr()),
             frequency,
         };
-        TransformTiles {
-            images,
-            tiling,
-            places,
-            blocks: 0..blocks,
-            tiles,
-            to,
-        }
-        .run::<V>();
+        // SAFETY: the scratch has room for all blocks and is this task's own.
+        unsafe { TransformTiles::new(images, (tiling, places), 0..blocks, tiles, to) }.run::<V>();
         for f in 0..FREQUENCIES {
             let wide = self.transformed[f * self.frequency..].as_ptr();
             let narrow = transformed[f * frequency..].as_ptr();
@@ -338,6 +350,30 @@ struct ConvolveOutputs<'a> {
     out: Shared<f32>,
 }
 
+impl<'a> ConvolveOutputs<'a> {
+    /// Some blocks of outputs of `rows` images, whose transformed tiles are given, frequencies so far apart.
+    ///
+    /// # Safety
+    /// The tiles must be those of all rows and blocks. Until the task has run, `out` must be valid for the outputs of the
+    /// rows, and nobody else may use those of these blocks.
+    unsafe fn new(
+        job: Job<'a>,
+        rows: usize,
+        (transformed, frequency): (&'a [f32], usize),
+        out_blocks: Range<usize>,
+        out: Shared<f32>,
+    ) -> Self {
+        Self {
+            job,
+            rows,
+            transformed,
+            frequency,
+            out_blocks,
+            out,
+        }
+    }
+}
+
 impl Task<f32> for ConvolveOutputs<'_> {
     #[inline(always)]
     fn run<V: Vector<Number = f32>>(self) {
@@ -364,13 +400,8 @@ impl Task<f32> for ConvolveOutputs<'_> {
                 let start = Shared(slab[index * depth * LANES * LANES..].as_mut_ptr());
                 let steps = first * LANES..(first + depth) * LANES;
                 let to = Spectrum { start, frequency };
-                TransformWeights {
-                    weights,
-                    block,
-                    steps,
-                    to,
-                }
-                .run::<V>();
+                // SAFETY: the slab has room for these steps of every block and is this task's own.
+                unsafe { TransformWeights::new(weights, block, steps, to) }.run::<V>();
             }
             for f in 0..FREQUENCIES {
                 let wide = slab[f * frequency..].as_ptr();

@@ -48,7 +48,7 @@ impl Tiling {
             channels: shape.in_channels,
             height: shape.in_height,
             width: shape.in_width,
-            before: shape.padding,
+            before: shape.padding[0][0],
             out_height: shape.out_height(),
             out_width: shape.out_width(),
         }
@@ -60,7 +60,7 @@ impl Tiling {
             channels: shape.out_channels,
             height: shape.out_height(),
             width: shape.out_width(),
-            before: shape.kernel - 1 - shape.padding,
+            before: shape.kernel[0] - 1 - shape.padding[0][0],
             out_height: shape.in_height,
             out_width: shape.in_width,
         }
@@ -227,14 +227,38 @@ impl Tiling {
 
 /// Transforms some blocks of some images: `[frequency][block][tile][lane]`.
 pub(crate) struct TransformTiles<'a> {
-    pub images: &'a [f32],
-    pub tiling: Tiling,
-    pub places: &'a [usize],
-    pub blocks: Range<usize>,
+    images: &'a [f32],
+    tiling: Tiling,
+    places: &'a [usize],
+    blocks: Range<usize>,
     /// From one block to the next.
-    pub tiles: usize,
-    /// Of the first block; must have room for all of them.
-    pub to: Spectrum<Shared<f32>>,
+    tiles: usize,
+    /// Of the first block.
+    to: Spectrum<Shared<f32>>,
+}
+
+impl<'a> TransformTiles<'a> {
+    /// Blocks of whole images, whose tiling has these [`Tiling::places`]; the target's blocks are `tiles` tiles apart.
+    ///
+    /// # Safety
+    /// Until the task has run, `to` must be valid for the tiles of all images and blocks at each frequency, and used by
+    /// nobody else.
+    pub(crate) unsafe fn new(
+        images: &'a [f32],
+        (tiling, places): (Tiling, &'a [usize]),
+        blocks: Range<usize>,
+        tiles: usize,
+        to: Spectrum<Shared<f32>>,
+    ) -> Self {
+        Self {
+            images,
+            tiling,
+            places,
+            blocks,
+            tiles,
+            to,
+        }
+    }
 }
 
 impl Task<f32> for TransformTiles<'_> {

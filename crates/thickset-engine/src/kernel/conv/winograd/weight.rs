@@ -130,14 +130,13 @@ impl<'a> Tiles<'a> {
                 let at = |block: usize| (block * room + row * tiling.tiles()) * LANES;
                 if block < blocks {
                     let start = Shared(inputs.at(at(block)));
-                    f32::vectorised(TransformTiles {
-                        images: &x[row * shape.in_features()..(row + 1) * shape.in_features()],
-                        tiling,
-                        places,
-                        blocks: block..block + 1,
-                        tiles: room,
-                        to: Spectrum { start, frequency },
-                    });
+                    let image = &x[row * shape.in_features()..(row + 1) * shape.in_features()];
+                    let to = Spectrum { start, frequency };
+                    // SAFETY: there is room for every row and block, and no other job has this one.
+                    let task = unsafe {
+                        TransformTiles::new(image, (tiling, places), block..block + 1, room, to)
+                    };
+                    f32::vectorised(task);
                 } else {
                     let block = block - blocks;
                     let image = &g[row * shape.out_features()..(row + 1) * shape.out_features()];
@@ -147,13 +146,11 @@ impl<'a> Tiles<'a> {
                         frequency: out_frequency,
                     };
                     let gradient = (image, shape.out_channels);
-                    f32::vectorised(TransformGradient {
-                        tiling,
-                        gradient,
-                        block,
-                        out_places,
-                        to,
-                    });
+                    // SAFETY: as above.
+                    let task = unsafe {
+                        TransformGradient::new((tiling, out_places), gradient, block, to)
+                    };
+                    f32::vectorised(task);
                 }
             });
     }
@@ -194,16 +191,20 @@ impl<'a> Sums<'a> {
         let (sums, sum_frequency) = (Shared(self.numbers.numbers().as_mut_ptr()), self.frequency);
         (0..FREQUENCIES * groups).into_par_iter().for_each(|job| {
             let (f, first) = (job / groups, job % groups * JOB_BLOCKS);
-            f32::vectorised(Multiply {
+            let tiles = TilesOfFrequency {
                 inputs: &inputs[f * frequency..][..frequency],
                 gradients: &gradients[f * out_frequency..][..out_frequency],
                 room,
                 count,
                 blocks,
-                out_blocks: first..(first + JOB_BLOCKS).min(out_blocks),
-                sums: Shared(sums.at(f * sum_frequency)),
-                keep,
-            });
+            };
+            let out_blocks = first..(first + JOB_BLOCKS).min(out_blocks);
+            // SAFETY: the sums of one frequency have room for all blocks, no other job has these, and the first chunk has
+            // set what later ones keep.
+            let task = unsafe {
+                Multiply::new(tiles, out_blocks, Shared(sums.at(f * sum_frequency)), keep)
+            };
+            f32::vectorised(task);
         });
     }
 
@@ -222,13 +223,9 @@ impl<'a> Sums<'a> {
             filled(shape.out_channels * shape.fan_in(), |out| {
                 (0..out_blocks).into_par_iter().for_each(|out_block| {
                     let sums = &sums[out_block * blocks * LANES * LANES..];
-                    f32::vectorised(TransformBack {
-                        sums,
-                        frequency,
-                        out_block,
-                        shape,
-                        out,
-                    });
+                    // SAFETY: the sums hold every channel of the block, whose weights no other job has.
+                    let task = TransformBack::new((sums, frequency), out_block, shape, out);
+                    f32::vectorised(task);
                 });
             })
         }
@@ -241,6 +238,27 @@ struct TransformGradient<'a> {
     block: usize,
     out_places: &'a [usize],
     to: Spectrum<Shared<f32>>,
+}
+
+impl<'a> TransformGradient<'a> {
+    /// One block of an output's gradient of so many channels, whose tiling has these [`Tiling::out_places`].
+    ///
+    /// # Safety
+    /// Until the task has run, `to` must be valid for the tiles of one image at each frequency and used by nobody else.
+    unsafe fn new(
+        (tiling, out_places): (Tiling, &'a [usize]),
+        gradient: (&'a [f32], usize),
+        block: usize,
+        to: Spectrum<Shared<f32>>,
+    ) -> Self {
+        Self {
+            tiling,
+            gradient,
+            block,
+            out_places,
+            to,
+        }
+    }
 }
 
 impl Task<f32> for TransformGradient<'_> {
@@ -265,27 +283,62 @@ impl Task<f32> for TransformGradient<'_> {
     }
 }
 
-/// For one frequency, the sums over tiles of gradients by inputs.
-struct Multiply<'a> {
+/// The transformed tiles of one frequency: `count` of them, with `room` for more, in blocks of channels.
+#[derive(Clone, Copy)]
+struct TilesOfFrequency<'a> {
     inputs: &'a [f32],
     gradients: &'a [f32],
     room: usize,
     count: usize,
+    /// Of the inputs.
     blocks: usize,
+}
+
+/// For one frequency, the sums over tiles of gradients by inputs.
+struct Multiply<'a> {
+    tiles: TilesOfFrequency<'a>,
     out_blocks: Range<usize>,
     sums: Shared<f32>,
     keep: bool,
 }
 
+impl<'a> Multiply<'a> {
+    /// Sums for these blocks of outputs, added to what is there if `keep`.
+    ///
+    /// # Safety
+    /// The tiles must hold their count for every block. Until the task has run, `sums` must be valid for every step of the
+    /// blocks of outputs, used by nobody else, and initialised if `keep`.
+    unsafe fn new(
+        tiles: TilesOfFrequency<'a>,
+        out_blocks: Range<usize>,
+        sums: Shared<f32>,
+        keep: bool,
+    ) -> Self {
+        Self {
+            tiles,
+            out_blocks,
+            sums,
+            keep,
+        }
+    }
+}
+
 impl Task<f32> for Multiply<'_> {
     #[inline(always)]
     fn run<V: Vector<Number = f32>>(self) {
-        let steps = self.blocks * LANES;
-        for start in (0..self.count).step_by(DEPTH) {
+        let TilesOfFrequency {
+            inputs,
+            gradients,
+            room,
+            count,
+            blocks,
+        } = self.tiles;
+        let steps = blocks * LANES;
+        for start in (0..count).step_by(DEPTH) {
             let walk = Walk {
                 blocks: 1,
-                inner: DEPTH.min(self.count - start),
-                wide_register: self.room * LANES,
+                inner: DEPTH.min(count - start),
+                wide_register: room * LANES,
                 wide_step: LANES,
                 narrow_step: LANES,
                 narrow_block: 0,
@@ -293,10 +346,10 @@ impl Task<f32> for Multiply<'_> {
             let keep = self.keep || start > 0;
             for out_block in self.out_blocks.clone().step_by(REGISTERS) {
                 let registers = REGISTERS.min(self.out_blocks.end - out_block);
-                let wide = self.gradients[(out_block * self.room + start) * LANES..].as_ptr();
+                let wide = gradients[(out_block * room + start) * LANES..].as_ptr();
                 for step in (0..steps).step_by(COLUMNS) {
-                    let tile = step / LANES * self.room + start;
-                    let narrow = self.inputs[tile * LANES + step % LANES..].as_ptr();
+                    let tile = step / LANES * room + start;
+                    let narrow = inputs[tile * LANES + step % LANES..].as_ptr();
                     let to = self.sums.at((out_block * steps + step) * LANES);
                     let target = Target {
                         to,

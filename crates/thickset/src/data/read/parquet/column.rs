@@ -6,13 +6,13 @@ use parquet::data_type::{ByteArray, DataType};
 use parquet::errors::ParquetError;
 use parquet::schema::types::ColumnDescriptor;
 
-use super::MOST_RATIO;
+use super::{Budget, MOST_KEPT_RATIO, MOST_RATIO, MOST_TEXT_RATIO};
 use crate::Error;
 use crate::data::read::read_rule::Wanted;
 use crate::data::read::table::{ColumnType, Values, parse_number};
 
 /// Values that are read at a time.
-const BATCH: usize = 8192;
+pub(super) const BATCH: usize = 8192;
 
 /// One value of a column.
 enum Value<'a> {
@@ -30,8 +30,8 @@ pub(super) struct Sink<'a> {
     /// The type asked for; that of the file if absent.
     pub(super) kind: Option<ColumnType>,
     pub(super) values: Option<Values>,
-    /// The most rows that it may have.
-    pub(super) most: u64,
+    /// What may still be taken from the file.
+    pub(super) budget: &'a mut Budget,
     pub(super) error: Option<Error>,
 }
 
@@ -41,15 +41,32 @@ impl Sink<'_> {
         let values = self
             .values
             .get_or_insert_with(|| self.wanted.empty(self.column, kind));
-        if values.len() as u64 >= self.most {
-            self.error.get_or_insert_with(|| Error::TooLarge {
-                path: self.path.to_owned(),
-                what: "the number of its rows times columns".to_owned(),
-                limit: format!("{MOST_RATIO} a byte"),
-            });
-            return;
+        let length = match cell {
+            Value::Text(text) => text.len() as u64,
+            _ => 0,
+        };
+        let kept_before = values.kept_bytes();
+        let spent = [
+            (
+                &mut self.budget.cells,
+                1,
+                "the number of its rows times columns",
+                MOST_RATIO,
+            ),
+            (
+                &mut self.budget.text,
+                length,
+                "the length of all of its texts",
+                MOST_TEXT_RATIO,
+            ),
+        ];
+        for (left, count, what, ratio) in spent {
+            match left.checked_sub(count) {
+                Some(rest) => *left = rest,
+                None => return refuse(&mut self.error, self.path, what, ratio),
+            }
         }
-        match (values, cell) {
+        match (&mut *values, cell) {
             (Values::Number(values), Value::Missing) => values.push(f64::NAN),
             (Values::Text(texts), Value::Missing) => texts.push(None),
             (Values::Number(values), Value::Number(number)) => values.push(*number),
@@ -73,15 +90,32 @@ impl Sink<'_> {
                 }
             }
         }
+        let kept = values.kept_bytes().saturating_sub(kept_before) as u64;
+        if let Some(rest) = self.budget.kept.checked_sub(kept) {
+            self.budget.kept = rest;
+        } else {
+            let what = "the length of its different texts";
+            refuse(&mut self.error, self.path, what, MOST_KEPT_RATIO);
+        }
     }
 }
 
-/// Reads one row group of a column; false if its type has no meaning here.
+/// Ends the reading of a file that holds more than a file of its size may.
+fn refuse(error: &mut Option<Error>, path: &str, what: &str, ratio: u64) {
+    error.get_or_insert_with(|| Error::TooLarge {
+        path: path.to_owned(),
+        what: what.to_owned(),
+        limit: format!("{ratio} a byte"),
+    });
+}
+
+/// Reads one row group of a column, `batch` values at a time; nothing if its type has no meaning here.
 pub(super) fn drain(
     pages: ColumnReader,
     descriptor: &ColumnDescriptor,
+    batch: usize,
     sink: &mut Sink,
-) -> std::result::Result<bool, ParquetError> {
+) -> std::result::Result<(), ParquetError> {
     let scale = decimal_scale(descriptor);
     let number = move |value: f64| {
         if value.is_finite() {
@@ -94,13 +128,13 @@ pub(super) fn drain(
     let unsigned = is_unsigned(descriptor);
     match pages {
         ColumnReader::BoolColumnReader(pages) => {
-            each(pages, optional, sink, |sink, value| {
+            each(pages, optional, batch, sink, |sink, value| {
                 let word = |value: &bool| Value::Text(if *value { "true" } else { "false" });
                 sink.push(ColumnType::Text, &value.map_or(Value::Missing, word));
             })?;
         }
         ColumnReader::Int32ColumnReader(pages) => {
-            each(pages, optional, sink, |sink, value| {
+            each(pages, optional, batch, sink, |sink, value| {
                 let whole = |value: &i32| {
                     if unsigned {
                         f64::from(value.cast_unsigned())
@@ -116,7 +150,7 @@ pub(super) fn drain(
             reason = "a double is what a number column holds"
         )]
         ColumnReader::Int64ColumnReader(pages) => {
-            each(pages, optional, sink, |sink, value| {
+            each(pages, optional, batch, sink, |sink, value| {
                 let whole = |value: &i64| {
                     if unsigned {
                         value.cast_unsigned() as f64
@@ -128,12 +162,12 @@ pub(super) fn drain(
             })?;
         }
         ColumnReader::FloatColumnReader(pages) => {
-            each(pages, optional, sink, |sink, value| {
+            each(pages, optional, batch, sink, |sink, value| {
                 push_number(sink, value.map(|value| number(f64::from(*value))));
             })?;
         }
         ColumnReader::DoubleColumnReader(pages) => {
-            each(pages, optional, sink, |sink, value| {
+            each(pages, optional, batch, sink, |sink, value| {
                 push_number(sink, value.map(|value| number(*value)));
             })?;
         }
@@ -141,6 +175,7 @@ pub(super) fn drain(
             each(
                 pages,
                 optional,
+                batch,
                 sink,
                 |sink, value: Option<&ByteArray>| match value.map(ByteArray::as_utf8) {
                     None => sink.push(ColumnType::Text, &Value::Missing),
@@ -155,11 +190,9 @@ pub(super) fn drain(
                 },
             )?;
         }
-        ColumnReader::Int96ColumnReader(_) | ColumnReader::FixedLenByteArrayColumnReader(_) => {
-            return Ok(false);
-        }
+        ColumnReader::Int96ColumnReader(_) | ColumnReader::FixedLenByteArrayColumnReader(_) => {}
     }
-    Ok(true)
+    Ok(())
 }
 
 fn push_number(sink: &mut Sink, cell: Option<Value>) {
@@ -197,14 +230,15 @@ fn is_unsigned(descriptor: &ColumnDescriptor) -> bool {
 fn each<T: DataType>(
     mut pages: ColumnReaderImpl<T>,
     optional: bool,
+    batch: usize,
     sink: &mut Sink,
     visit: impl Fn(&mut Sink, Option<&T::T>),
 ) -> std::result::Result<(), ParquetError> {
-    let (mut values, mut levels) = (Vec::with_capacity(BATCH), Vec::with_capacity(BATCH));
+    let (mut values, mut levels) = (Vec::with_capacity(batch), Vec::with_capacity(batch));
     loop {
         values.clear();
         levels.clear();
-        let (records, ..) = pages.read_records(BATCH, Some(&mut levels), None, &mut values)?;
+        let (records, ..) = pages.read_records(batch, Some(&mut levels), None, &mut values)?;
         if records == 0 || sink.error.is_some() {
             return Ok(());
         }

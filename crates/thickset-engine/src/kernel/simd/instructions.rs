@@ -1,0 +1,162 @@
+//! Which instructions the kernels use: the widest that the processor has, unless the environment asks for narrower ones.
+
+use std::fmt;
+use std::sync::OnceLock;
+
+/// The environment variable that asks for instructions: `avx512`, `avx2` or `portable`.
+const VARIABLE: &str = "THICKSET_INSTRUCTIONS";
+
+/// Instructions that kernels are compiled for. All of them do the same operations in the same order; those of x86 and of
+/// ARM fuse each product with its sum and give the same bits, `portable` on x86 rounds in between and differs in last bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Instructions {
+    /// AVX-512.
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+    /// AVX2 with fused multiply-add.
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    /// What every processor of the architecture has.
+    Portable,
+    /// What [`Instructions::Portable`] is on ARM, for tests elsewhere.
+    #[cfg(test)]
+    PortableFused,
+}
+
+impl Instructions {
+    /// Widest first.
+    const ALL: &[Self] = &[
+        #[cfg(target_arch = "x86_64")]
+        Self::Avx512,
+        #[cfg(target_arch = "x86_64")]
+        Self::Avx2,
+        Self::Portable,
+    ];
+
+    /// Those whose results must have the same bits.
+    #[cfg(test)]
+    pub(crate) const FUSED: &[Self] = &[
+        #[cfg(target_arch = "x86_64")]
+        Self::Avx512,
+        #[cfg(target_arch = "x86_64")]
+        Self::Avx2,
+        Self::PortableFused,
+    ];
+
+    fn name(self) -> &'static str {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512 => "avx512",
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 => "avx2",
+            Self::Portable => "portable",
+            #[cfg(test)]
+            Self::PortableFused => "portable-fused",
+        }
+    }
+
+    /// Whether this processor has them.
+    fn is_available(self) -> bool {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512 => Self::Avx2.is_available() && is_x86_feature_detected!("avx512f"),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 => is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma"),
+            Self::Portable => true,
+            #[cfg(test)]
+            Self::PortableFused => true,
+        }
+    }
+
+    /// The instructions of this name, or the widest where no name is given.
+    ///
+    /// # Errors
+    /// Says what could have been asked for.
+    fn choose(name: Option<&str>) -> Result<Self, String> {
+        let mut available = Self::ALL.iter().copied().filter(|one| one.is_available());
+        let found = match name {
+            Some(name) => available.clone().find(|one| one.name() == name),
+            None => available.clone().next(),
+        };
+        found.ok_or_else(|| {
+            let first = available.next().map(Self::name).unwrap_or_default();
+            let all = available.fold(format!("`{first}`"), |all, one| format!("{all}, `{one}`"));
+            let name = name.unwrap_or_default();
+            format!("`{VARIABLE}` must name instructions of this processor, {all}; got `{name}`")
+        })
+    }
+}
+
+impl fmt::Display for Instructions {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str(self.name())
+    }
+}
+
+/// The instructions that kernels use in this process: the widest that the processor has, or those that the environment
+/// variable `THICKSET_INSTRUCTIONS` names.
+///
+/// # Panics
+/// If the variable names instructions that the processor does not have.
+#[must_use]
+pub fn instructions() -> Instructions {
+    static CHOSEN: OnceLock<Instructions> = OnceLock::new();
+    #[cfg(test)]
+    if let Some(forced) = testing::forced() {
+        return forced;
+    }
+    *CHOSEN.get_or_init(|| {
+        let name = std::env::var(VARIABLE).ok();
+        Instructions::choose(name.as_deref()).unwrap_or_else(|problem| panic!("{problem}"))
+    })
+}
+
+#[cfg(test)]
+pub(crate) use testing::with_instructions;
+
+#[cfg(test)]
+mod testing {
+    use std::cell::Cell;
+
+    use super::Instructions;
+
+    thread_local! {
+        static FORCED: Cell<Option<Instructions>> = const { Cell::new(None) };
+    }
+
+    pub(super) fn forced() -> Option<Instructions> {
+        FORCED.get()
+    }
+
+    /// Runs `work` on one thread with these instructions, or not at all where the processor lacks them.
+    pub(crate) fn with_instructions<R: Send>(
+        instructions: Instructions,
+        work: impl FnOnce() -> R + Send,
+    ) -> Option<R> {
+        if !instructions.is_available() {
+            eprintln!("skipped: this processor has no {instructions}");
+            return None;
+        }
+        Some(crate::kernel::testing::on_threads(1, || {
+            FORCED.set(Some(instructions));
+            work()
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_widest_instructions_are_chosen_unless_others_are_named() {
+        let widest = Instructions::choose(None).unwrap();
+        assert!(widest.is_available());
+        assert_eq!(
+            Instructions::choose(Some("portable")),
+            Ok(Instructions::Portable)
+        );
+        let refused = Instructions::choose(Some("sse9")).unwrap_err();
+        assert!(refused.contains("`portable`; got `sse9`"), "{refused}");
+    }
+}

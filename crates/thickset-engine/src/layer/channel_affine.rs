@@ -1,0 +1,99 @@
+//! A scale and a shift for each channel, or for each feature where there are as many channels.
+
+use burn::tensor::Tensor;
+
+use super::{Layer, Linearised, single};
+use crate::kernel::{channel_scale, channel_shift};
+use crate::{Init, Parameter, Result, Scope};
+
+/// `y = scale x + shift`, channel by channel.
+#[derive(Clone, Debug)]
+pub struct ChannelAffine {
+    scale: Parameter,
+    shift: Parameter,
+    channels: usize,
+}
+
+impl ChannelAffine {
+    /// Takes `weight` and `bias`, which gradients fit, from the scope.
+    ///
+    /// # Errors
+    /// If the scope's source cannot provide them.
+    pub fn new(channels: usize, scope: &mut Scope<'_>) -> Result<Self> {
+        Ok(Self {
+            scale: scope.weight("weight", &[channels], Init::Constant(1.0))?,
+            shift: scope.weight("bias", &[channels], Init::Constant(0.0))?,
+            channels,
+        })
+    }
+
+    /// The same of numbers that are never fitted, such as the means and deviations of a scaler.
+    ///
+    /// # Errors
+    /// If the scope's source cannot provide them.
+    pub fn fixed(channels: usize, scope: &mut Scope<'_>) -> Result<Self> {
+        Ok(Self {
+            scale: scope.statistic("weight", &[channels], Init::Constant(1.0))?,
+            shift: scope.statistic("bias", &[channels], Init::Constant(0.0))?,
+            channels,
+        })
+    }
+}
+
+impl Layer for ChannelAffine {
+    fn kind(&self) -> &'static str {
+        "channel-affine"
+    }
+
+    fn out_features(&self, inputs: &[usize]) -> Option<usize> {
+        let [features] = inputs else { return None };
+        features.is_multiple_of(self.channels).then_some(*features)
+    }
+
+    fn forward(&self, inputs: &[Tensor<2>]) -> Tensor<2> {
+        self.linearise(inputs).0
+    }
+
+    fn linearise(&self, inputs: &[Tensor<2>]) -> (Tensor<2>, Box<dyn Linearised>) {
+        let at = At {
+            scale: self.scale.value.clone(),
+            channels: self.channels,
+        };
+        let scaled = at.tangent(inputs);
+        (
+            channel_shift(scaled, self.shift.value.clone(), self.channels),
+            Box::new(at),
+        )
+    }
+
+    fn parameters(&self) -> Vec<&Parameter> {
+        vec![&self.scale, &self.shift]
+    }
+
+    fn parameters_mut(&mut self) -> Vec<&mut Parameter> {
+        vec![&mut self.scale, &mut self.shift]
+    }
+
+    fn is_curved(&self) -> bool {
+        false
+    }
+
+    fn boxed(&self) -> Box<dyn Layer> {
+        Box::new(self.clone())
+    }
+}
+
+struct At {
+    scale: Tensor<2>,
+    channels: usize,
+}
+
+impl Linearised for At {
+    fn pullback(&self, g: Tensor<2>) -> Vec<Tensor<2>> {
+        vec![channel_scale(g, self.scale.clone(), self.channels)]
+    }
+
+    fn tangent(&self, v: &[Tensor<2>]) -> Tensor<2> {
+        channel_scale(single(v), self.scale.clone(), self.channels)
+    }
+}

@@ -1,0 +1,25 @@
+//! The natural logarithm.
+
+use burn::tensor::Tensor;
+
+use super::Elementwise;
+
+/// `log(x)`, of positive numbers.
+#[derive(Clone, Copy, Debug)]
+pub struct Log;
+
+impl Elementwise for Log {
+    const KIND: &'static str = "log";
+
+    fn value(&self, x: Tensor<2>) -> Tensor<2> {
+        x.log()
+    }
+
+    fn slope(&self, x: Tensor<2>) -> Tensor<2> {
+        x.recip()
+    }
+
+    fn curvature(&self, x: Tensor<2>) -> Option<Tensor<2>> {
+        Some(-(x.clone() * x).recip())
+    }
+}

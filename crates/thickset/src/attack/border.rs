@@ -1,0 +1,255 @@
+//! The border attack: pushes at the two features that are next to swap places.
+//!
+//! `min_x' s_i - s_j`, where i is the weakest salient feature that is still in the top-k set, j the strongest other one
+//! that is not, and s are importances as shares of their sum. Both are chosen anew at every step, so each swap leads on to
+//! the next. Steps have momentum and grow shorter, `radius (1 - t / steps)`; a row whose prediction has changed is not
+//! stopped but pulled back, along the gradient of the prediction's divergence.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::descent::divergence;
+use super::goal::{Goal, OfShares};
+use super::outcome::Attacked;
+use super::state::{AttackState, MovedPart};
+use super::threat::ball::Surface;
+use super::{Attack, AttackOption, Plan, Search, Setup};
+use crate::Result;
+use crate::check::{as_f64, check_positive};
+use crate::metric::ranking::TopK;
+use crate::registry::{Family, Info, Setting};
+use crate::{Error, Stream};
+
+/// The registry's entry.
+pub static INFO: Info = Info {
+    id: "border",
+    label: "Border attack",
+    family: Family::Attack,
+    summary: "Pushes at the weakest salient feature and the strongest other one, with momentum and falling steps",
+    formula: "min_x' min_{i salient, kept} s_i(x') - max_{j other, outside} s_j(x'), s = I / sum |I|",
+    source: "thickset",
+    direction: None,
+    cost: "one explanation and one Hessian product a step, and a gradient where the prediction has changed",
+    defaults: &[
+        Setting::new("momentum", "share of the last direction that is kept"),
+        Setting::new(
+            "penalty",
+            "weight of the way back where the prediction has changed",
+        ),
+    ],
+};
+
+/// Its settings. Steps, restarts and surrogate are the shared ones.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct BorderConfig {
+    /// Share of the last direction that is kept.
+    pub momentum: f64,
+    /// Weight of the way back where the prediction has changed.
+    pub penalty: f64,
+}
+
+impl Default for BorderConfig {
+    fn default() -> Self {
+        Self {
+            momentum: 0.75,
+            penalty: 2.0,
+        }
+    }
+}
+
+impl Attack for BorderConfig {
+    fn info(&self) -> &'static Info {
+        &INFO
+    }
+
+    fn options(&self) -> &'static [AttackOption] {
+        &[
+            AttackOption::Radius,
+            AttackOption::Restarts,
+            AttackOption::Steps,
+            AttackOption::Surrogate,
+        ]
+    }
+
+    fn plan(&self, _: &Setup<'_>) -> Result<Plan> {
+        check_positive("`border.penalty`", self.penalty)?;
+        if (0.0..1.0).contains(&self.momentum) {
+            return Ok(Plan::Search(Arc::new(*self)));
+        }
+        Err(Error::OutOfRange {
+            what: "`border.momentum`",
+            expected: "at least 0 and below 1",
+            got: self.momentum,
+        })
+    }
+}
+
+/// The gap of the next swap, of importances.
+struct NextSwap {
+    /// Which features are salient.
+    top: Vec<bool>,
+    k: usize,
+    order: Vec<usize>,
+}
+
+impl NextSwap {
+    fn new(top: &TopK) -> Self {
+        Self {
+            top: (0..top.features()).map(|one| top.contains(one)).collect(),
+            k: top.k(),
+            order: (0..top.features()).collect(),
+        }
+    }
+}
+
+impl Goal for NextSwap {
+    fn evaluate(&mut self, _: usize, importance: &[f64], slope: &mut [f64]) -> f64 {
+        slope.fill(0.0);
+        let order = &mut self.order;
+        order.sort_unstable_by(|&a, &b| importance[b].total_cmp(&importance[a]).then(a.cmp(&b)));
+        let (inside, outside) = order.split_at(self.k);
+        let weakest = inside.iter().rev().find(|one| self.top[**one]);
+        let strongest = outside.iter().find(|one| !self.top[**one]);
+        let (Some(&weakest), Some(&strongest)) = (weakest, strongest) else {
+            return 0.0;
+        };
+        slope[weakest] = 1.0;
+        slope[strongest] = -1.0;
+        importance[weakest] - importance[strongest]
+    }
+}
+
+impl Search for BorderConfig {
+    fn run(&self, mut state: AttackState<'_>) -> Result<Vec<Attacked>> {
+        let mut goals: Vec<OfShares> = state
+            .top
+            .iter()
+            .map(|top| OfShares::new(Box::new(NextSwap::new(top))))
+            .collect();
+        let mut streams = state.streams("border start");
+        for run in 0..state.attack.restarts {
+            let start = start(&state, run, &mut streams);
+            self.descend(&mut state, &mut goals, start)?;
+        }
+        state.finish()
+    }
+}
+
+/// The rows themselves, then random points of their balls.
+fn start(state: &AttackState<'_>, run: usize, streams: &mut [Stream]) -> Vec<f64> {
+    let mut start = state.origin().to_vec();
+    if run > 0 {
+        let features = state.features();
+        let rows = state.origin().chunks(features).zip(streams);
+        for ((x, stream), z) in rows.zip(start.chunks_mut(features)) {
+            z.copy_from_slice(&state.attack.threat.draw(x, Surface::Ball, stream));
+        }
+    }
+    start
+}
+
+impl BorderConfig {
+    /// One run from a searching point.
+    fn descend(
+        &self,
+        state: &mut AttackState<'_>,
+        goals: &mut [OfShares],
+        mut z: Vec<f64>,
+    ) -> Result<()> {
+        let attack = state.attack;
+        let (features, count, origin) = (state.features(), state.count(), state.origin());
+        let ball = attack.threat.ball();
+        let mut trial = vec![0.0; z.len()];
+        let mut direction = vec![0.0; z.len()];
+        let mut gradient = Vec::new();
+        for step in 0..=attack.steps {
+            state.settle(origin, &z, &mut trial);
+            let mut slope = |row: usize, importance: &[f64], slope: &mut [f64]| {
+                goals[row].slope(step, importance, slope);
+            };
+            state.gradient(&trial, &mut slope, &mut gradient)?;
+            for row in 0..count {
+                state.keep_if_worst(row, &trial);
+                if step == attack.steps {
+                    state.note_end(row, &trial, state.status(row), false);
+                }
+            }
+            let has_changed: Vec<bool> = (0..count).map(|row| !state.status(row).held).collect();
+            let back = has_changed
+                .contains(&true)
+                .then(|| divergence(state, MovedPart::All, &trial).gradient);
+            for (row, has_changed) in has_changed.into_iter().enumerate() {
+                let place = row * features..(row + 1) * features;
+                let direction = &mut direction[place.clone()];
+                for value in &mut *direction {
+                    *value *= self.momentum;
+                }
+                add_unit(direction, &gradient[place.clone()], 1.0);
+                if let Some(back) = back.as_ref().filter(|_| has_changed) {
+                    add_unit(direction, &back[place], self.penalty);
+                }
+            }
+            let left = 1.0 - as_f64(step) / as_f64(attack.steps);
+            ball.step(features, &mut z, &direction, ball.radius * left);
+            attack.threat.project(origin, &mut z);
+        }
+        Ok(())
+    }
+}
+
+/// Adds so much of a vector's direction.
+fn add_unit(to: &mut [f64], of: &[f64], weight: f64) {
+    let size = of.iter().map(|one| one * one).sum::<f64>().sqrt();
+    if size > 0.0 {
+        for (to, of) in to.iter_mut().zip(of) {
+            *to += weight / size * of;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_swap_is_of_what_is_still_salient_with_what_is_still_outside() {
+        let top = TopK::of(&[5.0, 4.0, 1.0, 0.5], 2).unwrap();
+        let mut goal = NextSwap::new(&top);
+        let mut slope = [9.0; 4];
+        // Nothing has swapped: feature 1 against feature 2.
+        let gap = goal.evaluate(0, &[5.0, 4.0, 1.0, 0.5], &mut slope);
+        assert!((gap - 3.0).abs() < 1e-15);
+        assert_eq!(
+            slope.map(f64::to_bits),
+            [0.0, 1.0, -1.0, 0.0].map(f64::to_bits)
+        );
+        // Feature 2 has taken the place of feature 1: now feature 0 against feature 3.
+        let gap = goal.evaluate(1, &[5.0, 0.0, 6.0, 0.5], &mut slope);
+        assert!((gap - 4.5).abs() < 1e-15);
+        assert_eq!(
+            slope.map(f64::to_bits),
+            [1.0, 0.0, 0.0, -1.0].map(f64::to_bits)
+        );
+        // All have swapped.
+        assert!(goal.evaluate(2, &[0.0, 0.1, 6.0, 5.0], &mut slope).abs() < 1e-15);
+    }
+
+    #[test]
+    fn settings_out_of_range_are_refused() {
+        for (momentum, penalty) in [(1.0, 1.0), (-0.1, 1.0), (0.5, 0.0), (0.5, f64::NAN)] {
+            let text =
+                format!("{{ kind = \"border\", momentum = {momentum:?}, penalty = {penalty:?} }}");
+            let text = text.replace("NaN", "nan");
+            let kind: crate::attack::AttackKind = text.parse().unwrap();
+            let config = crate::attack::AttackConfig {
+                method: kind,
+                ..crate::attack::AttackConfig::default()
+            };
+            let schema = crate::data::Schema::image(1, 4, 4, 255.0);
+            let explain = crate::explain::ExplainConfig::default();
+            assert!(config.check(&explain, &schema).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Donor directions: as far as the ball allows from the row towards other rows.
+//!
+//! `x + radius (z - x) / ||z - x||` for rows z of the training data, the donors. A model that is made of pieces treats rows
+//! unlike x in another way, and the way there leads through its pieces; random directions hardly ever do. The donors must be
+//! handed to a suite ([`CheckedSuite::with_donors`](super::suite::CheckedSuite::with_donors)): a model file does not hold
+//! training rows.
+
+use std::sync::Arc;
+
+use super::outcome::Attacked;
+use super::state::AttackState;
+use super::{Plan, Search};
+use crate::Result;
+use crate::registry::{Family, Info};
+
+/// The registry's entry.
+pub static INFO: Info = Info {
+    id: "donors",
+    label: "Donor directions",
+    family: Family::Attack,
+    summary: "Goes towards training rows that are handed in, as far as the ball allows",
+    formula: "argmin_z P@k(I(x), I(x + radius (z - x) / ||z - x||))",
+    source: "thickset",
+    direction: None,
+    cost: "one explanation a donor",
+    defaults: &[],
+};
+
+#[derive(Debug)]
+struct Donors(Arc<[f64]>);
+
+/// The search towards these rows, row-major.
+pub(super) fn plan(rows: Arc<[f64]>) -> Plan {
+    Plan::Search(Arc::new(Donors(rows)))
+}
+
+impl Search for Donors {
+    fn run(&self, mut state: AttackState<'_>) -> Result<Vec<Attacked>> {
+        let (features, origin) = (state.features(), state.origin());
+        let threat = &state.attack.threat;
+        let mut points = origin.to_vec();
+        for donor in self.0.chunks_exact(features) {
+            for (x, point) in origin.chunks(features).zip(points.chunks_mut(features)) {
+                let mut moved = towards(x, donor, &threat.reach(x));
+                let size = threat.ball().size(x, &moved);
+                let factor = if size > 0.0 {
+                    threat.ball().radius / size
+                } else {
+                    0.0
+                };
+                for (moved, x) in moved.iter_mut().zip(x) {
+                    *moved = x + factor * (*moved - x);
+                }
+                threat.project(x, &mut moved);
+                state.settle(x, &moved, point);
+            }
+            state.evaluate(&points)?;
+            for row in 0..state.count() {
+                state.keep_if_worst(row, &points);
+            }
+        }
+        state.finish()
+    }
+}
+
+/// The donor, with what cannot move taken from the row.
+fn towards(x: &[f64], donor: &[f64], reach: &[(f64, f64)]) -> Vec<f64> {
+    let features = x.iter().zip(donor).zip(reach);
+    features
+        .map(|((x, donor), (low, high))| if low < high { *donor } else { *x })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_move_is_taken_from_the_row() {
+        let got = towards(&[1.0, 2.0], &[5.0, 6.0], &[(-1.0, 1.0), (0.0, 0.0)]);
+        assert!((got[0] - 5.0).abs() < 1e-15 && (got[1] - 2.0).abs() < 1e-15);
+    }
+}

@@ -1,0 +1,259 @@
+//! Region search: from region to region of a `ReLU` network, one gate at a time.
+//!
+//! On such a network the gradient of a margin is constant in each region, the inputs that share all gates; on a network of two
+//! classes the ranking of the gradient depends on the region alone. So the search is one over regions:
+//!
+//! 1. A region's half-spaces say exactly whether it meets the threat set while the prediction holds, and where it comes
+//!    nearest to the row (a [projection]).
+//! 2. A neighbour has one gate more or less. Its gradient differs by a multiple of that gate's own gradient, so all
+//!    neighbours of a [region] are ranked without running the network.
+//! 3. A beam holds the best regions of a depth: those with the least overlap of the top-k sets, then with the smallest
+//!    gaps between the weakest salient features that are left and the strongest others, the next to swap places.
+//!
+//! What was found is scored by the network itself, as in every attack. With more than two classes the probabilities of the
+//! region's nearest point stand for those of the region.
+
+mod projection;
+mod region;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use thickset_engine::Network;
+
+use self::region::{Layers, Target};
+use super::outcome::Attacked;
+use super::state::AttackState;
+use super::{Attack, AttackOption, Plan, Search, Setup};
+use crate::check::as_f64;
+use crate::explain::reduce::ReductionConfig;
+use crate::explain::{ExplainConfig, ExplanationConfig, Of, Per};
+use crate::registry::{Family, Info, Setting};
+use crate::{Error, Result};
+
+/// The registry's entry.
+pub static INFO: Info = Info {
+    id: "region-search",
+    label: "Region search",
+    family: Family::Attack,
+    summary: "Goes from region to region of a ReLU network, those first whose ranking has changed most",
+    formula: "argmin over regions A that meet the threat set of P@k(I(x), I_A)",
+    source: "thickset; the ranking of a ReLU network's gradient depends on its gates alone",
+    direction: None,
+    cost: "`beam` times `depth` regions, each with some projections onto half-spaces",
+    defaults: &[
+        Setting::new("beam", "regions that the search goes on with at each depth"),
+        Setting::new("depth", "gates that are crossed one after the other"),
+        Setting::new("tries", "neighbours tried for each region of the beam"),
+    ],
+};
+
+/// Its settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RegionSearchConfig {
+    /// Regions that the search goes on with at each depth.
+    pub beam: usize,
+    /// Gates that are crossed one after the other.
+    pub depth: usize,
+    /// Neighbours tried for each region of the beam.
+    pub tries: usize,
+}
+
+impl Default for RegionSearchConfig {
+    fn default() -> Self {
+        Self {
+            beam: 8,
+            depth: 12,
+            tries: 4,
+        }
+    }
+}
+
+/// The most of each setting.
+const MOST: usize = 10_000;
+
+/// The most numbers in the gates' gradients of one region; a network with more is too large to search.
+const MOST_NUMBERS: usize = 1 << 20;
+
+/// The best points of a row that the network scores. The first is the worst one already, unless rounding or whole numbers
+/// come in between.
+const SCORED: usize = 8;
+
+impl RegionSearchConfig {
+    /// Whether an explanation is one that regions decide: the gradient of features, signed or absolute.
+    #[must_use]
+    pub fn explains(explain: &ExplainConfig) -> bool {
+        let is_plain = matches!(
+            explain.reduce,
+            ReductionConfig::Absolute | ReductionConfig::Signed
+        );
+        let is_gradient = matches!(explain.explanation, ExplanationConfig::Grad(_));
+        is_gradient && is_plain && explain.per == Per::Feature
+    }
+}
+
+impl Attack for RegionSearchConfig {
+    fn info(&self) -> &'static Info {
+        &INFO
+    }
+
+    fn options(&self) -> &'static [AttackOption] {
+        &[AttackOption::Constraint, AttackOption::Radius]
+    }
+
+    fn plan(&self, setup: &Setup<'_>) -> Result<Plan> {
+        for (what, got) in [
+            ("`region-search.beam`", self.beam),
+            ("`region-search.depth`", self.depth),
+            ("`region-search.tries`", self.tries),
+        ] {
+            if !(1..=MOST).contains(&got) {
+                return Err(Error::OutOfRange {
+                    what,
+                    expected: "in 1..=10000",
+                    got: as_f64(got),
+                });
+            }
+        }
+        let explain = setup.explain.config();
+        match &explain.explanation {
+            ExplanationConfig::Grad(grad) if Self::explains(explain) => {
+                Ok(Plan::Search(Arc::new(Regions {
+                    config: *self,
+                    of: grad.of,
+                    is_absolute: explain.reduce == ReductionConfig::Absolute,
+                })))
+            }
+            other => Err(Error::AttackInput {
+                attack: INFO.id,
+                expected: "the gradient of features, signed or absolute",
+                got: format!("`{}`, `{}`", other.kind(), explain.reduce.kind()),
+            }),
+        }
+    }
+}
+
+/// The search with what it needs to know of the explanation.
+#[derive(Debug)]
+struct Regions {
+    config: RegionSearchConfig,
+    of: Of,
+    is_absolute: bool,
+}
+
+impl Search for Regions {
+    fn fits(&self, network: &Network) -> bool {
+        Layers::of(network).is_some()
+    }
+
+    fn run(&self, mut state: AttackState<'_>) -> Result<Vec<Attacked>> {
+        let Some(layers) = Layers::of(state.network) else {
+            return Err(Error::AttackInput {
+                attack: INFO.id,
+                expected: "a chain of dense layers with ReLU between them, not too large",
+                got: "another network".to_owned(),
+            });
+        };
+        let features = state.features();
+        let targets: Vec<Target> = (0..state.count())
+            .map(|row| self.target(&state, row))
+            .collect();
+        let found: Vec<Vec<Vec<f64>>> = targets
+            .par_iter()
+            .map(|target| self.worst_points(&layers, target))
+            .collect();
+        let most = found.iter().map(Vec::len).max().unwrap_or(0);
+        let origin = state.origin();
+        let mut points = origin.to_vec();
+        for rank in 0..most {
+            for (row, found) in found.iter().enumerate() {
+                let place = row * features..(row + 1) * features;
+                let x = &origin[place.clone()];
+                match found.get(rank) {
+                    Some(point) => {
+                        let mut moved = point.clone();
+                        state.attack.threat.project(x, &mut moved);
+                        state.settle(x, &moved, &mut points[place]);
+                    }
+                    None => points[place].copy_from_slice(x),
+                }
+            }
+            state.evaluate(&points)?;
+            for row in 0..found.len() {
+                state.keep_if_worst(row, &points);
+            }
+        }
+        state.finish()
+    }
+}
+
+impl Regions {
+    /// What is searched at a row.
+    fn target(&self, state: &AttackState<'_>, row: usize) -> Target {
+        let features = state.features();
+        let x = &state.origin()[row * features..(row + 1) * features];
+        Target {
+            x: x.to_vec(),
+            bounds: state.attack.threat.reach(x),
+            radius: state.attack.threat.largest_move(x),
+            top: (0..features)
+                .map(|feature| state.top[row].contains(feature))
+                .collect(),
+            k: state.k(),
+            class: state.class(row),
+            holds: !state.attack.constraint.behaviour().ignores_predictions(),
+            of: self.of,
+            is_absolute: self.is_absolute,
+        }
+    }
+
+    /// The nearest points of the worst regions, the worst first.
+    fn worst_points(&self, layers: &Layers, target: &Target) -> Vec<Vec<f64>> {
+        let place = target.place(layers);
+        let start = place.start();
+        let mut seen = HashSet::from([start.gates().to_vec()]);
+        let mut found: Vec<(usize, Vec<f64>)> = Vec::new();
+        let mut beam = vec![start];
+        for _ in 0..self.config.depth {
+            let mut neighbours = Vec::new();
+            for (parent, region) in beam.iter().enumerate() {
+                let of_region = place.neighbours(region).into_iter();
+                neighbours.extend(of_region.map(|(score, gate)| (score, parent, gate)));
+            }
+            neighbours.sort_by(|a, b| {
+                let by_score = a.0.kept.cmp(&b.0.kept).then(a.0.gap.total_cmp(&b.0.gap));
+                by_score.then((a.1, a.2).cmp(&(b.1, b.2)))
+            });
+            let mut next = Vec::new();
+            let mut tried = 0;
+            for (score, parent, gate) in neighbours {
+                if next.len() == self.config.beam || tried == self.config.tries * self.config.beam {
+                    break;
+                }
+                let mut gates = beam[parent].gates().to_vec();
+                gates[gate] = !gates[gate];
+                if !seen.insert(gates) {
+                    continue;
+                }
+                tried += 1;
+                if let Some(region) = place.cross(&beam[parent], gate) {
+                    if score.kept < target.k {
+                        found.push((score.kept, place.point(&region)));
+                    }
+                    next.push(region);
+                }
+            }
+            if next.is_empty() {
+                break;
+            }
+            beam = next;
+        }
+        // Stable: of equals, the one that was found first.
+        found.sort_by_key(|(kept, _)| *kept);
+        found.truncate(SCORED);
+        found.into_iter().map(|(_, point)| point).collect()
+    }
+}

@@ -1,0 +1,607 @@
+//! Regions of a `ReLU` network around a row: their half-spaces, their gradients and their neighbours.
+
+use thickset_engine::{Chain, Network};
+
+use super::MOST_NUMBERS;
+use super::projection::{HalfSpace, dot, nearest};
+use crate::explain::Of;
+use crate::host::read;
+
+/// Dense layers in `f64`, a `ReLU` behind each but the last.
+pub(super) struct Layers(Vec<Layer>);
+
+struct Layer {
+    /// `[outputs, inputs]`, row-major.
+    weight: Vec<f64>,
+    bias: Vec<f64>,
+    inputs: usize,
+}
+
+impl Layer {
+    fn outputs(&self) -> usize {
+        self.bias.len()
+    }
+
+    fn row(&self, output: usize) -> &[f64] {
+        &self.weight[output * self.inputs..(output + 1) * self.inputs]
+    }
+}
+
+impl Layers {
+    /// The network's layers, if it is a chain of them and small enough to search.
+    pub(super) fn of(network: &Network) -> Option<Self> {
+        if !network.is_piecewise_linear() || Chain::new(network).is_none() {
+            return None;
+        }
+        let parameters = network.parameters();
+        let (pairs, rest) = parameters.as_chunks::<2>();
+        if !rest.is_empty() || pairs.len() < 2 {
+            return None;
+        }
+        let layers = pairs.iter().map(|[weight, bias]| Layer {
+            weight: read(weight.value.clone()),
+            bias: read(bias.value.clone()),
+            inputs: weight.value.dims()[1],
+        });
+        let layers = Self(layers.collect());
+        let fits = layers.gates() * network.features() <= MOST_NUMBERS;
+        (fits && layers.agrees_with(network)).then_some(layers)
+    }
+
+    /// Whether the layers with a `ReLU` between them are the network: a chain may also leave some out.
+    fn agrees_with(&self, network: &Network) -> bool {
+        let features = network.features();
+        [0.25, -0.75].into_iter().all(|scale| {
+            let x: Vec<f64> = (0..features)
+                .map(|feature| scale * f64::from(u32::try_from(feature % 7).unwrap_or(0)) / 4.0)
+                .collect();
+            let expected = read(network.logits(network.batch(&x)));
+            let got = self.run(&x).1;
+            let size = expected
+                .iter()
+                .fold(1.0_f64, |most, one| most.max(one.abs()));
+            let pairs = expected.iter().zip(&got);
+            pairs.into_iter().all(|(a, b)| (a - b).abs() <= 1e-3 * size)
+        })
+    }
+
+    fn gates(&self) -> usize {
+        let hidden = &self.0[..self.0.len() - 1];
+        hidden.iter().map(Layer::outputs).sum()
+    }
+
+    /// Which gates are open at a point, and its logits.
+    fn run(&self, x: &[f64]) -> (Vec<bool>, Vec<f64>) {
+        let mut gates = Vec::with_capacity(self.gates());
+        let mut values = x.to_vec();
+        for (place, layer) in self.0.iter().enumerate() {
+            values = (0..layer.outputs())
+                .map(|output| dot(layer.row(output), &values) + layer.bias[output])
+                .collect();
+            if place + 1 < self.0.len() {
+                gates.extend(values.iter().map(|value| *value > 0.0));
+                for value in &mut values {
+                    *value = value.max(0.0);
+                }
+            }
+        }
+        (gates, values)
+    }
+}
+
+/// A row, and what is looked for around it.
+pub(super) struct Target {
+    pub(super) x: Vec<f64>,
+    /// The least and the greatest move of each feature.
+    pub(super) bounds: Vec<(f64, f64)>,
+    /// The largest move in the Euclidean norm.
+    pub(super) radius: f64,
+    /// Which features are salient.
+    pub(super) top: Vec<bool>,
+    pub(super) k: usize,
+    pub(super) class: usize,
+    /// Whether the class must hold.
+    pub(super) holds: bool,
+    pub(super) of: Of,
+    pub(super) is_absolute: bool,
+}
+
+/// Swaps that a score looks ahead, each weighing half of the one before it.
+const SWAPS: usize = 3;
+
+/// Puts a value into the first places of an order, of which so many are taken.
+fn insert(
+    order: &mut [f64; SWAPS],
+    taken: usize,
+    value: f64,
+    comes_before: impl Fn(f64, f64) -> bool,
+) {
+    let taken = taken.min(SWAPS);
+    let place = order[..taken]
+        .iter()
+        .position(|old| comes_before(value, *old))
+        .unwrap_or(taken);
+    if place < SWAPS {
+        order[place..].rotate_right(1);
+        order[place] = value;
+    }
+}
+
+/// What a region comes to: the less, the worse for the defender.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Score {
+    /// Salient features that are still salient.
+    pub(super) kept: usize,
+    /// Between the weakest of them and the strongest features that could take their places, as a share of all importances.
+    pub(super) gap: f64,
+}
+
+/// A region: what its gates make of the network, as affine functions of the move `d` from the row.
+#[derive(Clone)]
+pub(super) struct Region {
+    gates: Vec<bool>,
+    /// Of each layer, the gradient of each output in `d`, row-major.
+    jacobians: Vec<Vec<f64>>,
+    /// Of each layer, each output at `d = 0`.
+    values: Vec<Vec<f64>>,
+    /// Of the half-spaces: one a gate, one a class.
+    multipliers: Vec<f64>,
+    /// The nearest move.
+    nearest: Vec<f64>,
+}
+
+impl Region {
+    pub(super) fn gates(&self) -> &[bool] {
+        &self.gates
+    }
+}
+
+/// The surroundings of a row. Features that move come first, so that the others are left out by shortening.
+pub(super) struct Place<'a> {
+    layers: &'a Layers,
+    target: &'a Target,
+    /// The original feature at each place.
+    order: Vec<usize>,
+    /// How many of them move.
+    moving: usize,
+    /// The first layer's weights in that order.
+    first: Vec<f64>,
+    /// The first gate of each hidden layer.
+    starts: Vec<usize>,
+    /// One row a feature that moves: 1 at its place.
+    units: Vec<f64>,
+}
+
+/// Share of the radius by which a point stays off the kinks, so that rounding does not take it back.
+const OFF_THE_KINK: f64 = 2e-5;
+
+/// Share of the radius that is left to rounding.
+const WITHIN: f64 = 1.0 - 1e-6;
+
+/// A squared gradient below this belongs to a gate that never changes.
+const TINY: f64 = 1e-20;
+
+impl Target {
+    pub(super) fn place<'a>(&'a self, layers: &'a Layers) -> Place<'a> {
+        let mut order: Vec<usize> = (0..self.x.len()).collect();
+        let moves = |feature: usize| self.bounds[feature].0 < self.bounds[feature].1;
+        order.sort_by_key(|feature| !moves(*feature));
+        let moving = order.iter().filter(|feature| moves(**feature)).count();
+        let layer = &layers.0[0];
+        let rows = (0..layer.outputs()).map(|output| layer.row(output));
+        let first = rows.flat_map(|row| order.iter().map(|feature| row[*feature]));
+        let hidden = &layers.0[..layers.0.len() - 1];
+        let starts = hidden.iter().scan(0, |start, layer| {
+            let here = *start;
+            *start += layer.outputs();
+            Some(here)
+        });
+        let mut units = vec![0.0; moving * moving];
+        for place in 0..moving {
+            units[place * moving + place] = 1.0;
+        }
+        Place {
+            first: first.collect(),
+            starts: starts.collect(),
+            layers,
+            target: self,
+            order,
+            moving,
+            units,
+        }
+    }
+}
+
+impl Place<'_> {
+    fn features(&self) -> usize {
+        self.order.len()
+    }
+
+    /// The layer of a gate, and its number there.
+    fn locate(&self, gate: usize) -> (usize, usize) {
+        let layer = self.starts.partition_point(|start| *start <= gate) - 1;
+        (layer, gate - self.starts[layer])
+    }
+
+    /// The row's own region.
+    pub(super) fn start(&self) -> Region {
+        let gates = self.layers.run(&self.target.x).0;
+        let count = gates.len() + self.layers.0.last().map_or(0, Layer::outputs);
+        let mut region = Region {
+            gates,
+            jacobians: vec![self.first.clone()],
+            values: Vec::new(),
+            multipliers: vec![0.0; count],
+            nearest: vec![0.0; self.moving],
+        };
+        let layer = &self.layers.0[0];
+        let values = (0..layer.outputs())
+            .map(|output| dot(layer.row(output), &self.target.x) + layer.bias[output]);
+        region.values.push(values.collect());
+        self.run_up(&mut region, 1);
+        region
+    }
+
+    /// Finds the affine functions of this layer and those above.
+    fn run_up(&self, region: &mut Region, from: usize) {
+        let features = self.features();
+        region.jacobians.truncate(from);
+        region.values.truncate(from);
+        for place in from..self.layers.0.len() {
+            let layer = &self.layers.0[place];
+            let gates = &region.gates[self.starts[place - 1]..];
+            let (below, values) = (&region.jacobians[place - 1], &region.values[place - 1]);
+            let mut jacobian = vec![0.0; layer.outputs() * features];
+            let mut outputs = layer.bias.clone();
+            for (output, row) in jacobian.chunks_mut(features).enumerate() {
+                for (input, weight) in layer.row(output).iter().enumerate() {
+                    if gates[input] {
+                        outputs[output] += weight * values[input];
+                        add(
+                            row,
+                            *weight,
+                            &below[input * features..(input + 1) * features],
+                        );
+                    }
+                }
+            }
+            region.jacobians.push(jacobian);
+            region.values.push(outputs);
+        }
+    }
+
+    /// Opens or closes one gate.
+    fn toggle(&self, region: &mut Region, gate: usize) {
+        let features = self.features();
+        let (place, number) = self.locate(gate);
+        let sign = if region.gates[gate] { -1.0 } else { 1.0 };
+        region.gates[gate] = !region.gates[gate];
+        let above = &self.layers.0[place + 1];
+        let value = region.values[place][number];
+        let (below, from) = region.jacobians.split_at_mut(place + 1);
+        let gradient = &below[place][number * features..(number + 1) * features];
+        for (output, row) in from[0].chunks_mut(features).enumerate() {
+            let weight = sign * above.row(output)[number];
+            add(row, weight, gradient);
+            region.values[place + 1][output] += weight * value;
+        }
+        self.run_up(region, place + 2);
+    }
+
+    /// The gradient of what is explained in the logits, up to a positive factor.
+    fn seed(&self, region: &Region) -> Vec<f64> {
+        let (class, of) = (self.target.class, self.target.of);
+        let last = region.values.len() - 1;
+        let classes = region.values[last].len();
+        let mut seed = vec![0.0; classes];
+        if of == Of::Logit {
+            seed[class] = 1.0;
+            return seed;
+        }
+        let sign = if of == Of::Loss { -1.0 } else { 1.0 };
+        if classes == 2 {
+            seed[class] = sign;
+            seed[1 - class] = -sign;
+            return seed;
+        }
+        let features = self.features();
+        let rows = region.jacobians[last].chunks(features);
+        let logits: Vec<f64> = rows
+            .zip(&region.values[last])
+            .map(|(row, value)| value + dot(&row[..self.moving], &region.nearest))
+            .collect();
+        let most = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let exponentials: Vec<f64> = logits.iter().map(|one| libm::exp(one - most)).collect();
+        let sum: f64 = exponentials.iter().sum();
+        for (other, (seed, exponential)) in seed.iter_mut().zip(&exponentials).enumerate() {
+            let hot = f64::from(u8::from(other == class));
+            *seed = sign * (hot - exponential / sum);
+        }
+        seed
+    }
+
+    /// The gradient of the region, and of each gate what its output adds to the explained output.
+    fn gradient(&self, region: &Region) -> (Vec<f64>, Vec<f64>) {
+        let features = self.features();
+        let mut adjoint = self.seed(region);
+        let mut gradient = vec![0.0; features];
+        let last = region.jacobians.len() - 1;
+        for (row, seed) in region.jacobians[last].chunks(features).zip(&adjoint) {
+            add(&mut gradient, *seed, row);
+        }
+        let mut all = vec![0.0; region.gates.len()];
+        for place in (0..last).rev() {
+            let layer = &self.layers.0[place + 1];
+            let mut below = vec![0.0; layer.inputs];
+            for (output, adjoint) in adjoint.iter().enumerate() {
+                if *adjoint != 0.0 {
+                    add(&mut below, *adjoint, layer.row(output));
+                }
+            }
+            let start = self.starts[place];
+            all[start..start + below.len()].copy_from_slice(&below);
+            for (value, is_open) in below.iter_mut().zip(&region.gates[start..]) {
+                if !is_open {
+                    *value = 0.0;
+                }
+            }
+            adjoint = below;
+        }
+        (gradient, all)
+    }
+
+    /// Every gate whose other side is within reach, with what the region there comes to.
+    pub(super) fn neighbours(&self, region: &Region) -> Vec<(Score, usize)> {
+        let features = self.features();
+        let (gradient, adjoints) = self.gradient(region);
+        let mut moved = vec![0.0; features];
+        let mut room = Vec::with_capacity(features);
+        let mut found = Vec::new();
+        for (gate, is_open) in region.gates.iter().enumerate() {
+            let (layer, number) = self.locate(gate);
+            let own = &region.jacobians[layer][number * features..(number + 1) * features];
+            let reach = &own[..self.moving];
+            let size = dot(reach, reach).sqrt();
+            let value = region.values[layer][number];
+            let is_here = (value > 0.0) == *is_open;
+            if size * size < TINY || is_here && value.abs() >= size * self.target.radius {
+                continue;
+            }
+            let factor = if *is_open { -1.0 } else { 1.0 } * adjoints[gate];
+            for ((moved, gradient), own) in moved.iter_mut().zip(&gradient).zip(own) {
+                *moved = gradient + factor * own;
+            }
+            found.push((self.score(&moved, &mut room), gate));
+        }
+        found
+    }
+
+    /// Scores a gradient.
+    fn score(&self, gradient: &[f64], room: &mut Vec<f64>) -> Score {
+        let importance = |place: usize| {
+            if self.target.is_absolute {
+                gradient[place].abs()
+            } else {
+                gradient[place]
+            }
+        };
+        room.clear();
+        room.extend((0..gradient.len()).map(importance));
+        let sum: f64 = room.iter().map(|one| one.abs()).sum();
+        let (_, least, _) = room.select_nth_unstable_by(self.target.k - 1, |a, b| b.total_cmp(a));
+        let least = *least;
+        // The weakest salient features that are left and the strongest that could take their places, the next to swap first.
+        let (mut kept, mut weakest, mut strongest) = (0, [0.0; SWAPS], [0.0; SWAPS]);
+        let mut others = 0;
+        for (place, feature) in self.order.iter().enumerate() {
+            let importance = importance(place);
+            if self.target.top[*feature] {
+                if importance >= least {
+                    insert(&mut weakest, kept, importance, |new, old| new < old);
+                    kept += 1;
+                }
+            } else if importance < least {
+                insert(&mut strongest, others, importance, |new, old| new > old);
+                others += 1;
+            }
+        }
+        let mut gap = 0.0;
+        for (weakest, strongest) in weakest.iter().zip(&strongest).rev() {
+            gap = 0.5 * gap + (weakest - strongest) / (sum + f64::MIN_POSITIVE);
+        }
+        Score { kept, gap }
+    }
+
+    /// The region on the other side of a gate, if it meets the set.
+    pub(super) fn cross(&self, from: &Region, gate: usize) -> Option<Region> {
+        let mut region = from.clone();
+        self.toggle(&mut region, gate);
+        region.multipliers[gate] = 0.0;
+        let radius = self.target.radius * WITHIN;
+        let off = OFF_THE_KINK * radius;
+        let features = self.features();
+        let mut half_spaces = Vec::new();
+        // Where each half-space's multiplier is kept; of bounds it is not.
+        let mut kept: Vec<Option<usize>> = Vec::new();
+        for (gate, is_open) in region.gates.iter().enumerate() {
+            let (layer, number) = self.locate(gate);
+            let normal = &region.jacobians[layer][number * features..][..self.moving];
+            let sign = if *is_open { 1.0 } else { -1.0 };
+            let square = dot(normal, normal);
+            let size = square.sqrt();
+            let offset = sign * region.values[layer][number] - off * size;
+            if offset >= radius * size {
+                continue;
+            }
+            if square < TINY || offset < -radius * size {
+                return None;
+            }
+            half_spaces.push(HalfSpace {
+                normal,
+                sign,
+                offset,
+                square,
+            });
+            kept.push(Some(gate));
+        }
+        let margins = self.margins(&region);
+        for (other, normal, value) in &margins {
+            let square = dot(normal, normal);
+            let size = square.sqrt();
+            let offset = value - off * size;
+            if offset >= radius * size {
+                continue;
+            }
+            if square < TINY || offset < -radius * size {
+                return None;
+            }
+            half_spaces.push(HalfSpace {
+                normal,
+                sign: 1.0,
+                offset,
+                square,
+            });
+            kept.push(Some(region.gates.len() + other));
+        }
+        for (place, unit) in self.units.chunks(self.moving).enumerate() {
+            let (low, high) = self.target.bounds[self.order[place]];
+            for (sign, offset) in [(1.0, -low), (-1.0, high)] {
+                if offset < radius {
+                    half_spaces.push(HalfSpace {
+                        normal: unit,
+                        sign,
+                        offset,
+                        square: 1.0,
+                    });
+                    kept.push(None);
+                }
+            }
+        }
+        let mut multipliers: Vec<f64> = kept
+            .iter()
+            .map(|place| place.map_or(0.0, |place| region.multipliers[place]))
+            .collect();
+        let nearest = nearest(&half_spaces, &mut multipliers, self.moving, radius)?;
+        drop(half_spaces);
+        region.multipliers.fill(0.0);
+        for (place, multiplier) in kept.iter().zip(multipliers) {
+            if let Some(place) = place {
+                region.multipliers[*place] = multiplier;
+            }
+        }
+        region.nearest = nearest;
+        Some(region)
+    }
+
+    /// Of each other class, how far the row's class is ahead: gradient and value; none where the class need not hold.
+    fn margins(&self, region: &Region) -> Vec<(usize, Vec<f64>, f64)> {
+        if !self.target.holds {
+            return Vec::new();
+        }
+        let (class, features) = (self.target.class, self.features());
+        let last = region.values.len() - 1;
+        let values = &region.values[last];
+        let row = |class: usize| &region.jacobians[last][class * features..][..self.moving];
+        let others = (0..values.len()).filter(|other| *other != class);
+        others
+            .map(|other| {
+                let ahead = row(class).iter().zip(row(other));
+                let normal = ahead.map(|(own, other)| own - other).collect();
+                (other, normal, values[class] - values[other])
+            })
+            .collect()
+    }
+
+    /// The region's nearest point to the row.
+    pub(super) fn point(&self, region: &Region) -> Vec<f64> {
+        let mut point = self.target.x.clone();
+        for (feature, change) in self.order.iter().zip(&region.nearest) {
+            point[*feature] += change;
+        }
+        point
+    }
+}
+
+fn add(to: &mut [f64], factor: f64, of: &[f64]) {
+    for (to, of) in to.iter_mut().zip(of) {
+        *to += factor * of;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Three layers with numbers of no pattern.
+    fn layers() -> Layers {
+        let mut stream = crate::Seed::new(3).stream("layers");
+        let mut layer = |inputs: usize, outputs: usize| Layer {
+            weight: (0..inputs * outputs).map(|_| stream.normal()).collect(),
+            bias: (0..outputs).map(|_| stream.normal()).collect(),
+            inputs,
+        };
+        Layers(vec![layer(4, 6), layer(6, 5), layer(5, 5), layer(5, 3)])
+    }
+
+    fn target(x: [f64; 4]) -> Target {
+        Target {
+            x: x.to_vec(),
+            bounds: vec![(-2.0, 2.0), (0.0, 0.0), (-2.0, 2.0), (-2.0, 2.0)],
+            radius: 2.0,
+            top: vec![true, true, false, false],
+            k: 2,
+            class: 0,
+            holds: false,
+            of: Of::Logit,
+            is_absolute: true,
+        }
+    }
+
+    #[test]
+    fn a_region_that_was_reached_by_crossing_gates_is_the_one_at_its_point() {
+        let layers = layers();
+        let target = target([0.3, -0.2, 0.5, 0.1]);
+        let place = target.place(&layers);
+        let start = place.start();
+        let mut crossed = 0;
+        for (_, gate) in place.neighbours(&start) {
+            let Some(region) = place.cross(&start, gate) else {
+                continue;
+            };
+            let point = place.point(&region);
+            assert!((point[1] + 0.2).abs() < 1e-15, "it cannot move");
+            let (gates, logits) = layers.run(&point);
+            assert_eq!(gates, region.gates);
+            // Its affine functions are the network's there.
+            let last = region.values.len() - 1;
+            for (class, logit) in logits.iter().enumerate() {
+                let row = &region.jacobians[last][class * 4..][..3];
+                let affine = region.values[last][class] + dot(row, &region.nearest);
+                assert!((affine - logit).abs() < 1e-9);
+            }
+            crossed += 1;
+        }
+        assert!(crossed > 2, "{crossed}");
+    }
+
+    #[test]
+    fn the_gradient_of_a_neighbour_is_known_before_it_is_crossed() {
+        let layers = layers();
+        let target = target([0.3, -0.2, 0.5, 0.1]);
+        let place = target.place(&layers);
+        let start = place.start();
+        let (gradient, adjoints) = place.gradient(&start);
+        for (gate, adjoint) in adjoints.iter().enumerate() {
+            let mut region = start.clone();
+            place.toggle(&mut region, gate);
+            let (layer, number) = place.locate(gate);
+            let own = &start.jacobians[layer][number * 4..][..4];
+            let sign = if start.gates[gate] { -1.0 } else { 1.0 };
+            let after = place.gradient(&region).0;
+            for feature in 0..4 {
+                let expected = gradient[feature] + sign * adjoint * own[feature];
+                assert!((after[feature] - expected).abs() < 1e-9, "{gate}");
+            }
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! The least value of a linear function over a ball cut by half-spaces.
+//!
+//! For any multipliers `β >= 0`, every move d of the ball with `a_i.d + c_i >= 0` has
+//! `q.d >= -Σ β_i c_i - r |q - Σ β_i a_i|`, in the norm dual to the ball's. So any multipliers prove a bound, and coordinate
+//! ascent makes it a good one: each multiplier in turn is set to the best for the others as they are, in closed form for l2 and
+//! at a breakpoint for l-infinity. What rounding could have added is taken off at the end.
+
+use super::half_space::HalfSpace;
+use super::rounding::{SEARCH_UNIT, gamma};
+use super::vector::{absolute_sum, add_scaled, dot};
+
+/// How a move is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MoveNorm {
+    /// By its Euclidean length.
+    L2,
+    /// By its largest entry.
+    Linf,
+}
+
+impl MoveNorm {
+    /// The size of a move.
+    #[must_use]
+    pub fn of(self, d: &[f64]) -> f64 {
+        match self {
+            Self::L2 => dot(d, d).sqrt(),
+            Self::Linf => d.iter().fold(0.0, |most, value| value.abs().max(most)),
+        }
+    }
+
+    /// The norm that bounds `q.d` by `|q| |d|`.
+    pub(super) fn dual(self, q: &[f64]) -> f64 {
+        match self {
+            Self::L2 => dot(q, q).sqrt(),
+            Self::Linf => absolute_sum(q),
+        }
+    }
+}
+
+/// Memory that [`least`] keeps between calls.
+#[derive(Debug, Default)]
+pub(super) struct Room {
+    residual: Vec<f64>,
+    multipliers: Vec<f64>,
+    breakpoints: Vec<(f64, f64)>,
+}
+
+/// Gains below this share of the bound end the ascent.
+const WORTH_A_SWEEP: f64 = 1e-7;
+
+/// A lower bound of `q.d` over all d with `|d| <= radius` in all half-spaces; infinite where there is no such d.
+pub(super) fn least(
+    norm: MoveNorm,
+    q: &[f64],
+    radius: f64,
+    cuts: &[&HalfSpace],
+    sweeps: usize,
+    room: &mut Room,
+) -> f64 {
+    let mut ascent = Ascent::new(norm, q, radius, cuts.len(), room);
+    let mut best = ascent.proved();
+    for _ in 0..sweeps {
+        for (place, cut) in cuts.iter().enumerate() {
+            match norm {
+                MoveNorm::L2 => ascent.improve_l2(place, cut),
+                MoveNorm::Linf => ascent.improve_linf(place, cut),
+            }
+            if ascent.is_empty {
+                return f64::INFINITY;
+            }
+        }
+        let proved = ascent.proved();
+        let gain = proved - best;
+        best = best.max(proved);
+        if gain.is_nan() || gain <= WORTH_A_SWEEP * radius {
+            break;
+        }
+    }
+    best
+}
+
+struct Ascent<'a> {
+    norm: MoveNorm,
+    radius: f64,
+    room: &'a mut Room,
+    /// `<residual, residual>`, for l2.
+    square: f64,
+    /// `Σ β c`.
+    offsets: f64,
+    /// What was added up on the way, in absolute values: it bounds the rounding.
+    travelled: f64,
+    steps: usize,
+    is_empty: bool,
+}
+
+impl<'a> Ascent<'a> {
+    fn new(norm: MoveNorm, q: &[f64], radius: f64, cuts: usize, room: &'a mut Room) -> Self {
+        room.residual.clear();
+        room.residual.extend_from_slice(q);
+        room.multipliers.clear();
+        room.multipliers.resize(cuts, 0.0);
+        Self {
+            norm,
+            radius,
+            square: dot(q, q),
+            travelled: radius * norm.dual(q),
+            room,
+            offsets: 0.0,
+            steps: 0,
+            is_empty: false,
+        }
+    }
+
+    /// The bound that the multipliers prove, rounding taken off.
+    fn proved(&self) -> f64 {
+        let size = match self.norm {
+            MoveNorm::L2 => self.square.sqrt(),
+            MoveNorm::Linf => absolute_sum(&self.room.residual),
+        };
+        let operations = self.room.residual.len() + 4 * self.steps + 8;
+        -self.offsets - self.radius * size - gamma(operations, SEARCH_UNIT) * self.travelled
+    }
+
+    fn set(&mut self, place: usize, cut: &HalfSpace, multiplier: f64) {
+        let change = multiplier - self.room.multipliers[place];
+        if change == 0.0 {
+            return;
+        }
+        add_scaled(&mut self.room.residual, -change, &cut.normal);
+        self.square = dot(&self.room.residual, &self.room.residual);
+        self.offsets += change * cut.offset;
+        let size = match self.norm {
+            MoveNorm::L2 => cut.length,
+            MoveNorm::Linf => absolute_sum(&cut.normal),
+        };
+        self.travelled += change.abs() * (self.radius * size + cut.offset.abs());
+        self.steps += 1;
+        self.room.multipliers[place] = multiplier;
+    }
+
+    /// Where the ball does not meet the half-space, by more than rounding.
+    fn misses(&self, cut: &HalfSpace, size: f64) -> bool {
+        let rounding = gamma(self.room.residual.len() + 8, SEARCH_UNIT);
+        cut.offset + self.radius * size * (1.0 + rounding) < 0.0
+    }
+
+    fn improve_l2(&mut self, place: usize, cut: &HalfSpace) {
+        if self.misses(cut, cut.length) {
+            self.is_empty = true;
+            return;
+        }
+        if cut.has_no_direction() {
+            return;
+        }
+        // The share of the radius at which the boundary lies.
+        let share = cut.offset / (self.radius * cut.length);
+        if share >= 1.0 || share <= -1.0 {
+            return;
+        }
+        let before = self.room.multipliers[place];
+        let along = dot(&self.room.residual, &cut.normal);
+        let without = along + before * cut.square;
+        let square = self.square + before * (along + without);
+        // The part of q that no multiple of the normal takes away.
+        let across = (square - without * without / cut.square).max(0.0);
+        let shift = -share * (across / (1.0 - share * share)).sqrt();
+        self.set(
+            place,
+            cut,
+            ((without + cut.length * shift) / cut.square).max(0.0),
+        );
+    }
+
+    /// The bound is concave and piecewise linear in one multiplier; its best is where the slope changes sign.
+    fn improve_linf(&mut self, place: usize, cut: &HalfSpace) {
+        let size = absolute_sum(&cut.normal);
+        if self.misses(cut, size) {
+            self.is_empty = true;
+            return;
+        }
+        if cut.offset >= self.radius * size {
+            return;
+        }
+        let before = self.room.multipliers[place];
+        let mut slope = -cut.offset;
+        let mut breakpoints = std::mem::take(&mut self.room.breakpoints);
+        breakpoints.clear();
+        for (residual, a) in self.room.residual.iter().zip(&cut.normal) {
+            if *a == 0.0 {
+                continue;
+            }
+            let at = residual / a + before;
+            let step = self.radius * a.abs();
+            if at > 0.0 {
+                slope += step;
+                breakpoints.push((at, 2.0 * step));
+            } else {
+                slope -= step;
+            }
+        }
+        let mut multiplier = 0.0;
+        if slope > 0.0 {
+            breakpoints.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+            for (at, fall) in &breakpoints {
+                multiplier = *at;
+                slope -= fall;
+                if slope <= 0.0 {
+                    break;
+                }
+            }
+        }
+        self.room.breakpoints = breakpoints;
+        self.set(place, cut, multiplier);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bound(norm: MoveNorm, q: &[f64], radius: f64, cuts: &[HalfSpace]) -> f64 {
+        let cuts: Vec<&HalfSpace> = cuts.iter().collect();
+        least(norm, q, radius, &cuts, 50, &mut Room::default())
+    }
+
+    #[test]
+    fn without_cuts_it_is_the_dual_norm() {
+        let q = [3.0, -4.0];
+        assert!((bound(MoveNorm::L2, &q, 2.0, &[]) + 10.0).abs() < 1e-12);
+        assert!((bound(MoveNorm::Linf, &q, 2.0, &[]) + 14.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn one_cut_is_answered_exactly() {
+        // The least of x over the unit disc with y >= 0.6 is -0.8; over the square it is -1.
+        let cut = HalfSpace::new(vec![0.0, 1.0], -0.6, 0.0);
+        let q = [1.0, 0.0];
+        assert!((bound(MoveNorm::L2, &q, 1.0, std::slice::from_ref(&cut)) + 0.8).abs() < 1e-12);
+        assert!((bound(MoveNorm::Linf, &q, 1.0, std::slice::from_ref(&cut)) + 1.0).abs() < 1e-12);
+        // The least of x + y over the square with x - y >= 0.5 is -1.5.
+        let cut = HalfSpace::new(vec![1.0, -1.0], -0.5, 0.0);
+        assert!((bound(MoveNorm::Linf, &[1.0, 1.0], 1.0, &[cut]) + 1.5).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_half_space_that_the_ball_misses_leaves_nothing() {
+        let cut = HalfSpace::new(vec![1.0, 1.0], -1.5, 0.0);
+        let nothing = bound(MoveNorm::L2, &[1.0, 0.0], 1.0, std::slice::from_ref(&cut));
+        assert!(nothing.is_infinite());
+        assert!(bound(MoveNorm::Linf, &[1.0, 0.0], 1.0, &[cut]).is_finite());
+    }
+
+    #[test]
+    fn no_move_is_below_the_bound() {
+        let mut stream = crate::Seed::new(3).stream("moves");
+        for norm in [MoveNorm::L2, MoveNorm::Linf] {
+            for _ in 0..200 {
+                let mut draw =
+                    |count: usize| -> Vec<f64> { (0..count).map(|_| stream.normal()).collect() };
+                let q = draw(4);
+                let cuts: Vec<HalfSpace> =
+                    (0..3).map(|_| HalfSpace::new(draw(4), 0.3, 0.0)).collect();
+                let low = bound(norm, &q, 1.0, &cuts);
+                for _ in 0..100 {
+                    let mut d = draw(4);
+                    let size = norm.of(&d).max(1.0);
+                    for value in &mut d {
+                        *value /= size;
+                    }
+                    if cuts.iter().all(|cut| cut.at(&d) >= 0.0) {
+                        assert!(dot(&q, &d) >= low, "{norm:?}");
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! One row to certify: its kinks, its moves, and which features are salient.
+
+use super::ball::MoveNorm;
+use super::explained::Explained;
+use super::half_space::HalfSpace;
+use super::network::DenseNetwork;
+use super::rounding::{FeatureReach, Slack};
+use super::vector::dot;
+
+/// The model as it is used, in its own arithmetic.
+pub(super) trait Deployed: Sync {
+    /// The nearest number that the model can be given.
+    fn nearest_input(&self, value: f64) -> f64;
+
+    /// The predicted class at `x`, and the importances of `class`.
+    fn run(&self, x: &[f64], class: usize) -> (usize, Vec<f64>);
+}
+
+/// What a row may become.
+#[derive(Clone, Debug)]
+pub(super) struct Moves {
+    pub norm: MoveNorm,
+    /// The largest move that is asked about.
+    pub radius: f64,
+    /// The least and the greatest change of each feature.
+    pub low: Vec<f64>,
+    pub high: Vec<f64>,
+    /// Whether the predicted class must stay.
+    pub hold: bool,
+}
+
+/// What the difference of two values may have lost to rounding, relatively.
+const ROUNDED: f64 = 1e-15;
+
+/// A row, ready to be searched.
+pub(super) struct Case<'a> {
+    pub network: &'a DenseNetwork,
+    pub explained: &'a Explained,
+    pub deployed: &'a dyn Deployed,
+    pub x: &'a [f64],
+    pub class: usize,
+    pub k: usize,
+    pub moves: &'a Moves,
+    /// The features that can move; a move has one number for each.
+    pub moving: Vec<usize>,
+    pub salient: Vec<usize>,
+    pub others: Vec<usize>,
+    /// The bounds of features that the radius alone does not keep.
+    pub bounds: Vec<HalfSpace>,
+    /// Where each first-layer gate can be open, and where it can be closed.
+    pub open: Vec<HalfSpace>,
+    pub closed: Vec<HalfSpace>,
+    /// The first layer's pre-activations at the row.
+    pub centre: Vec<f64>,
+    pub slack: Slack,
+    /// The first neuron of each hidden layer when all are counted through, and one past the last.
+    pub starts: Vec<usize>,
+}
+
+impl<'a> Case<'a> {
+    /// `salient` are the first k of the deployed model's importances, in ascending order.
+    pub(super) fn new(
+        network: &'a DenseNetwork,
+        explained: &'a Explained,
+        deployed: &'a dyn Deployed,
+        moves: &'a Moves,
+        x: &'a [f64],
+        class: usize,
+        salient: Vec<usize>,
+    ) -> Self {
+        let features = network.features();
+        let count = explained.importances(features);
+        let moving: Vec<usize> = (0..features)
+            .filter(|feature| moves.low[*feature] < moves.high[*feature])
+            .collect();
+        let reach = FeatureReach {
+            features: (0..features)
+                .map(|feature| {
+                    let most = moves.high[feature].max(-moves.low[feature]).max(0.0);
+                    most.min(moves.radius)
+                })
+                .collect(),
+            length: (moves.norm == MoveNorm::L2).then_some(moves.radius),
+        };
+        let slack = Slack::new(network, explained, x, &reach);
+        let mut bounds = Vec::new();
+        for (place, &feature) in moving.iter().enumerate() {
+            for (limit, sign) in [(-moves.low[feature], 1.0), (moves.high[feature], -1.0)] {
+                if limit < moves.radius * (1.0 - ROUNDED) {
+                    let mut normal = vec![0.0; moving.len()];
+                    normal[place] = sign;
+                    let widening = ROUNDED * (x[feature].abs() + limit);
+                    bounds.push(HalfSpace::new(normal, limit, widening));
+                }
+            }
+        }
+        let mut starts = vec![0];
+        for layer in &network.hidden {
+            starts.push(starts[starts.len() - 1] + layer.outputs());
+        }
+        let (mut centre, mut open, mut closed) = (Vec::new(), Vec::new(), Vec::new());
+        if let Some(first) = network.hidden.first() {
+            for (neuron, (row, bias)) in first.rows().zip(&first.bias).enumerate() {
+                let at = dot(row, x) + bias;
+                let normal = moving.iter().map(|feature| row[*feature]).collect();
+                let widening = slack.gate[neuron] + slack.line[neuron];
+                let half_space = HalfSpace::new(normal, at, widening);
+                let mut other = half_space.other_side();
+                other.offset = widening - at;
+                closed.push(other);
+                open.push(half_space);
+                centre.push(at);
+            }
+        }
+        Self {
+            network,
+            explained,
+            deployed,
+            x,
+            class,
+            k: salient.len(),
+            moves,
+            others: (0..count)
+                .filter(|index| !salient.contains(index))
+                .collect(),
+            salient,
+            moving,
+            bounds,
+            open,
+            closed,
+            centre,
+            slack,
+            starts,
+        }
+    }
+
+    pub(super) fn dimensions(&self) -> usize {
+        self.moving.len()
+    }
+
+    /// Hidden layers.
+    pub(super) fn depth(&self) -> usize {
+        self.network.hidden.len()
+    }
+
+    /// The row moved by d, as the model can be given it.
+    pub(super) fn moved(&self, d: &[f64]) -> Vec<f64> {
+        let mut point = self.x.to_vec();
+        for (&feature, d) in self.moving.iter().zip(d) {
+            let (low, high) = (self.moves.low[feature], self.moves.high[feature]);
+            let x = self.x[feature];
+            let mut value = self.deployed.nearest_input(x + d.clamp(low, high));
+            // Rounding may step over a bound; a little inside, it does not.
+            let inside = 2.0 * self.network.arithmetic.unit * (x.abs() + d.abs());
+            if value - x > high {
+                value = self.deployed.nearest_input(x + high - inside);
+            } else if value - x < low {
+                value = self.deployed.nearest_input(x + low + inside);
+            }
+            point[feature] = value;
+        }
+        point
+    }
+
+    /// The size of the move to a point, and whether the point is within the features' bounds.
+    pub(super) fn size(&self, point: &[f64]) -> Option<f64> {
+        let moved: Vec<f64> = point.iter().zip(self.x).map(|(z, x)| z - x).collect();
+        let is_within = moved
+            .iter()
+            .zip(self.moves.low.iter().zip(&self.moves.high))
+            .all(|(moved, (low, high))| low <= moved && moved <= high);
+        is_within.then(|| self.moves.norm.of(&moved))
+    }
+
+    /// How many of the salient features are no longer among the first k.
+    pub(super) fn lost(&self, importance: &[f64]) -> usize {
+        let is_ahead = |a: usize, b: usize| {
+            importance[a] > importance[b] || (importance[a] >= importance[b] && a < b)
+        };
+        let is_lost = |feature: &&usize| {
+            let ahead = (0..importance.len()).filter(|other| is_ahead(*other, **feature));
+            ahead.filter(|other| other != *feature).count() >= self.k
+        };
+        self.salient.iter().filter(is_lost).count()
+    }
+
+    /// The same at a point of the exact network; none where the class must stay and does not.
+    pub(super) fn lost_exactly(&self, point: &[f64]) -> usize {
+        let (logits, gates) = self.network.run(point);
+        if self.moves.hold && largest(&logits) != self.class {
+            return 0;
+        }
+        let gradient = self.network.gradient(&self.explained.seed, &gates);
+        self.lost(&self.explained.importance(&gradient, point))
+    }
+
+    /// The same by the deployed model.
+    pub(super) fn lost_deployed(&self, point: &[f64]) -> usize {
+        let (class, importance) = self.deployed.run(point, self.class);
+        if self.moves.hold && class != self.class {
+            return 0;
+        }
+        self.lost(&importance)
+    }
+}
+
+/// The index of the largest value; the lower one of equals.
+pub(super) fn largest(values: &[f64]) -> usize {
+    let mut best = 0;
+    for (index, value) in values.iter().enumerate() {
+        if *value > values[best] {
+            best = index;
+        }
+    }
+    best
+}

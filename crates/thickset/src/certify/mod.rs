@@ -1,0 +1,45 @@
+//! Certificates: what no small move of a row can do to its explanation, proved.
+//!
+//! Between its kinks a `ReLU` network is linear, so its gradient, and with it the ranking of the features, depends on which gates
+//! are open alone. [`certified_radius`] finds the smallest move that changes the top-k set, [`certified_worst_case`] the lowest P@k
+//! within a radius, both exactly, by branch and bound over the gates; where a search takes too long, a bracket is given between
+//! what is proved and what was found.
+//!
+//! What is proved holds for the model as deployed: every kink is widened and every gap narrowed by a bound on the rounding of the
+//! model's own arithmetic in any order of sums, and the search takes its own rounding off every bound (`rounding`). What was
+//! found is a point that the deployed model was run at.
+//!
+//! How a row is searched: `case` holds the row, `node` a part of the search, `projection` its distance, `layers` bounds of
+//! its pre-activations, `pairs` and `swaps` what these say of the ranking, `search` the order of it all. Limits are counted
+//! in parts of the search, never in time, so results repeat.
+
+pub mod certified_radius;
+pub mod certified_worst_case;
+
+mod ball;
+mod case;
+mod config;
+mod deployed;
+mod explained;
+mod gate;
+mod half_space;
+mod layers;
+mod nearest_in_box;
+mod network;
+mod node;
+mod order;
+mod pairs;
+mod projection;
+mod result;
+mod rounding;
+mod search;
+mod swaps;
+mod vector;
+
+#[cfg(test)]
+mod tests;
+
+pub use config::{CertifyConfig, CheckedCertify};
+pub use network::{DenseLayer, DenseNetwork};
+pub use result::{CertifiedRadius, CertifiedWorstCase, Counterexample, Status};
+pub use rounding::Arithmetic;

@@ -1,0 +1,340 @@
+//! How far rounded arithmetic can be from the numbers it stands for.
+//!
+//! A sum of n products in a format of unit roundoff u differs from the exact one by at most `γ_n Σ|a||b|`, with
+//! `γ_n = n u / (1 - n u)`, in whatever order it is added up and whether or not products are fused (Higham 2002, section 3.1).
+//! Two kinds of rounding matter here:
+//!
+//! - The deployed model computes in its own format. [`Slack::gate`] bounds how far each of its pre-activations can be from
+//!   the exact network's, so a gate may be open wherever the exact pre-activation is above `-gate`, and closed wherever it is
+//!   below `gate`. [`ImportanceSlack`] bounds the same of each importance, in units of the explained output's own scale.
+//! - The search itself computes in `f64`. [`Slack::line`] bounds the error of the linear bounds it makes.
+//!
+//! What is proved with these holds for the model as deployed, on any machine, in any order of sums.
+
+use super::explained::{Explained, Scale};
+use super::network::{DenseLayer, DenseNetwork};
+use super::vector::dot;
+
+/// Unit roundoff of the search's own arithmetic.
+pub(super) const SEARCH_UNIT: f64 = f64::EPSILON / 2.0;
+
+/// The format that a model computes in.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Arithmetic {
+    /// Half the distance from 1 to the next number.
+    pub unit: f64,
+    /// What a product may lose when it is too small for the format, even if such numbers are flushed to zero.
+    pub tiny: f64,
+}
+
+impl Arithmetic {
+    /// Of models in `f32`.
+    pub const SINGLE: Self = Self {
+        unit: (f32::EPSILON / 2.0) as f64,
+        tiny: f32::MIN_POSITIVE as f64,
+    };
+
+    /// Of models in `f64`.
+    pub const DOUBLE: Self = Self {
+        unit: SEARCH_UNIT,
+        tiny: f64::MIN_POSITIVE,
+    };
+}
+
+/// `γ_n`: the relative error of a sum of `operations` rounded terms.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "counts of features and neurons stay far below 2^53"
+)]
+pub(super) fn gamma(operations: usize, unit: f64) -> f64 {
+    let part = (operations + 2) as f64 * unit;
+    part / (1.0 - part)
+}
+
+/// The largest margin between two logits at which probabilities are told from 0 and 1. Beyond, a probability's gradient
+/// underflows, and no ranking of it is certain.
+const MOST_MARGIN: f64 = 60.0;
+
+/// How far the exponential, the sum and the quotient of a softmax can be off, in units of roundoff.
+const SOFTMAX_UNITS: f64 = 16.0;
+
+/// The bounds for one row and all its moves up to a radius.
+#[derive(Clone, Debug)]
+pub(super) struct Slack {
+    /// Of each hidden neuron, layer after layer: the deployed pre-activation against the exact one.
+    pub gate: Vec<f64>,
+    /// Of each hidden neuron: the search's lines against the exact ones.
+    pub line: Vec<f64>,
+    /// Of each margin that keeps the class: both of the above.
+    pub class: Vec<f64>,
+    /// Of the importances.
+    pub importance: ImportanceSlack,
+    /// Interval bounds of the exact pre-activations.
+    pub low: Vec<f64>,
+    pub high: Vec<f64>,
+}
+
+impl Slack {
+    /// The bounds for moves from `x` within this reach.
+    pub(super) fn new(
+        network: &DenseNetwork,
+        explained: &Explained,
+        x: &[f64],
+        reach: &FeatureReach,
+    ) -> Self {
+        let arithmetic = network.arithmetic;
+        let own = own_rounding(network);
+        let mut forward = Forward::new(x, &reach.features);
+        let (mut gate, mut line) = (Vec::new(), Vec::new());
+        let (mut low, mut high) = (Vec::new(), Vec::new());
+        let mut dead = Vec::new();
+        for (depth, layer) in network.hidden.iter().enumerate() {
+            let mut next = forward.step(&layer.weight, &layer.bias, layer.inputs, arithmetic);
+            if depth == 0 {
+                next.narrow(layer, x, reach);
+            }
+            gate.extend_from_slice(&next.error);
+            line.extend(next.magnitude.iter().map(|magnitude| own * magnitude));
+            low.extend_from_slice(&next.low);
+            high.extend_from_slice(&next.high);
+            dead.push(next.dead());
+            forward = next.rectified();
+        }
+        let mut class = Vec::new();
+        for margin in &explained.margins {
+            // Both logits are rounded sums; their weights' absolute values bound what either adds up.
+            let bias = [margin.bias_magnitude];
+            let inputs = margin.magnitude.len();
+            let logits = forward.step(&margin.magnitude, &bias, inputs, arithmetic);
+            class.push(2.0 * logits.error[0] + own * logits.magnitude[0]);
+        }
+        Self {
+            importance: ImportanceSlack::new(network, explained, x, &reach.features, &dead),
+            gate,
+            line,
+            class,
+            low,
+            high,
+        }
+    }
+}
+
+/// How far the deployed importances can be from the ranked ones. The part that the class's margin decides is added for each part
+/// of the search.
+#[derive(Clone, Debug)]
+pub(super) struct ImportanceSlack {
+    scale: Scale,
+    unit: f64,
+    /// Whatever the margin.
+    fixed: Vec<f64>,
+    /// Per unit of relative error of the seeds.
+    per_seed: Vec<f64>,
+    /// Lost to underflow, where the shared factor is 1.
+    lost: Vec<f64>,
+}
+
+impl ImportanceSlack {
+    fn new(
+        network: &DenseNetwork,
+        explained: &Explained,
+        x: &[f64],
+        reach: &[f64],
+        dead: &[Vec<bool>],
+    ) -> Self {
+        let Arithmetic { unit, tiny } = network.arithmetic;
+        let operations: usize = network.neurons() + explained.classes + 8;
+        let deployed = pulled_back(network, explained, Some(dead), tiny);
+        let searched = pulled_back(network, explained, None, tiny);
+        let own = 16.0 * own_rounding(network);
+        // Multiplying by the feature is one more rounded product.
+        let (relative, value): (f64, Vec<f64>) = if explained.times_input {
+            let largest = x.iter().zip(reach).map(|(x, reach)| x.abs() + reach);
+            (gamma(operations + 1, unit), largest.collect())
+        } else {
+            (gamma(operations, unit), vec![1.0; x.len()])
+        };
+        let gather = |of_one: &dyn Fn(usize) -> f64| {
+            let all: Vec<f64> = (0..x.len()).map(of_one).collect();
+            explained.of_features(&all, |feature, number| number * value[feature])
+        };
+        Self {
+            scale: explained.scale,
+            unit,
+            fixed: gather(&|feature| relative * deployed[feature].0 + own * searched[feature].0),
+            per_seed: gather(&|feature| 2.0 * deployed[feature].0),
+            lost: gather(&|feature| deployed[feature].1 + tiny),
+        }
+    }
+
+    /// Of each importance, where the class's margins are between these bounds.
+    pub(super) fn at(&self, margins: (f64, f64)) -> Vec<f64> {
+        let (scale, seed) = seed_error(self.scale, margins, self.unit);
+        let parts = self.fixed.iter().zip(&self.per_seed).zip(&self.lost);
+        parts
+            .map(|((fixed, per_seed), lost)| {
+                if scale > 0.0 {
+                    fixed + seed * per_seed + lost / scale
+                } else {
+                    f64::INFINITY
+                }
+            })
+            .collect()
+    }
+}
+
+/// How far each feature can move, and all of them together where moves are measured by their length.
+#[derive(Clone, Debug)]
+pub(super) struct FeatureReach {
+    pub features: Vec<f64>,
+    pub length: Option<f64>,
+}
+
+/// The relative error of a line or form that the search computes, over the absolute values that enter it.
+fn own_rounding(network: &DenseNetwork) -> f64 {
+    let neurons = network.neurons() + network.features();
+    4.0 * gamma(8 * neurons + 64, SEARCH_UNIT)
+}
+
+/// The least factor that the importances share, and how far the seeds of the two logits are from it, relatively. Of a
+/// probability near 1 the seed is what is left of 1, so a large margin costs digits; one far below zero costs none.
+fn seed_error(scale: Scale, margins: (f64, f64), unit: f64) -> (f64, f64) {
+    let most = margins.1.max(-margins.0);
+    let spoilt = 1.0 + margins.1.exp();
+    match scale {
+        Scale::One => (1.0, unit),
+        _ if most > MOST_MARGIN => (0.0, f64::INFINITY),
+        Scale::Probability => (
+            (-most).exp() / 4.0,
+            unit + SOFTMAX_UNITS * SEARCH_UNIT * spoilt,
+        ),
+        Scale::Loss => ((-most).exp() / 2.0, SOFTMAX_UNITS * unit * spoilt),
+    }
+}
+
+/// Bounds of the absolute values that are added up for each feature's gradient, and of what is lost where numbers are too small.
+/// Neurons that are dead add nothing.
+fn pulled_back(
+    network: &DenseNetwork,
+    explained: &Explained,
+    dead: Option<&[Vec<bool>]>,
+    tiny: f64,
+) -> Vec<(f64, f64)> {
+    let seeds = explained.seed_magnitude.iter();
+    let mut above: Vec<(f64, f64)> = seeds.map(|seed| (*seed, tiny)).collect();
+    for (depth, layer) in network.hidden.iter().enumerate().rev() {
+        let mut below = vec![(0.0, tiny); layer.inputs];
+        for (neuron, (row, (magnitude, lost))) in layer.rows().zip(&above).enumerate() {
+            if dead.is_some_and(|dead| dead[depth][neuron]) {
+                continue;
+            }
+            for (below, w) in below.iter_mut().zip(row) {
+                below.0 += w.abs() * magnitude;
+                below.1 += w.abs() * lost + tiny;
+            }
+        }
+        above = below;
+    }
+    above
+}
+
+/// Interval bounds of one layer's values over the set of moves.
+struct Forward {
+    /// Of the exact network.
+    low: Vec<f64>,
+    high: Vec<f64>,
+    /// Bounds on the absolute values of everything that is added up.
+    magnitude: Vec<f64>,
+    /// How far the deployed values can be from the exact ones.
+    error: Vec<f64>,
+}
+
+impl Forward {
+    fn new(x: &[f64], reach: &[f64]) -> Self {
+        let of = |sign: f64| {
+            x.iter()
+                .zip(reach)
+                .map(|(x, reach)| x + sign * reach)
+                .collect()
+        };
+        Self {
+            low: of(-1.0),
+            high: of(1.0),
+            magnitude: x
+                .iter()
+                .zip(reach)
+                .map(|(x, reach)| x.abs() + reach)
+                .collect(),
+            error: vec![0.0; x.len()],
+        }
+    }
+
+    /// Through a linear map.
+    fn step(&self, weight: &[f64], bias: &[f64], inputs: usize, arithmetic: Arithmetic) -> Self {
+        let mut next = Self {
+            low: Vec::new(),
+            high: Vec::new(),
+            magnitude: Vec::new(),
+            error: Vec::new(),
+        };
+        let rounding = gamma(inputs + 1, arithmetic.unit);
+        // Outward, for the rounding of these bounds themselves.
+        let outward = gamma(2 * inputs + 8, SEARCH_UNIT);
+        for (row, bias) in weight.chunks(inputs.max(1)).zip(bias) {
+            let (mut low, mut high) = (*bias, *bias);
+            let (mut magnitude, mut summed, mut error) = (bias.abs(), bias.abs(), 0.0);
+            for (place, w) in row.iter().enumerate() {
+                let (a, b) = (w * self.low[place], w * self.high[place]);
+                low += a.min(b);
+                high += a.max(b);
+                magnitude += w.abs() * self.magnitude[place];
+                let largest = self.low[place].abs().max(self.high[place].abs());
+                summed += w.abs() * (largest + self.error[place]);
+                error += w.abs() * self.error[place];
+            }
+            next.low.push(low - outward * magnitude);
+            next.high.push(high + outward * magnitude);
+            next.magnitude.push(magnitude);
+            let underflow =
+                arithmetic.tiny * f64::from(u32::try_from(inputs + 1).unwrap_or(u32::MAX));
+            next.error
+                .push((error + rounding * summed + underflow) * (1.0 + outward));
+        }
+        next
+    }
+
+    /// Bounds of the first layer by the length of the move, where that is tighter.
+    fn narrow(&mut self, first: &DenseLayer, x: &[f64], reach: &FeatureReach) {
+        let Some(length) = reach.length else { return };
+        let outward = gamma(3 * first.inputs + 8, SEARCH_UNIT);
+        for (neuron, (row, bias)) in first.rows().zip(&first.bias).enumerate() {
+            let at = dot(row, x) + bias;
+            let moving = row.iter().zip(&reach.features);
+            let square: f64 = moving
+                .filter(|(_, reach)| **reach > 0.0)
+                .map(|(w, _)| w * w)
+                .sum();
+            let width = length * square.sqrt() + outward * self.magnitude[neuron];
+            self.low[neuron] = self.low[neuron].max(at - width);
+            self.high[neuron] = self.high[neuron].min(at + width);
+        }
+    }
+
+    /// Which neurons are closed, exactly and as deployed, whatever the move.
+    fn dead(&self) -> Vec<bool> {
+        let both = self.high.iter().zip(&self.error);
+        both.map(|(high, error)| *high <= -error).collect()
+    }
+
+    /// Behind `max(0, z)`.
+    fn rectified(mut self) -> Self {
+        let dead = self.dead();
+        for (place, dead) in dead.into_iter().enumerate() {
+            self.low[place] = self.low[place].max(0.0);
+            self.high[place] = self.high[place].max(0.0);
+            if dead {
+                self.error[place] = 0.0;
+            }
+        }
+        self
+    }
+}

@@ -1,0 +1,93 @@
+//! Two neurons, solved on paper.
+
+use super::super::ball::MoveNorm;
+use super::super::explained::{Explained, Ranked};
+use super::super::network::{DenseLayer, DenseNetwork};
+use super::super::result::Status;
+use super::super::rounding::Arithmetic;
+use super::{free_moves, radius, with_case, worst_case};
+
+/// The margin is `max(0, 3 x1 + 1) + max(0, 4 x2 - 2)`.
+fn network() -> DenseNetwork {
+    DenseNetwork {
+        hidden: vec![DenseLayer {
+            weight: vec![3.0, 0.0, 0.0, 4.0],
+            bias: vec![1.0, -2.0],
+            inputs: 2,
+        }],
+        head: DenseLayer {
+            weight: vec![1.0, 1.0, 0.0, 0.0],
+            bias: vec![0.0, 0.0],
+            inputs: 2,
+        },
+        arithmetic: Arithmetic::DOUBLE,
+    }
+}
+
+#[test]
+fn the_second_feature_overtakes_where_its_gate_opens() {
+    // At 0 the gradient is (3, 0). It becomes (3, 4) where x2 > 1/2, and (0, 0), a tie that the first feature wins, where
+    // x1 < -1/3.
+    let network = network();
+    let explained = Explained::new(&network, Ranked::Probability, 0).unwrap();
+    for norm in [MoveNorm::L2, MoveNorm::Linf] {
+        let moves = free_moves(norm, 0.3, 2, true);
+        let near = with_case(&network, &explained, &moves, &[0.0, 0.0], 1, radius);
+        assert_eq!(near.status, Status::Certified);
+        let moves = free_moves(norm, 0.6, 2, true);
+        let (found, worst) = with_case(&network, &explained, &moves, &[0.1, 0.3], 1, |case| {
+            (radius(case), worst_case(case))
+        });
+        assert_eq!(found.status, Status::Exact, "{norm:?}");
+        assert!((found.certified - 0.2).abs() < 1e-6 && found.certified <= 0.2);
+        assert!((found.counterexample.unwrap().size - 0.2).abs() < 1e-5);
+        assert_eq!((worst.kept_at_least, worst.kept_at_most), (0, 0));
+    }
+}
+
+#[test]
+fn a_feature_that_cannot_move_does_not_overtake() {
+    let network = network();
+    let explained = Explained::new(&network, Ranked::Probability, 0).unwrap();
+    let mut moves = free_moves(MoveNorm::L2, 0.3, 2, true);
+    (moves.low[1], moves.high[1]) = (0.0, 0.0);
+    let found = with_case(&network, &explained, &moves, &[0.1, 0.3], 1, radius);
+    assert_eq!(found.status, Status::Certified);
+    // A bound short of the kink does the same.
+    (moves.low[1], moves.high[1]) = (-1.0, 0.19);
+    let found = with_case(&network, &explained, &moves, &[0.1, 0.3], 1, radius);
+    assert_eq!(found.status, Status::Certified);
+}
+
+#[test]
+fn a_gradient_times_its_input_changes_inside_a_region() {
+    // In the region of (1, 1) the importances are 3 x1 and 4 x2: tied where 3 x1 = 4 x2. From (2, 1) that plane is
+    // (3 * 2 - 4) / 5 away.
+    let network = network();
+    let mut explained = Explained::new(&network, Ranked::Probability, 0).unwrap();
+    explained.times_input = true;
+    let moves = free_moves(MoveNorm::L2, 0.49, 2, true);
+    let found = with_case(&network, &explained, &moves, &[2.0, 1.0], 1, radius);
+    assert_eq!(found.status, Status::Exact);
+    assert!((found.certified - 0.4).abs() < 1e-6, "{found:?}");
+    assert!((found.counterexample.unwrap().size - 0.4).abs() < 1e-4);
+}
+
+#[test]
+fn a_linear_model_never_changes() {
+    let network = DenseNetwork {
+        hidden: Vec::new(),
+        head: DenseLayer {
+            weight: vec![1.0, 2.0, 3.0, -1.0, 0.0, 1.0],
+            bias: vec![0.0, 0.5],
+            inputs: 3,
+        },
+        arithmetic: Arithmetic::SINGLE,
+    };
+    let explained = Explained::new(&network, Ranked::Probability, 0).unwrap();
+    let moves = free_moves(MoveNorm::L2, 5.0, 3, false);
+    let (found, worst) = with_case(&network, &explained, &moves, &[1.0, 1.0, 1.0], 1, |case| {
+        (radius(case), worst_case(case))
+    });
+    assert_eq!((found.status, worst.kept_at_least), (Status::Certified, 1));
+}

@@ -1,0 +1,44 @@
+//! Sums of products, in one fixed order.
+
+/// Partial sums kept side by side, so that the compiler can use wide registers.
+const LANES: usize = 8;
+
+/// `<a, b>`.
+#[inline]
+pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
+    let mut sums = [0.0; LANES];
+    let (a_parts, b_parts) = (a.chunks_exact(LANES), b.chunks_exact(LANES));
+    let rest: f64 = a_parts
+        .remainder()
+        .iter()
+        .zip(b_parts.remainder())
+        .map(|(a, b)| a * b)
+        .sum();
+    for (a, b) in a_parts.zip(b_parts) {
+        for ((sum, a), b) in sums.iter_mut().zip(a).zip(b) {
+            *sum += a * b;
+        }
+    }
+    let half = [0, 1, 2, 3].map(|lane| sums[lane] + sums[lane + 4]);
+    (half[0] + half[2]) + (half[1] + half[3]) + rest
+}
+
+/// `y += factor x`.
+#[inline]
+pub(super) fn add_scaled(y: &mut [f64], factor: f64, x: &[f64]) {
+    for (y, x) in y.iter_mut().zip(x) {
+        *y += factor * x;
+    }
+}
+
+/// The sum of absolute values.
+#[inline]
+pub(super) fn absolute_sum(a: &[f64]) -> f64 {
+    a.iter().map(|value| value.abs()).sum()
+}
+
+/// The Euclidean length.
+#[inline]
+pub(super) fn length(a: &[f64]) -> f64 {
+    dot(a, a).sqrt()
+}
