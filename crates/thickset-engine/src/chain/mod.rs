@@ -9,9 +9,9 @@
 //!
 //! - [`Network::chain`] gives a chain where the network is one, and `None` for everything else; the caller then uses
 //!   [`Network::pass`].
-//! - A tile computes what [`Pass`](crate::Pass) computes: logits, the gradient of one output a row, Hessian products. The row
-//!   functions of kernels and tiles are the same and run in the same order, so logits and gradients have the same bits;
-//!   Hessian products of networks of two classes take a shorter way and agree up to rounding.
+//! - A tile computes what [`Pass`](crate::Pass) computes: logits, the gradient of one output a row, Hessian products. With ReLU,
+//!   logits and the gradients of probabilities and logits have the same bits. Softplus, the gradient of a loss and Hessian
+//!   products are computed in another way and agree up to rounding, so near ties may rank differently there.
 //! - A row's numbers depend neither on its place in a tile nor on the other rows.
 //! - The chain copies the weights: it does not follow a network that is trained on. Nothing is recorded for `backward`.
 
@@ -24,8 +24,8 @@ use self::tile::{Maps, Run};
 use crate::kernel::tile_rows;
 use crate::{Network, Output};
 
-/// A network packed for tiles of rows: logits, input gradients and Hessian products with the bits of [`Network::pass`], in a
-/// fraction of its time where rows are few.
+/// A network packed for tiles of rows: the logits, input gradients and Hessian products of [`Network::pass`], in a fraction of
+/// its time where rows are few.
 #[derive(Debug)]
 pub struct Chain(Kind);
 
