@@ -44,7 +44,12 @@ struct Arguments {
 fn main() -> ExitCode {
     thickset_engine::memory::keep_freed_blocks();
     thickset_engine::signal::let_long_files_fail();
-    match command::run(Arguments::parse().command) {
+    let arguments = Arguments::parse();
+    if let Err(problem) = thickset_engine::kernel::requested_instructions() {
+        report(&anyhow::Error::msg(problem));
+        return ExitCode::from(EXIT_FAILURE);
+    }
+    match command::run(arguments.command) {
         Ok(command::Ending::Fine) => ExitCode::SUCCESS,
         Ok(command::Ending::GateFailed) => ExitCode::from(EXIT_GATE),
         Err(error) => {

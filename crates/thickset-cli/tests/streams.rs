@@ -309,3 +309,16 @@ fn init_takes_what_data_show_takes_and_documents_the_rest() {
         assert!(written.contains(line), "`{line}` is not in: {written}");
     }
 }
+
+#[test]
+fn instructions_that_no_processor_has_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = thickset(folder.path(), &["demo"]);
+    let output = command
+        .env("THICKSET_INSTRUCTIONS", "mmx")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let message = text(&output.stderr);
+    assert!(message.contains("`portable`; got `mmx`"), "{message}");
+}

@@ -38,7 +38,9 @@ pub use gate::gate;
 pub use head::{cross_entropy, probability_seed, probability_seed_tangent};
 pub use linear::{affine, linear, linear_input, linear_weight};
 pub use max_pool::{PoolShape, max_pool_indices, pool_gather, pool_scatter};
-pub use simd::{Instructions, VectorLoop, instructions, sum_of_pairs, vectorised};
+pub use simd::{
+    Instructions, VectorLoop, instructions, requested_instructions, sum_of_pairs, vectorised,
+};
 
 /// A shape that no image can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

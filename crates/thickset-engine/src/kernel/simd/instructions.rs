@@ -93,11 +93,20 @@ impl fmt::Display for Instructions {
     }
 }
 
+/// The instructions that the environment asks for, or the widest that the processor has.
+///
+/// # Errors
+/// If the variable `THICKSET_INSTRUCTIONS` names instructions that the processor does not have; says which it has.
+pub fn requested_instructions() -> Result<Instructions, String> {
+    let name = std::env::var_os(VARIABLE).map(|name| name.to_string_lossy().into_owned());
+    Instructions::choose(name.as_deref())
+}
+
 /// The instructions that kernels use in this process: the widest that the processor has, or those that the environment
 /// variable `THICKSET_INSTRUCTIONS` names.
 ///
 /// # Panics
-/// If the variable names instructions that the processor does not have.
+/// If the variable names instructions that the processor does not have; [`requested_instructions`] says so as an error.
 #[must_use]
 pub fn instructions() -> Instructions {
     static CHOSEN: OnceLock<Instructions> = OnceLock::new();
@@ -105,10 +114,7 @@ pub fn instructions() -> Instructions {
     if let Some(forced) = testing::forced() {
         return forced;
     }
-    *CHOSEN.get_or_init(|| {
-        let name = std::env::var(VARIABLE).ok();
-        Instructions::choose(name.as_deref()).unwrap_or_else(|problem| panic!("{problem}"))
-    })
+    *CHOSEN.get_or_init(|| requested_instructions().unwrap_or_else(|problem| panic!("{problem}")))
 }
 
 #[cfg(test)]

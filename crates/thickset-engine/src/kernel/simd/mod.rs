@@ -20,7 +20,7 @@ mod x86;
 
 #[cfg(test)]
 pub(crate) use instructions::with_instructions;
-pub use instructions::{Instructions, instructions};
+pub use instructions::{Instructions, instructions, requested_instructions};
 pub use vector_loop::{VectorLoop, sum_of_pairs, vectorised};
 
 use std::fmt::Debug;
