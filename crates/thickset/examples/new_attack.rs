@@ -58,7 +58,8 @@ impl Search for OneFeature {
                 for row in 0..rows {
                     moved[row * features + feature] += sign * self.radius;
                 }
-                // Whole numbers, categories and immutable columns stay what they can be.
+                // Back into the threat set, so that immutable columns stay; then whole numbers and categories are made so.
+                state.project(&mut moved);
                 let mut points = moved.clone();
                 state.settle(state.origin(), &moved, &mut points);
                 state.evaluate(&points)?;

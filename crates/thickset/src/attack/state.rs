@@ -249,6 +249,12 @@ impl<'a> AttackState<'a> {
         self.settle(x, &drawn, &mut points[place]);
     }
 
+    /// Brings searching points, one a row, back into the threat sets of the rows: within the ball and every bound, with immutable
+    /// columns as they were.
+    pub fn project(&self, points: &mut [f64]) {
+        self.attack.threat.project(self.rows.values, points);
+    }
+
     /// The points at which the network is evaluated for searching points.
     pub fn settle(&self, x: &[f64], z: &[f64], point: &mut [f64]) {
         self.attack.threat.settle(x, z, point);
