@@ -17,6 +17,26 @@ pub enum Error {
         source: std::io::Error,
     },
 
+    /// Results could not be handed on.
+    #[error("cannot write the results")]
+    Output {
+        /// What the operating system, or the format's writer, said.
+        source: std::io::Error,
+    },
+
+    /// What is no part of the work of several machines.
+    #[error("a shard is written like 3/64, the third of 64, got `{got}`")]
+    Shard {
+        /// What was given.
+        got: String,
+    },
+    /// Parts of an audit that do not make a whole.
+    #[error("the parts do not make an audit: {problem}")]
+    Parts {
+        /// Which parts, and what is wrong with them.
+        problem: String,
+    },
+
     /// A folder that another process writes to.
     #[error("`{path}` is in use by {holder}")]
     FolderInUse {

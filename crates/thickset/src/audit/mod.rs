@@ -26,4 +26,5 @@ pub use progress::{Event, Observer, ResumeFile, ResumeKey};
 pub use result::Audit;
 pub use row_list::RowList;
 pub use run::{Outcome, RunOptions, run};
+pub(crate) use running_totals::BLOCK;
 pub use target::{AuditTarget, NamedModel};

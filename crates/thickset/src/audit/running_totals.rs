@@ -12,7 +12,7 @@ use crate::check::as_f64;
 use crate::statistics::mean;
 
 /// Rows of a block.
-pub(super) const BLOCK: usize = 256;
+pub(crate) const BLOCK: usize = 256;
 
 /// Sums over the rows so far.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

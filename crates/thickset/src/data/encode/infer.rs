@@ -1,6 +1,7 @@
 //! A recipe for a table that nobody described: from the training rows, what each column is and how to encode it.
 
 use super::feature_rule::{CategoryRule, FeatureRule, FlagRule, Group, NumberRule, Scale, Unseen};
+use super::identifier;
 use crate::data::read::table::{Column, Table, Texts, Values, parse_number};
 use crate::data::sets::recipe::{ClassRule, MissingColumn, TargetRule};
 use crate::{Error, Result};
@@ -123,7 +124,10 @@ pub fn features(
         }
         let immutable = options.immutable.contains(&column.name);
         let rule = match &column.values {
-            Values::Number(values) => number(column, values, train, options.scale, immutable),
+            Values::Number(values) => {
+                let unit = table.units.get(&column.name).cloned();
+                number(column, values, train, options.scale, immutable, unit)
+            }
             Values::Text(texts) => category(column, texts, train, immutable),
         };
         match rule {
@@ -147,6 +151,7 @@ fn number(
     train: &[usize],
     scale: Scale,
     immutable: bool,
+    unit: Option<String>,
 ) -> std::result::Result<FeatureRule, String> {
     let present: Vec<f64> = train
         .iter()
@@ -170,10 +175,14 @@ fn number(
     if present.len() >= IDENTIFIER_ROWS && all_different && whole && !missing && dense {
         return Err("counts the rows, like a row identifier".to_owned());
     }
+    // A date or a number with a unit measures something.
+    if unit.is_none() && !missing && whole {
+        identifier::check(&column.name, &sorted)?;
+    }
     Ok(FeatureRule::Number(NumberRule {
         column: column.name.clone(),
         name: None,
-        unit: None,
+        unit,
         scale,
         clip: Some(CLIP),
         range: None,
@@ -286,6 +295,8 @@ fn category(
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     fn column(texts: &[Option<&str>]) -> Column {
@@ -314,6 +325,8 @@ mod tests {
             path: "a.csv".to_owned(),
             columns: vec![column(&texts)],
             notes: Vec::new(),
+            forms: BTreeMap::new(),
+            units: BTreeMap::new(),
         };
         let classes = target(&table, "a").unwrap().classes;
         assert_eq!(classes.len(), 99);

@@ -1,7 +1,8 @@
 //! A table as it was read: typed columns in memory, before any encoding.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
+use super::number_form::NumberForm;
 use crate::{Error, Result};
 
 /// A text column keeps at most this many different values; beyond it, it can only be an identifier or free text.
@@ -154,6 +155,15 @@ impl Values {
         Self::Text(Texts::knowing(levels))
     }
 
+    /// How the values are kept.
+    #[must_use]
+    pub fn kind(&self) -> ColumnType {
+        match self {
+            Self::Number(_) => ColumnType::Number,
+            Self::Text(_) => ColumnType::Text,
+        }
+    }
+
     /// Rows so far.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -256,6 +266,10 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// What the reader decided or changed, for the user to know.
     pub notes: Vec<String>,
+    /// How the numbers of columns were written, where that is not the way of programs.
+    pub forms: BTreeMap<String, NumberForm>,
+    /// The units that the file itself names, by column.
+    pub units: BTreeMap<String, String>,
 }
 
 impl Table {

@@ -7,13 +7,15 @@ use super::assemble::{finish_inputs, finish_table};
 use super::known::{self, Known};
 use super::load_known::open_known;
 use super::recipe::{Format, Recipe};
+use super::table_files;
 use crate::data::dataset::Dataset;
 use crate::data::encode::encoding::{Encoded, Encoding};
 use crate::data::encode::feature_rule::FeatureRule;
 use crate::data::encode::infer::{self, InferOptions};
 use crate::data::read::read_rule::{ReadRule, Wanted};
-use crate::data::read::table::{ColumnType, Table};
-use crate::data::read::{csv, graph_folder, idx, image_folder, parquet, source};
+use crate::data::read::table::ColumnType;
+use crate::data::read::table_reader::read_all;
+use crate::data::read::{graph_folder, idx, image_folder, source};
 use crate::{Result, Seed};
 
 /// How a dataset is opened.
@@ -64,7 +66,8 @@ pub fn open(what: &str, options: &OpenOptions) -> Result<Dataset> {
         return open_known(known, options);
     }
     let path = Path::new(what);
-    if path.is_dir() {
+    let tables = table_files::find(what)?;
+    if path.is_dir() && tables.is_none() {
         let is_graphs = path.join(graph_folder::LABELS).is_file();
         let (inputs, classes) = if is_graphs {
             graph_folder::read(path)?
@@ -78,9 +81,9 @@ pub fn open(what: &str, options: &OpenOptions) -> Result<Dataset> {
         }
         return Ok(dataset);
     }
-    if !path.is_file() {
+    let Some(tables) = tables else {
         return Err(known::unknown(what));
-    }
+    };
     let name = path
         .file_name()
         .map(|name| name.to_string_lossy().to_lowercase())
@@ -100,7 +103,7 @@ pub fn open(what: &str, options: &OpenOptions) -> Result<Dataset> {
         return finish_inputs(what, "IDX images", inputs, classes, None, options);
     }
     let table = if let Some(recipe) = &options.recipe {
-        read_table(path, &recipe.read, &wanted(recipe))?
+        read_all(&tables, &recipe.read, &wanted(recipe))?
     } else {
         let mut types: BTreeMap<String, ColumnType> = options
             .categories
@@ -119,7 +122,7 @@ pub fn open(what: &str, options: &OpenOptions) -> Result<Dataset> {
             last_is_text: options.target.is_none(),
             ..Wanted::default()
         };
-        read_table(path, &options.read, &wanted)?
+        read_all(&tables, &options.read, &wanted)?
     };
     for name in &options.categories {
         table.column(name)?;
@@ -142,7 +145,10 @@ pub fn open(what: &str, options: &OpenOptions) -> Result<Dataset> {
             origin: None,
             format: Format::Table,
             missing_column: options.infer.missing_column,
-            read: options.read.clone(),
+            read: ReadRule {
+                forms: table.forms.clone(),
+                ..options.read.clone()
+            },
             target,
             files: Vec::new(),
             keeps: Vec::new(),
@@ -160,7 +166,8 @@ pub fn open(what: &str, options: &OpenOptions) -> Result<Dataset> {
 /// # Errors
 /// For whatever is missing or wrong, with file and line where there are some.
 pub fn read_encoded(path: &Path, encoding: &Encoding) -> Result<Encoded> {
-    encoding.apply(read_table(path, &encoding.read, &encoding.wanted(false))?)
+    let files = [path.to_owned()];
+    encoding.apply(read_all(&files, &encoding.read, &encoding.wanted(false))?)
 }
 
 /// The same with the class of every row; none of a row whose target is missing, and of all if the file has no target.
@@ -168,7 +175,8 @@ pub fn read_encoded(path: &Path, encoding: &Encoding) -> Result<Encoded> {
 /// # Errors
 /// As for [`read_encoded`], and if a target belongs to none of the classes.
 pub fn read_labelled(path: &Path, encoding: &Encoding) -> Result<(Encoded, Vec<Option<usize>>)> {
-    let table = read_table(path, &encoding.read, &encoding.wanted(true))?;
+    let files = [path.to_owned()];
+    let table = read_all(&files, &encoding.read, &encoding.wanted(true))?;
     let target = &encoding.target.column;
     let labels = if table.columns.iter().any(|column| column.name == *target) {
         encoding.labels(&table)?
@@ -233,14 +241,5 @@ pub(in crate::data) fn wanted(recipe: &Recipe) -> Wanted {
         types,
         levels,
         ..Wanted::default()
-    }
-}
-
-/// Reads delimited text or Parquet, by the file's first bytes.
-fn read_table(path: &Path, rule: &ReadRule, wanted: &Wanted) -> Result<Table> {
-    if parquet::is_parquet(path)? {
-        parquet::read(path, rule, wanted)
-    } else {
-        csv::read(path, rule, wanted)
     }
 }

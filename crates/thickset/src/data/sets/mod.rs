@@ -2,6 +2,7 @@
 
 pub(super) mod assemble;
 pub(super) mod describe;
+pub(super) mod encoded_reader;
 pub(super) mod export;
 mod from_rows;
 pub(super) mod known;
@@ -11,3 +12,4 @@ pub(super) mod locate;
 pub(super) mod pairs;
 pub(super) mod recipe;
 pub(super) mod split;
+pub(super) mod table_files;

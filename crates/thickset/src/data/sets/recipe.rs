@@ -318,6 +318,10 @@ impl Recipe {
                 self.target.classes.len()
             )));
         }
+        for (column, form) in &self.read.forms {
+            form.check()
+                .map_err(|problem| self.problem(format!("the form of `{column}`: {problem}")))?;
+        }
         let mut columns = BTreeSet::new();
         for rule in &self.features {
             let column = rule.column();
