@@ -467,7 +467,7 @@ pub enum Error {
     },
 
     /// A number of salient features that the number of features does not allow.
-    #[error("k must lie in 1..={largest}, got {k}")]
+    #[error("{}", top_k(*.k, *.largest))]
     TopKOutOfRange {
         /// The number asked for.
         k: usize,
@@ -731,6 +731,16 @@ impl Error {
 
 fn line_suffix(line: Option<u64>) -> String {
     line.map_or_else(String::new, |line| format!(" line {line}"))
+}
+
+/// Where there is one feature alone, no number of salient ones leaves a rest.
+fn top_k(k: usize, largest: usize) -> String {
+    if largest == 0 {
+        "there is only one feature, so it cannot be ranked against others; a top k needs at least two"
+            .to_owned()
+    } else {
+        format!("k must lie in 1..={largest}, got {k}")
+    }
 }
 
 /// Names in backticks with commas; a long list is cut, so that a message stays readable.

@@ -72,6 +72,7 @@ auc_within = 0.01                 # of the best epoch's AUC; or auc_at_least = 0
 }
 
 /// The settings of the data, one a line: those that were given, and the others as comments.
+#[expect(clippy::too_many_lines, reason = "a list of settings, four lines each")]
 fn data_settings(data: &DataConfig) -> String {
     let path = |path: &std::path::PathBuf| quoted(&path.display().to_string());
     let some = |list: &[String]| (!list.is_empty()).then(|| list_of(list));

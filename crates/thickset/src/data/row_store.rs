@@ -165,8 +165,8 @@ impl RowStore {
     }
 
     /// Whether the rows are on disk.
-    #[must_use]
-    pub fn is_on_disk(&self) -> bool {
+    #[cfg(test)]
+    fn is_on_disk(&self) -> bool {
         matches!(self.kept, Kept::Disk(_))
     }
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::Model;
 use super::row_choice::{RowChoice, Sampler, Shard};
+use crate::audit::WholeRows;
 use crate::audit::result::SplitRecord;
 use crate::config::RunConfig;
 use crate::data::row_store::{RowStore, RowStoreWriter};
@@ -54,6 +55,8 @@ pub struct OpenedRows {
     /// How many of these were asked for, before they were shared among machines.
     selected: usize,
     shard: Shard,
+    /// The numbers of all rows that were asked for, where they are shared.
+    before_share: Option<Vec<usize>>,
 }
 
 #[derive(Clone, Debug)]
@@ -129,6 +132,33 @@ impl OpenedRows {
             Some(chosen) => rows.only(chosen),
         });
         rows.expect("rows that were chosen exist")
+    }
+
+    /// The rows of all machines together; they themselves only where they are of a dataset, whose training rows a baseline is
+    /// fitted to.
+    ///
+    /// # Errors
+    /// Never: the numbers were checked when the rows were chosen.
+    pub fn whole(&self) -> Result<WholeRows<'_>> {
+        let rows = match (&self.source, &self.before_share) {
+            (
+                Source::Dataset {
+                    dataset,
+                    part,
+                    split,
+                },
+                Some(numbers),
+            ) => {
+                let rows = Rows::of_part(dataset, *part).split_by(split);
+                Some(rows.only(numbers)?)
+            }
+            (Source::Dataset { .. }, None) => Some(self.rows()),
+            _ => None,
+        };
+        Ok(WholeRows {
+            count: self.selected,
+            rows,
+        })
     }
 
     /// How many rows were asked for, by all machines together.
@@ -230,6 +260,7 @@ impl OpenedRows {
         };
         self.selected = numbers.len();
         self.chosen = Some(numbers[shard.places(numbers.len())].to_vec());
+        self.before_share = Some(numbers);
         self.shard = shard;
         Ok(self)
     }
@@ -395,6 +426,7 @@ impl Model {
             all: 1,
             selected: 1,
             shard: Shard::WHOLE,
+            before_share: None,
         }))
     }
 
@@ -429,6 +461,7 @@ impl Model {
             all: chosen.len(),
             selected: chosen.len(),
             shard: Shard::WHOLE,
+            before_share: None,
             chosen: Some(chosen),
             source: Source::Dataset {
                 dataset: Box::new(dataset),
@@ -497,6 +530,7 @@ fn read_files(
         all: usize::try_from(all).unwrap_or(usize::MAX),
         selected,
         shard: selection.shard,
+        before_share: None,
     };
     if let RowChoice::Sample { .. } | RowChoice::Only(_) = selection.choice {
         let (some, all) = some_of(data, &mut reader, schema.len(), &selection.choice)?;

@@ -6,10 +6,8 @@ use std::collections::BinaryHeap;
 use std::ops::Range;
 use std::str::FromStr;
 
+use crate::audit::BLOCK;
 use crate::{Error, Result, Seed};
-
-/// Rows of a block: shards are cut between blocks, so that sums over blocks do not depend on the cut.
-pub const BLOCK: usize = crate::audit::BLOCK;
 
 /// Which rows are taken.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -89,7 +87,8 @@ impl Shard {
         self.of == 1
     }
 
-    /// The places of its rows among `rows`: whole blocks, as many for each as can be.
+    /// The places of its rows among `rows`: whole blocks, as many for each as can be, so that sums over blocks do not depend on the
+    /// cut.
     #[must_use]
     pub fn places(self, rows: usize) -> Range<usize> {
         let blocks = rows.div_ceil(BLOCK);

@@ -14,6 +14,7 @@
 mod parquet_rows;
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -189,7 +190,7 @@ impl<W: Write + Send> RowWriter<W> {
     /// Begins the output; a CSV's header is written at once.
     ///
     /// # Errors
-    /// If it cannot be written, or two columns have the same name.
+    /// If it cannot be written.
     pub fn new(format: RowFormat, columns: Vec<OutputColumn>, out: W) -> Result<Self> {
         let mut writer = Self::continued(format, columns, out)?;
         if let Out::Csv(out) = &mut writer.out {
@@ -204,14 +205,7 @@ impl<W: Write + Send> RowWriter<W> {
     /// # Errors
     /// As [`RowWriter::new`].
     pub fn continued(format: RowFormat, columns: Vec<OutputColumn>, out: W) -> Result<Self> {
-        let mut names = std::collections::BTreeSet::new();
-        if let Some(column) = columns.iter().find(|column| !names.insert(&column.name)) {
-            return Err(Error::Malformed {
-                path: "the output".to_owned(),
-                line: None,
-                problem: format!("two columns have the name `{}`", column.name),
-            });
-        }
+        let columns = numbered(columns);
         let out = match format {
             RowFormat::Csv => Out::Csv(Box::new(csv::Writer::from_writer(out))),
             RowFormat::JsonLines => Out::JsonLines(out),
@@ -368,6 +362,23 @@ impl From<Error> for Failed {
     }
 }
 
+/// The second column of a name gets `.1` appended, the third `.2`, as tables with such columns are read.
+fn numbered(mut columns: Vec<OutputColumn>) -> Vec<OutputColumn> {
+    let mut taken: BTreeSet<String> = columns.iter().map(|column| column.name.clone()).collect();
+    let mut seen = BTreeSet::new();
+    for column in &mut columns {
+        if seen.insert(column.name.clone()) {
+            continue;
+        }
+        let free = (1_usize..).map(|number| format!("{}.{number}", column.name));
+        if let Some(name) = free.into_iter().find(|name| !taken.contains(name)) {
+            taken.insert(name.clone());
+            column.name = name;
+        }
+    }
+    columns
+}
+
 /// A row as JSON.
 struct Object<'a> {
     columns: &'a [OutputColumn],
@@ -386,10 +397,9 @@ impl Serialize for Object<'_> {
 
 fn csv_field(cell: &Cell<'_>) -> String {
     match cell {
-        Cell::Missing => String::new(),
         Cell::Whole(whole) => whole.to_string(),
         Cell::Number(number) if number.is_finite() => number.to_string(),
-        Cell::Number(_) => String::new(),
+        Cell::Missing | Cell::Number(_) => String::new(),
         Cell::Text(text) => inert(text),
         Cell::Flag(flag) => flag.to_string(),
     }
@@ -493,8 +503,9 @@ mod tests {
                 .to_string()
                 .contains("`row`")
         );
-        let twice = vec![OutputColumn::whole("a"), OutputColumn::text("a")];
-        assert!(RowWriter::new(RowFormat::Csv, twice, Vec::new()).is_err());
+        let twice = ["a", "a", "a.1"].map(OutputColumn::whole).to_vec();
+        let writer = RowWriter::new(RowFormat::Csv, twice, Vec::new()).unwrap();
+        assert_eq!(writer.finish().unwrap(), b"a,a.2,a.1\n");
         assert!(RowFormat::of_path(Path::new("a.txt")).is_err());
         assert_eq!(
             RowFormat::of_path(Path::new("a.CSV")).unwrap(),

@@ -327,6 +327,7 @@ mod tests {
             notes: Vec::new(),
             forms: BTreeMap::new(),
             units: BTreeMap::new(),
+            names: vec!["a".to_owned()],
         };
         let classes = target(&table, "a").unwrap().classes;
         assert_eq!(classes.len(), 99);

@@ -72,6 +72,8 @@ pub struct CsvReader<R> {
     /// For the first table.
     notes: Vec<String>,
     forms: BTreeMap<String, NumberForm>,
+    /// Of all columns of the file.
+    names: Vec<String>,
 }
 
 /// A column that is kept.
@@ -125,6 +127,7 @@ impl<R: Read> CsvReader<R> {
         });
         Ok(Self {
             forms: forms.collect(),
+            names,
             records,
             columns,
             missing: rule.missing.clone(),
@@ -167,7 +170,9 @@ impl<R: Read> CsvReader<R> {
         if rows == 0 {
             return Ok(None);
         }
-        columns.iter_mut().for_each(|column| column.values.shrink());
+        for column in &mut columns {
+            column.values.shrink();
+        }
         let units = self.forms.iter().filter_map(|(name, form)| {
             let unit = form.unit()?;
             Some((name.clone(), unit.to_owned()))
@@ -178,6 +183,7 @@ impl<R: Read> CsvReader<R> {
             notes: std::mem::take(&mut self.notes),
             units: units.collect(),
             forms: self.forms.clone(),
+            names: self.names.clone(),
         }))
     }
 }

@@ -143,7 +143,7 @@ impl<'a> Cells<'a> {
             }
             if is_no_number(text) {
                 // A dash or the like is no category.
-                words += usize::from(text.chars().any(|letter| letter.is_alphabetic()));
+                words += usize::from(text.chars().any(char::is_alphabetic));
                 continue;
             }
             if different.len() <= FEW_VALUES {
@@ -180,19 +180,19 @@ impl<'a> Cells<'a> {
         found > 0 && found == self.texts.len()
     }
 
-    /// The unit beside the numbers, if all have the same or none; `None` if the texts are no amounts.
-    fn unit(&self) -> Option<Option<String>> {
-        let mut unit = None;
+    /// The unit beside the numbers, empty where there is none; `None` if the texts are no amounts of one unit.
+    fn unit(&self) -> Option<String> {
+        let mut unit = String::new();
         let mut amounts = 0;
         for written in self.texts.iter().filter_map(|text| take_apart(text)) {
             amounts += 1;
             if written.unit.is_empty() {
                 continue;
             }
-            match &unit {
-                None => unit = Some(written.unit.to_owned()),
-                Some(unit) if unit == written.unit => {}
-                Some(_) => return None,
+            if unit.is_empty() {
+                written.unit.clone_into(&mut unit);
+            } else if unit != written.unit {
+                return None;
             }
         }
         self.are_enough(amounts).then_some(unit)
@@ -209,7 +209,7 @@ impl<'a> Cells<'a> {
             .map(|&(decimal, thousands)| AmountForm {
                 decimal,
                 thousands,
-                unit: unit.clone(),
+                unit: (!unit.is_empty()).then(|| unit.clone()),
             });
         let forms: Vec<(usize, AmountForm)> = forms
             .map(|form| (self.count(&NumberForm::Amount(form.clone())), form))

@@ -129,6 +129,12 @@ fn open(path: &Path) -> Result<(File, ParquetMetaData, u64)> {
     Ok((file, metadata, size))
 }
 
+/// The names of all columns.
+fn names_of(metadata: &ParquetMetaData) -> Vec<String> {
+    let columns = metadata.file_metadata().schema_descr().columns().iter();
+    columns.map(|column| column.name().to_owned()).collect()
+}
+
 /// The columns that are wanted and flat; nested ones are left out with a note.
 fn plan(
     path: &str,
@@ -188,6 +194,7 @@ fn read_columns(path: &Path, rule: &ReadRule, wanted: &Wanted, free_cells: u64) 
         notes: Vec::new(),
         forms: rule.forms.clone(),
         units: BTreeMap::new(),
+        names: names_of(&metadata),
     };
     let planned = plan(&name, &metadata, wanted, &mut table.notes)?;
     for column in planned {

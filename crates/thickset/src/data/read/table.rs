@@ -270,6 +270,8 @@ pub struct Table {
     pub forms: BTreeMap<String, NumberForm>,
     /// The units that the file itself names, by column.
     pub units: BTreeMap<String, String>,
+    /// The names of all columns that the file has, whether they were wanted or not.
+    pub names: Vec<String>,
 }
 
 impl Table {
@@ -296,11 +298,7 @@ impl Table {
         Error::UnknownColumn {
             path: self.path.clone(),
             column: name.to_owned(),
-            known: self
-                .columns
-                .iter()
-                .map(|column| column.name.clone())
-                .collect(),
+            known: self.names.clone(),
         }
     }
 

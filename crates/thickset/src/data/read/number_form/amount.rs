@@ -57,15 +57,12 @@ pub(in crate::data::read) fn take_apart(text: &str) -> Option<Written<'_>> {
     let touches = [before.len() == start, after.len() == inside.len() - end];
     let mut negative = in_brackets;
     let is_sign = |letter: char| "-+−".contains(letter);
-    for _ in 0..2 {
-        if let Some(rest) = before
-            .strip_prefix(is_sign)
-            .or(before.strip_suffix(is_sign))
-        {
-            negative |= !before.starts_with('+') && !before.ends_with('+');
-            before = rest.trim();
-            break;
-        }
+    if let Some(rest) = before
+        .strip_prefix(is_sign)
+        .or(before.strip_suffix(is_sign))
+    {
+        negative |= !before.starts_with('+') && !before.ends_with('+');
+        before = rest.trim();
     }
     if let Some(rest) = after.strip_suffix(['-', '−']) {
         negative = true;
@@ -218,7 +215,7 @@ mod tests {
     #[test]
     fn amounts_of_many_countries_are_read() {
         for (decimal, thousands, unit, text, value) in [
-            (',', Some('.'), "", "1.234,56", 1234.56),
+            (',', Some('.'), "", "1.234,56", 1234.56_f64),
             (',', Some('.'), "€", "-1.234.567,8 €", -1_234_567.8),
             (',', Some('.'), "€", "€ 12", 12.0),
             ('.', Some(','), "$", "$1,234.50", 1234.5),

@@ -198,7 +198,7 @@ mod tests {
     fn days_count_from_1970() {
         use DateOrder::*;
         for (order, text, expected) in [
-            (YearMonthDay, "1970-01-01", 0.0),
+            (YearMonthDay, "1970-01-01", 0.0_f64),
             (YearMonthDay, "2000-03-01", 11_017.0),
             (YearMonthDay, "1969-12-31", -1.0),
             (YearMonthDay, "2024/02/29", 19_782.0),

@@ -13,7 +13,7 @@ use parquet::file::metadata::ParquetMetaData;
 use parquet::schema::types::ColumnDescPtr;
 
 use super::column::{Sink, drain_some, unit};
-use super::{Budget, FREE_CELLS, open, pages, plan, without_panic};
+use super::{Budget, FREE_CELLS, names_of, open, pages, plan, without_panic};
 use crate::data::read::read_rule::{ReadRule, Wanted};
 use crate::data::read::table::{Column, ColumnType, Table, Values};
 use crate::{Error, Result};
@@ -224,6 +224,7 @@ impl ParquetReader {
             columns,
             notes: std::mem::take(&mut self.notes),
             forms: self.rule.forms.clone(),
+            names: names_of(&self.metadata),
             units,
         }
     }
