@@ -98,6 +98,7 @@ impl DataConfig {
                 missing_column: self.missing_column,
             },
             image_size: self.image_size,
+            ..OpenOptions::default()
         };
         data::open(&self.source, &options)
     }

@@ -179,12 +179,12 @@ fn write(file: &mut BufWriter<File>, values: &[f32]) -> io::Result<()> {
 }
 
 #[cfg(unix)]
-fn read_at(file: &File, bytes: &mut [u8], start: u64) -> io::Result<()> {
+pub(super) fn read_at(file: &File, bytes: &mut [u8], start: u64) -> io::Result<()> {
     std::os::unix::fs::FileExt::read_exact_at(file, bytes, start)
 }
 
 #[cfg(windows)]
-fn read_at(file: &File, mut bytes: &mut [u8], mut start: u64) -> io::Result<()> {
+pub(super) fn read_at(file: &File, mut bytes: &mut [u8], mut start: u64) -> io::Result<()> {
     while !bytes.is_empty() {
         let count = std::os::windows::fs::FileExt::seek_read(file, bytes, start)?;
         if count == 0 {
@@ -197,7 +197,7 @@ fn read_at(file: &File, mut bytes: &mut [u8], mut start: u64) -> io::Result<()> 
 }
 
 /// A new file in the temporary folder, whose name is removed at once where the system allows that.
-fn nameless() -> io::Result<File> {
+pub(super) fn nameless() -> io::Result<File> {
     let random = RandomState::new().hash_one(std::process::id());
     let path = std::env::temp_dir().join(format!("thickset-rows-{random:016x}"));
     let mut options = OpenOptions::new();

@@ -267,3 +267,32 @@ fn parquet_some_rows_at_a_time_is_the_whole() {
     assert_eq!(rest.values, expected.values[250 * width..]);
     assert_eq!(reader.skip(10).unwrap(), 0);
 }
+
+#[test]
+fn a_table_whose_numbers_wait_on_disk_is_the_same_table() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = austrian(300)
+        .replace(";nein\n2", ";\n2")
+        .replace("k.A.", "");
+    let path = write(&folder, "a.csv", text);
+    for target in [None, Some("PLZ".to_owned())] {
+        let open = |large: u64| {
+            let options = OpenOptions {
+                target: target.clone(),
+                large,
+                ..OpenOptions::default()
+            };
+            data::open(&path.display().to_string(), &options).unwrap()
+        };
+        let (held, waiting) = (open(u64::MAX), open(0));
+        assert_eq!(waiting.encoding, held.encoding);
+        assert_eq!(waiting.labels, held.labels);
+        assert_eq!(waiting.notes, held.notes);
+        assert_eq!(waiting.missing, held.missing);
+        assert_eq!(waiting.recipe, held.recipe);
+        let rows: Vec<usize> = (0..held.rows()).collect();
+        assert_eq!(waiting.gather(&rows), held.gather(&rows));
+        let part = |dataset: &Dataset| dataset.part(data::Part::Train).to_vec();
+        assert_eq!(part(&waiting), part(&held));
+    }
+}

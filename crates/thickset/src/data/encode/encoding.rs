@@ -288,7 +288,7 @@ pub(in crate::data) fn labels(target: &TargetRule, table: &Table) -> Result<Vec<
 }
 
 impl ColumnEncoding {
-    fn name(&self) -> &str {
+    pub(in crate::data) fn name(&self) -> &str {
         match self {
             Self::Number(number) => &number.column,
             Self::Flag(rule) => &rule.column,

@@ -117,23 +117,8 @@ pub fn features(
         table.column(name)?;
     }
     let mut rules = Vec::new();
-    for column in table.columns.iter().filter(|column| column.name != target) {
-        if options.drop.contains(&column.name) {
-            notes.push(format!("column `{}` is left out, as asked", column.name));
-            continue;
-        }
-        let immutable = options.immutable.contains(&column.name);
-        let rule = match &column.values {
-            Values::Number(values) => {
-                let unit = table.units.get(&column.name).cloned();
-                number(column, values, train, options.scale, immutable, unit)
-            }
-            Values::Text(texts) => category(column, texts, train, immutable),
-        };
-        match rule {
-            Ok(rule) => rules.push(rule),
-            Err(reason) => notes.push(format!("column `{}` {reason}; it is left out", column.name)),
-        }
+    for one in table.columns.iter().filter(|column| column.name != target) {
+        rules.extend(column(table, one, train, options, notes));
     }
     if rules.is_empty() {
         return Err(Error::NoFeatures {
@@ -142,6 +127,30 @@ pub fn features(
         });
     }
     Ok(rules)
+}
+
+/// The rule for one column of a table, if it is worth one.
+pub fn column(
+    table: &Table,
+    column: &Column,
+    train: &[usize],
+    options: &InferOptions,
+    notes: &mut Vec<String>,
+) -> Option<FeatureRule> {
+    if options.drop.contains(&column.name) {
+        notes.push(format!("column `{}` is left out, as asked", column.name));
+        return None;
+    }
+    let immutable = options.immutable.contains(&column.name);
+    let rule = match &column.values {
+        Values::Number(values) => {
+            let unit = table.units.get(&column.name).cloned();
+            number(column, values, train, options.scale, immutable, unit)
+        }
+        Values::Text(texts) => category(column, texts, train, immutable),
+    };
+    let left_out = |reason| format!("column `{}` {reason}; it is left out", column.name);
+    rule.map_err(|reason| notes.push(left_out(reason))).ok()
 }
 
 #[expect(clippy::cast_precision_loss, reason = "far fewer than 2^52 rows")]

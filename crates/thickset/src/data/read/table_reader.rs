@@ -70,6 +70,11 @@ impl TableReader {
         }
     }
 
+    /// Takes the columns of a table as they are for those of all files that follow.
+    pub fn take_for_granted(&mut self, table: &Table) {
+        (self.rule, self.wanted) = granted(table, &self.rule, &self.wanted);
+    }
+
     /// Passes over rows, at most so many; how many there were.
     ///
     /// # Errors
@@ -126,28 +131,28 @@ pub fn read_all(files: &[PathBuf], rule: &ReadRule, wanted: &Wanted) -> Result<T
     if rest.is_empty() {
         return Ok(table);
     }
-    let rule = ReadRule {
-        forms: table.forms.clone(),
-        ..rule.clone()
-    };
-    let types = table
-        .columns
-        .iter()
-        .map(|column| (column.name.clone(), column.values.kind()));
-    let wanted = Wanted {
-        only: Some(
-            table
-                .columns
-                .iter()
-                .map(|column| column.name.clone())
-                .collect(),
-        ),
-        types: types.collect(),
-        levels: wanted.levels.clone(),
-        ..Wanted::default()
-    };
+    let (rule, wanted) = granted(&table, rule, wanted);
     for path in rest {
         table.append(&read(path, &rule, &wanted)?)?;
     }
     Ok(table)
+}
+
+/// What is read of other files if their columns are those of this table.
+fn granted(table: &Table, rule: &ReadRule, wanted: &Wanted) -> (ReadRule, Wanted) {
+    let rule = ReadRule {
+        forms: table.forms.clone(),
+        ..rule.clone()
+    };
+    let columns = table.columns.iter();
+    let types = columns
+        .clone()
+        .map(|column| (column.name.clone(), column.values.kind()));
+    let wanted = Wanted {
+        only: Some(columns.clone().map(|column| column.name.clone()).collect()),
+        types: types.collect(),
+        levels: wanted.levels.clone(),
+        ..Wanted::default()
+    };
+    (rule, wanted)
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::assemble::{finish_inputs, finish_table};
 use super::known::{self, Known};
+use super::large_table::{LARGE, LargeTable};
 use super::load_known::open_known;
 use super::recipe::{Format, Recipe};
 use super::table_files;
@@ -13,7 +14,7 @@ use crate::data::encode::encoding::{Encoded, Encoding};
 use crate::data::encode::feature_rule::FeatureRule;
 use crate::data::encode::infer::{self, InferOptions};
 use crate::data::read::read_rule::{ReadRule, Wanted};
-use crate::data::read::table::ColumnType;
+use crate::data::read::table::{ColumnType, Table};
 use crate::data::read::table_reader::read_all;
 use crate::data::read::{graph_folder, idx, image_folder, source};
 use crate::{Result, Seed};
@@ -39,6 +40,8 @@ pub struct OpenOptions {
     pub infer: InferOptions,
     /// Height and width that the images of a folder are scaled to; if absent, all must have the same.
     pub image_size: Option<(usize, usize)>,
+    /// Tables of more bytes than this are not held beside the matrix that is made of them: slower, and the same.
+    pub large: u64,
 }
 
 impl Default for OpenOptions {
@@ -53,6 +56,7 @@ impl Default for OpenOptions {
             categories: Vec::new(),
             infer: InferOptions::default(),
             image_size: None,
+            large: LARGE,
         }
     }
 }
@@ -102,63 +106,83 @@ pub fn open(what: &str, options: &OpenOptions) -> Result<Dataset> {
             .collect();
         return finish_inputs(what, "IDX images", inputs, classes, None, options);
     }
-    let table = if let Some(recipe) = &options.recipe {
-        read_all(&tables, &recipe.read, &wanted(recipe))?
-    } else {
-        let mut types: BTreeMap<String, ColumnType> = options
-            .categories
-            .iter()
-            .map(|name| (name.clone(), ColumnType::Text))
-            .collect();
-        types.extend(
-            options
-                .target
-                .iter()
-                .map(|name| (name.clone(), ColumnType::Text)),
-        );
-        let wanted = Wanted {
-            only: None,
-            types,
-            last_is_text: options.target.is_none(),
-            ..Wanted::default()
-        };
-        read_all(&tables, &options.read, &wanted)?
+    let (rule, wanted) = match &options.recipe {
+        Some(recipe) => (&recipe.read, wanted(recipe)),
+        None => (&options.read, wanted_of_stranger(options)),
     };
+    let is_image = options
+        .recipe
+        .as_ref()
+        .is_some_and(|recipe| recipe.image.is_some());
+    if !is_image && is_large(&tables, options.large) {
+        let large = LargeTable::read(&tables, rule, &wanted)?;
+        let recipe = recipe_for(what, large.table(), options)?;
+        return large.finish(what, recipe, options);
+    }
+    let table = read_all(&tables, rule, &wanted)?;
+    let recipe = recipe_for(what, &table, options)?;
+    finish_table(what, table, &[], recipe, options)
+}
+
+/// Whether files are too large to be held beside the matrix made of them.
+fn is_large(files: &[PathBuf], most: u64) -> bool {
+    let size = |path: &PathBuf| {
+        let bytes = path.metadata().map_or(0, |found| found.len());
+        let is_packed = path
+            .extension()
+            .is_some_and(|ending| ending == "gz" || ending == "parquet");
+        // Texts pack to a fifth or so.
+        if is_packed { 5 * bytes } else { bytes }
+    };
+    files.iter().map(size).sum::<u64>() > most
+}
+
+/// What is read of a table that nobody described.
+fn wanted_of_stranger(options: &OpenOptions) -> Wanted {
+    let texts = options.categories.iter().chain(&options.target);
+    Wanted {
+        only: None,
+        types: texts.map(|name| (name.clone(), ColumnType::Text)).collect(),
+        last_is_text: options.target.is_none(),
+        ..Wanted::default()
+    }
+}
+
+/// The recipe that was given, or one for a table that nobody described, still without its features.
+fn recipe_for(what: &str, table: &Table, options: &OpenOptions) -> Result<Recipe> {
     for name in &options.categories {
         table.column(name)?;
     }
-    let recipe = if let Some(recipe) = options.recipe.clone() {
-        recipe
-    } else {
-        let last = table
-            .columns
-            .last()
-            .map(|column| column.name.clone())
-            .unwrap_or_default();
-        let target = infer::target(&table, options.target.as_ref().unwrap_or(&last))?;
-        Recipe {
-            name: path
-                .file_stem()
-                .map(|stem| stem.to_string_lossy().into_owned())
-                .unwrap_or_default(),
-            title: format!("{what}, predicting `{}`", target.column),
-            origin: None,
-            format: Format::Table,
-            missing_column: options.infer.missing_column,
-            read: ReadRule {
-                forms: table.forms.clone(),
-                ..options.read.clone()
-            },
-            target,
-            files: Vec::new(),
-            keeps: Vec::new(),
-            features: Vec::new(),
-            image: None,
-            pairs: None,
-            attack: None,
-        }
-    };
-    finish_table(what, table, &[], recipe, options)
+    if let Some(recipe) = options.recipe.clone() {
+        return Ok(recipe);
+    }
+    let last = table
+        .columns
+        .last()
+        .map(|column| column.name.clone())
+        .unwrap_or_default();
+    let target = infer::target(table, options.target.as_ref().unwrap_or(&last))?;
+    Ok(Recipe {
+        name: Path::new(what)
+            .file_stem()
+            .map(|stem| stem.to_string_lossy().into_owned())
+            .unwrap_or_default(),
+        title: format!("{what}, predicting `{}`", target.column),
+        origin: None,
+        format: Format::Table,
+        missing_column: options.infer.missing_column,
+        read: ReadRule {
+            forms: table.forms.clone(),
+            ..options.read.clone()
+        },
+        target,
+        files: Vec::new(),
+        keeps: Vec::new(),
+        features: Vec::new(),
+        image: None,
+        pairs: None,
+        attack: None,
+    })
 }
 
 /// The rows of a table's file by an encoding that was fitted before, in the order of the file; the target is not needed.

@@ -6,6 +6,7 @@ pub(super) mod encoded_reader;
 pub(super) mod export;
 mod from_rows;
 pub(super) mod known;
+mod large_table;
 pub(super) mod load;
 pub(super) mod load_known;
 pub(super) mod locate;
