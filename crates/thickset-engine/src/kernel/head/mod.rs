@@ -5,6 +5,7 @@
 //! but three dozen recorded operations. With `p = softmax(z)` and class weights `c` (one-hot):
 //!
 //! - `cross_entropy`: `-mean over rows of <c, log p>`.
+//! - `loss_seed`: `p - c`, the gradient of a row's cross-entropy in `z`; its tangent is the probability's seed of the direction.
 //! - `probability_seed`: `s = p (c - <p, c>)`, the gradient of `<p, c>` in `z`.
 //! - `probability_seed_tangent`: the change of `s` when `z` moves along `v`:
 //!   `q (c - <p, c>) - p <q, c>` with `q = p (v - <p, v>)`.
@@ -12,7 +13,11 @@
 //! The gradient of `<s, h>` in `z` is `p (r - <p, r>)` with `r = h c - c <p, h> - h <p, c>`; it is
 //! also the gradient of `<s tangent, h>` in `v`, whose gradient in `z` is its change along `v`. Both
 //! `s` and its tangent are linear in `c` and their own adjoints.
-//! Rows are computed in `f64` whatever the tensor's type.
+//! Rows are computed in `f64` whatever the tensor's type, by the formulas of [`row`].
+
+mod row;
+
+pub(crate) use row::Softmax;
 
 use burn::backend::autodiff::checkpoint::base::Checkpointer;
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
@@ -36,6 +41,18 @@ pub fn cross_entropy(logits: Tensor<2>, classes: Tensor<2>) -> Tensor<1> {
         ));
     }
     composed::cross_entropy(logits, classes)
+}
+
+/// The gradient in the logits of each row's cross-entropy with `classes`, whose rows sum to one.
+#[must_use]
+pub fn loss_seed(logits: Tensor<2>, classes: Tensor<2>) -> Tensor<2> {
+    if on_flex(&logits) {
+        return Tensor::from_dispatch(<Dispatch as HeadBackend>::loss_seed(
+            logits.into_dispatch(),
+            classes.into_dispatch(),
+        ));
+    }
+    composed::loss_seed(logits, classes)
 }
 
 /// The gradient in the logits of the probability that `classes` picks in each row.
@@ -67,6 +84,7 @@ pub fn probability_seed_tangent(logits: Tensor<2>, v: Tensor<2>, classes: Tensor
 #[backend_extension(Flex, Autodiff)]
 pub(crate) trait HeadBackend: Backend {
     fn cross_entropy(z: FloatTensor<Self>, c: FloatTensor<Self>) -> FloatTensor<Self>;
+    fn loss_seed(z: FloatTensor<Self>, c: FloatTensor<Self>) -> FloatTensor<Self>;
     fn probability_seed(z: FloatTensor<Self>, c: FloatTensor<Self>) -> FloatTensor<Self>;
     fn probability_seed_tangent(
         z: FloatTensor<Self>,
@@ -110,8 +128,8 @@ impl HeadBackend for Flex {
         let mut sum = 0.0;
         let mut p = vec![0.0; classes];
         for (z, c) in z.chunks(classes).zip(c.chunks(classes)) {
-            let log_sum = softmax(z, &mut p);
-            sum += z.iter().zip(c).map(|(z, c)| c * (log_sum - z)).sum::<f64>();
+            let surprises = Softmax::new(z, &mut p).surprises(z);
+            sum += surprises.zip(c).map(|(one, c)| c * one).sum::<f64>();
         }
         #[expect(
             clippy::cast_precision_loss,
@@ -120,11 +138,14 @@ impl HeadBackend for Flex {
         tensor(vec![sum / rows as f64], &[1], &like)
     }
 
-    fn probability_seed(z: FloatTensor<Self>, c: FloatTensor<Self>) -> FloatTensor<Self> {
+    fn loss_seed(z: FloatTensor<Self>, c: FloatTensor<Self>) -> FloatTensor<Self> {
         by_row(&[&z, &c], |[z, c], p, out| {
-            softmax(z, p);
-            tilt(p, c, out);
+            Softmax::new(z, p).residual(c, 1.0, out);
         })
+    }
+
+    fn probability_seed(z: FloatTensor<Self>, c: FloatTensor<Self>) -> FloatTensor<Self> {
+        by_row(&[&z, &c], |[z, c], p, out| Softmax::new(z, p).tilt(c, out))
     }
 
     fn probability_seed_tangent(
@@ -134,12 +155,7 @@ impl HeadBackend for Flex {
     ) -> FloatTensor<Self> {
         let mut q = vec![0.0; size(&z)[1]];
         by_row(&[&z, &v, &c], |[z, v, c], p, out| {
-            softmax(z, p);
-            tilt(p, v, &mut q);
-            let (mean, mean_change) = (dot(p, c), dot(&q, c));
-            for (((out, p), q), c) in out.iter_mut().zip(&*p).zip(&q).zip(c) {
-                *out = q * (c - mean) - p * mean_change;
-            }
+            Softmax::new(z, p).tilt_tangent(v, c, &mut q, out);
         })
     }
 }
@@ -156,10 +172,9 @@ impl HeadGradients for Flex {
     ) -> FloatTensor<Self> {
         let share = row_share(&g, size(&z)[0]);
         by_row(&[&z, &c], |[z, c], p, out| {
-            softmax(z, p);
-            let total: f64 = c.iter().sum();
-            for ((out, p), c) in out.iter_mut().zip(&*p).zip(c) {
-                *out = share * (p * total - c);
+            Softmax::new(z, p).residual(c, c.iter().sum(), out);
+            for out in out {
+                *out *= share;
             }
         })
     }
@@ -170,9 +185,9 @@ impl HeadGradients for Flex {
     ) -> FloatTensor<Self> {
         let share = row_share(&g, size(&z)[0]);
         by_row(&[&z], |[z], p, out| {
-            let log_sum = softmax(z, p);
-            for (out, z) in out.iter_mut().zip(z) {
-                *out = share * (log_sum - z);
+            let surprises = Softmax::new(z, p).surprises(z);
+            for (out, surprise) in out.iter_mut().zip(surprises) {
+                *out = share * surprise;
             }
         })
     }
@@ -184,9 +199,7 @@ impl HeadGradients for Flex {
     ) -> FloatTensor<Self> {
         let mut r = vec![0.0; size(&z)[1]];
         by_row(&[&z, &c, &h], |[z, c, h], p, out| {
-            softmax(z, p);
-            in_probabilities(p, c, h, &mut r);
-            tilt(p, &r, out);
+            Softmax::new(z, p).covariance_gradient(c, h, &mut r, out);
         })
     }
 
@@ -196,23 +209,13 @@ impl HeadGradients for Flex {
         c: FloatTensor<Self>,
         h: FloatTensor<Self>,
     ) -> FloatTensor<Self> {
-        let classes = size(&z)[1];
-        let (mut q, mut r, mut change) =
-            (vec![0.0; classes], vec![0.0; classes], vec![0.0; classes]);
+        let [mut q, mut r, mut change] = [const { Vec::new() }; 3];
+        for room in [&mut q, &mut r, &mut change] {
+            room.resize(size(&z)[1], 0.0);
+        }
         by_row(&[&z, &v, &c, &h], |[z, v, c, h], p, out| {
-            softmax(z, p);
-            tilt(p, v, &mut q);
-            in_probabilities(p, c, h, &mut r);
-            let (along_h, along_c) = (dot(&q, h), dot(&q, c));
-            for ((change, c), h) in change.iter_mut().zip(c).zip(h) {
-                *change = -c * along_h - h * along_c;
-            }
-            let mean = dot(p, &r);
-            let mean_change = dot(&q, &r) + dot(p, &change);
-            for ((((out, p), q), r), change) in out.iter_mut().zip(&*p).zip(&q).zip(&r).zip(&change)
-            {
-                *out = q * (r - mean) + p * (change - mean_change);
-            }
+            let room = [&mut q[..], &mut r, &mut change];
+            Softmax::new(z, p).covariance_gradient_tangent(v, c, h, room, out);
         })
     }
 }
@@ -224,40 +227,6 @@ impl HeadGradients for Flex {
 )]
 fn row_share(g: &FlexTensor, rows: usize) -> f64 {
     values(g)[0] / rows as f64
-}
-
-/// `p = softmax(z)`; returns the logarithm of the sum of exponentials.
-pub(crate) fn softmax(z: &[f64], p: &mut [f64]) -> f64 {
-    let most = z.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let mut sum = 0.0;
-    for (p, z) in p.iter_mut().zip(z) {
-        *p = (z - most).exp();
-        sum += *p;
-    }
-    for p in p.iter_mut() {
-        *p /= sum;
-    }
-    most + sum.ln()
-}
-
-/// `p (g - <p, g>)`
-fn tilt(p: &[f64], g: &[f64], out: &mut [f64]) {
-    let mean = dot(p, g);
-    for ((out, p), g) in out.iter_mut().zip(p).zip(g) {
-        *out = p * (g - mean);
-    }
-}
-
-/// The gradient of `<p (c - <p, c>), h>` in `p`.
-fn in_probabilities(p: &[f64], c: &[f64], h: &[f64], out: &mut [f64]) {
-    let (along_h, along_c) = (dot(p, h), dot(p, c));
-    for ((out, c), h) in out.iter_mut().zip(c).zip(h) {
-        *out = h * c - c * along_h - h * along_c;
-    }
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
 /// Runs `work(rows of each tensor, room for probabilities, output row)` over rows.
@@ -307,6 +276,19 @@ impl<B: HeadBackend + HeadGradients, C: CheckpointStrategy> HeadBackend for Auto
                 prepared.finish((z.clone(), c.clone()), B::cross_entropy(z, c))
             }
             OpsKind::UnTracked(prepared) => prepared.finish(B::cross_entropy(z, c)),
+        }
+    }
+
+    fn loss_seed(z: FloatTensor<Self>, c: FloatTensor<Self>) -> FloatTensor<Self> {
+        let (z, z_node) = z.into_parts();
+        let (c, c_node) = c.into_parts();
+        match LossSeed
+            .prepare::<C>([z_node, c_node])
+            .compute_bound()
+            .stateful()
+        {
+            OpsKind::Tracked(prepared) => prepared.finish(z.clone(), B::loss_seed(z, c)),
+            OpsKind::UnTracked(prepared) => prepared.finish(B::loss_seed(z, c)),
         }
     }
 
@@ -363,6 +345,25 @@ impl<B: HeadGradients> Backward<B, 2> for CrossEntropy {
         }
         if let Some(node) = in_logits {
             grads.register::<B>(node.id, B::cross_entropy_gradient(z, c, g));
+        }
+    }
+}
+
+#[derive(Debug)]
+struct LossSeed;
+
+impl<B: HeadBackend> Backward<B, 2> for LossSeed {
+    type State = FloatTensor<B>;
+
+    fn backward(self, ops: Ops<Self::State, 2>, grads: &mut Gradients, _: &mut Checkpointer) {
+        let [in_logits, in_classes] = ops.parents;
+        let h = grads.consume::<B>(&ops.node);
+        if let Some(node) = in_classes {
+            grads.register::<B>(node.id, B::float_neg(h.clone()));
+        }
+        if let Some(node) = in_logits {
+            // The softmax has a symmetric Jacobian.
+            grads.register::<B>(node.id, B::probability_seed(ops.state, h));
         }
     }
 }
@@ -444,6 +445,8 @@ mod tests {
             let flat = |scalar: Tensor<1>| scalar.reshape([1, 1]);
             let entropy = flat(cross_entropy(z.clone(), c.clone()));
             same(&entropy, &flat(composed::cross_entropy(z.clone(), c.clone())), tolerance);
+            let of_loss = loss_seed(z.clone(), c.clone());
+            same(&of_loss, &composed::loss_seed(z.clone(), c.clone()), tolerance);
             let seeds = probability_seed(z.clone(), c.clone());
             same(&seeds, &composed::probability_seed(z.clone(), c.clone()), tolerance);
             let tangents = probability_seed_tangent(z.clone(), v.clone(), c.clone());
@@ -460,6 +463,12 @@ mod tests {
                 &[z.clone(), c.clone()],
                 |t| cross_entropy(t[0].clone(), t[1].clone()).reshape([1, 1]),
                 |t| composed::cross_entropy(t[0].clone(), t[1].clone()).reshape([1, 1]),
+                1e-10,
+            );
+            same_in_every_argument(
+                &[z.clone(), c.clone()],
+                |t| loss_seed(t[0].clone(), t[1].clone()),
+                |t| composed::loss_seed(t[0].clone(), t[1].clone()),
                 1e-10,
             );
             same_in_every_argument(
@@ -483,11 +492,77 @@ mod tests {
                 cross_entropy(t[0].clone(), t[1].clone()).reshape([1, 1])
             });
             check_smooth_gradients(&[z.clone(), c.clone()], |t| {
+                loss_seed(t[0].clone(), t[1].clone())
+            });
+            check_smooth_gradients(&[z.clone(), c.clone()], |t| {
                 probability_seed(t[0].clone(), t[1].clone())
             });
             check_smooth_gradients(&[z, v, c], |t| {
                 probability_seed_tangent(t[0].clone(), t[1].clone(), t[2].clone())
             });
+        }
+    }
+
+    /// Equal number by number, whatever the size of the others, where `f32` holds it.
+    fn same_digits(got: &Tensor<2>, expected: &Tensor<2>, tolerance: f64) {
+        let least = f64::from(f32::MIN_POSITIVE);
+        for (got, expected) in values(got).iter().zip(values(expected)) {
+            assert!(
+                (got - expected).abs() <= (tolerance * expected.abs()).max(least),
+                "got {got}, expected {expected}"
+            );
+        }
+    }
+
+    #[test]
+    fn rows_that_are_sure_lose_no_digits() {
+        for (dtype, tolerance) in [(DType::F64, 1e-13), (DType::F32, 1e-5)] {
+            for margin in [1.0, 9.0, 25.0, 37.0, 69.0, 80.0] {
+                // The class that is sure, and another one, explained.
+                let z = TensorData::new([margin, 0.0, -1.5].repeat(2), [2, 3]);
+                let z = Tensor::<2>::from_data(z, (&flex(), dtype));
+                let c = crate::one_hot(&[0, 1], 3, dtype, &flex());
+                // Of other classes than the top, p itself; of the top, the sum of the others.
+                let e: [f64; 2] = [-margin, -margin - 1.5].map(f64::exp);
+                let sum = 1.0 + e[0] + e[1];
+                let [top, second, third] = [1.0, e[0], e[1]].map(|e| e / sum);
+                let expected = [
+                    top * (second + third),
+                    -top * second,
+                    -top * third,
+                    -second * top,
+                    second * (top + third),
+                    -second * third,
+                ];
+                let expected = TensorData::new(expected.to_vec(), [2, 3]);
+                let expected = Tensor::<2>::from_data(expected, (&flex(), DType::F64));
+                same_digits(
+                    &probability_seed(z.clone(), c.clone()),
+                    &expected,
+                    tolerance,
+                );
+                same_digits(
+                    &composed::probability_seed(z.clone(), c.clone()),
+                    &expected,
+                    tolerance,
+                );
+                let expected = [-(second + third), second, third, top, -(top + third), third];
+                let expected = TensorData::new(expected.to_vec(), [2, 3]);
+                let expected = Tensor::<2>::from_data(expected, (&flex(), DType::F64));
+                same_digits(&loss_seed(z.clone(), c.clone()), &expected, tolerance);
+                same_digits(
+                    &composed::loss_seed(z.clone(), c.clone()),
+                    &expected,
+                    tolerance,
+                );
+                // Tangents by the composed path, whose formula is another one.
+                let v = random([2, 3], 5, dtype);
+                same_digits(
+                    &probability_seed_tangent(z.clone(), v.clone(), c.clone()),
+                    &composed::probability_seed_tangent(z, v, c),
+                    10.0 * tolerance,
+                );
+            }
         }
     }
 
