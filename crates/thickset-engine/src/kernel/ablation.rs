@@ -115,13 +115,42 @@ fn ablation_of_the_matrix_product() {
         let size = format!("{rows}x{inputs}x{outputs}");
         let alone = gemm::Parallelism::None;
         let all = gemm::Parallelism::Rayon(0);
-        let forward = |how| gemm([rows, outputs, inputs], &xs, [inputs, 1], &ws, [1, inputs], how);
-        let input = |how| gemm([rows, inputs, outputs], &gs, [outputs, 1], &ws, [inputs, 1], how);
-        let weight = |how| gemm([outputs, inputs, rows], &gs, [1, outputs], &xs, [inputs, 1], how);
+        let forward = |how| {
+            gemm(
+                [rows, outputs, inputs],
+                &xs,
+                [inputs, 1],
+                &ws,
+                [1, inputs],
+                how,
+            )
+        };
+        let input = |how| {
+            gemm(
+                [rows, inputs, outputs],
+                &gs,
+                [outputs, 1],
+                &ws,
+                [inputs, 1],
+                how,
+            )
+        };
+        let weight = |how| {
+            gemm(
+                [outputs, inputs, rows],
+                &gs,
+                [1, outputs],
+                &xs,
+                [inputs, 1],
+                how,
+            )
+        };
         by_turns(
             &format!("`linear` {size}"),
             &mut [
-                ("ours", &mut || drop(black_box(linear(x.clone(), w.clone())))),
+                ("ours", &mut || {
+                    drop(black_box(linear(x.clone(), w.clone())))
+                }),
                 ("`gemm`", &mut || drop(black_box(forward(alone)))),
                 ("`gemm`, rayon", &mut || drop(black_box(forward(all)))),
             ],
@@ -129,7 +158,9 @@ fn ablation_of_the_matrix_product() {
         by_turns(
             &format!("`linear_input` {size}"),
             &mut [
-                ("ours", &mut || drop(black_box(linear_input(g.clone(), w.clone())))),
+                ("ours", &mut || {
+                    drop(black_box(linear_input(g.clone(), w.clone())))
+                }),
                 ("`gemm`", &mut || drop(black_box(input(alone)))),
                 ("`gemm`, rayon", &mut || drop(black_box(input(all)))),
             ],
@@ -137,7 +168,9 @@ fn ablation_of_the_matrix_product() {
         by_turns(
             &format!("`linear_weight` {size}"),
             &mut [
-                ("ours", &mut || drop(black_box(linear_weight(x.clone(), g.clone())))),
+                ("ours", &mut || {
+                    drop(black_box(linear_weight(x.clone(), g.clone())))
+                }),
                 ("`gemm`", &mut || drop(black_box(weight(alone)))),
                 ("`gemm`, rayon", &mut || drop(black_box(weight(all)))),
             ],
@@ -159,7 +192,9 @@ fn ablation_of_exponential_and_logarithm() {
             &format!("softplus of {}x{}", size[0], size[1]),
             &mut [
                 ("ours", &mut || drop(black_box(softplus(x.clone(), 2.0)))),
-                ("a loop over std's `exp` and `ln_1p`", &mut || drop(black_box(std_loop()))),
+                ("a loop over std's `exp` and `ln_1p`", &mut || {
+                    drop(black_box(std_loop()))
+                }),
                 ("the tensor library's operations", &mut || {
                     drop(black_box(composed::softplus(x.clone(), 2.0)));
                 }),
@@ -258,12 +293,19 @@ fn ablation_of_winograd() {
         let x = random([rows, shape.in_features()], 1, DType::F32);
         let w = random([channels, shape.fan_in()], 2, DType::F32);
         let g = random([rows, shape.out_features()], 3, DType::F32);
-        let size = format!("{rows} of {}x{}x{} to {channels}", image[0], image[1], image[2]);
+        let size = format!(
+            "{rows} of {}x{}x{} to {channels}",
+            image[0], image[1], image[2]
+        );
         type Work<'a> = &'a dyn Fn() -> Tensor<2>;
         let operations: [(&str, Work<'_>); 3] = [
             ("`conv2d`", &|| super::conv2d(x.clone(), w.clone(), shape)),
-            ("`conv2d_input`", &|| super::conv2d_input(g.clone(), w.clone(), shape)),
-            ("`conv2d_weight`", &|| super::conv2d_weight(x.clone(), g.clone(), shape)),
+            ("`conv2d_input`", &|| {
+                super::conv2d_input(g.clone(), w.clone(), shape)
+            }),
+            ("`conv2d_weight`", &|| {
+                super::conv2d_weight(x.clone(), g.clone(), shape)
+            }),
         ];
         for (name, work) in operations {
             by_turns(
@@ -278,7 +320,11 @@ fn ablation_of_winograd() {
     for with_product in [false, true] {
         let mut steps = [0, 1].map(|_| Step::new(with_product));
         let [ours, rival] = &mut steps;
-        let what = if with_product { "CNN step with a Hessian product" } else { "CNN step" };
+        let what = if with_product {
+            "CNN step with a Hessian product"
+        } else {
+            "CNN step"
+        };
         by_turns(
             what,
             &mut [
@@ -306,7 +352,11 @@ fn ablation_of_the_allocators_setting() {
     for with_product in [false, true] {
         let mut steps = [0, 1].map(|_| Step::new(with_product));
         let [ours, rival] = &mut steps;
-        let what = if with_product { "CNN step with a Hessian product" } else { "CNN step" };
+        let what = if with_product {
+            "CNN step with a Hessian product"
+        } else {
+            "CNN step"
+        };
         by_turns(
             what,
             &mut [

@@ -1,93 +1,9 @@
 //! Regions of a `ReLU` network around a row: their half-spaces, their gradients and their neighbours.
 
-use thickset_engine::{Chain, Network};
-
-use super::MOST_NUMBERS;
+use super::layers::Layers;
 use super::projection::{HalfSpace, dot, nearest};
+use crate::certify::DenseLayer;
 use crate::explain::Of;
-use crate::host::read;
-
-/// Dense layers in `f64`, a `ReLU` behind each but the last.
-pub(super) struct Layers(Vec<Layer>);
-
-struct Layer {
-    /// `[outputs, inputs]`, row-major.
-    weight: Vec<f64>,
-    bias: Vec<f64>,
-    inputs: usize,
-}
-
-impl Layer {
-    fn outputs(&self) -> usize {
-        self.bias.len()
-    }
-
-    fn row(&self, output: usize) -> &[f64] {
-        &self.weight[output * self.inputs..(output + 1) * self.inputs]
-    }
-}
-
-impl Layers {
-    /// The network's layers, if it is a chain of them and small enough to search.
-    pub(super) fn of(network: &Network) -> Option<Self> {
-        if !network.is_piecewise_linear() || Chain::new(network).is_none() {
-            return None;
-        }
-        let parameters = network.parameters();
-        let (pairs, rest) = parameters.as_chunks::<2>();
-        if !rest.is_empty() || pairs.len() < 2 {
-            return None;
-        }
-        let layers = pairs.iter().map(|[weight, bias]| Layer {
-            weight: read(weight.value.clone()),
-            bias: read(bias.value.clone()),
-            inputs: weight.value.dims()[1],
-        });
-        let layers = Self(layers.collect());
-        let fits = layers.gates() * network.features() <= MOST_NUMBERS;
-        (fits && layers.agrees_with(network)).then_some(layers)
-    }
-
-    /// Whether the layers with a `ReLU` between them are the network: a chain may also leave some out.
-    fn agrees_with(&self, network: &Network) -> bool {
-        let features = network.features();
-        [0.25, -0.75].into_iter().all(|scale| {
-            let x: Vec<f64> = (0..features)
-                .map(|feature| scale * f64::from(u32::try_from(feature % 7).unwrap_or(0)) / 4.0)
-                .collect();
-            let expected = read(network.logits(network.batch(&x)));
-            let got = self.run(&x).1;
-            let size = expected
-                .iter()
-                .fold(1.0_f64, |most, one| most.max(one.abs()));
-            let pairs = expected.iter().zip(&got);
-            pairs.into_iter().all(|(a, b)| (a - b).abs() <= 1e-3 * size)
-        })
-    }
-
-    fn gates(&self) -> usize {
-        let hidden = &self.0[..self.0.len() - 1];
-        hidden.iter().map(Layer::outputs).sum()
-    }
-
-    /// Which gates are open at a point, and its logits.
-    fn run(&self, x: &[f64]) -> (Vec<bool>, Vec<f64>) {
-        let mut gates = Vec::with_capacity(self.gates());
-        let mut values = x.to_vec();
-        for (place, layer) in self.0.iter().enumerate() {
-            values = (0..layer.outputs())
-                .map(|output| dot(layer.row(output), &values) + layer.bias[output])
-                .collect();
-            if place + 1 < self.0.len() {
-                gates.extend(values.iter().map(|value| *value > 0.0));
-                for value in &mut values {
-                    *value = value.max(0.0);
-                }
-            }
-        }
-        (gates, values)
-    }
-}
 
 /// A row, and what is looked for around it.
 pub(super) struct Target {
@@ -226,7 +142,7 @@ impl Place<'_> {
     /// The row's own region.
     pub(super) fn start(&self) -> Region {
         let gates = self.layers.run(&self.target.x).0;
-        let count = gates.len() + self.layers.0.last().map_or(0, Layer::outputs);
+        let count = gates.len() + self.layers.0.last().map_or(0, DenseLayer::outputs);
         let mut region = Region {
             gates,
             jacobians: vec![self.first.clone()],
@@ -535,7 +451,7 @@ mod tests {
     /// Three layers with numbers of no pattern.
     fn layers() -> Layers {
         let mut stream = crate::Seed::new(3).stream("layers");
-        let mut layer = |inputs: usize, outputs: usize| Layer {
+        let mut layer = |inputs: usize, outputs: usize| DenseLayer {
             weight: (0..inputs * outputs).map(|_| stream.normal()).collect(),
             bias: (0..outputs).map(|_| stream.normal()).collect(),
             inputs,
