@@ -159,8 +159,8 @@ mod tests {
 
     use super::*;
     use crate::kernel::testing::{
-        bits, check_smooth_gradients, flex, on_threads, random, same, same_in_every_argument,
-        values,
+        bits, cases, check_smooth_gradients, flex, on_threads, random, same,
+        same_in_every_argument, values,
     };
 
     #[test]
@@ -181,7 +181,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(20))]
+        #![proptest_config(cases(20))]
 
         #[test]
         fn kernels_equal_the_composed_operations(
@@ -195,8 +195,9 @@ mod tests {
 
         #[test]
         fn every_gradient_equals_that_of_the_composed_operations(
-            rows in 1..5usize, features in 1..9usize, beta in 0.2..30.0f64, seed: u64,
+            rows in 1..5usize, features in 1..9usize, beta in 0.2..4.0f64, seed: u64,
         ) {
+            // Not sharper: where the slope is nearly one, so few digits are left of `1 - s` in either.
             let x = random([rows, features], seed, DType::F64);
             same_in_every_argument(
                 std::slice::from_ref(&x),

@@ -354,7 +354,7 @@ mod tests {
     use crate::kernel::ShapeError;
     use crate::kernel::simd::{Instructions, with_instructions};
     use crate::kernel::testing::{
-        alone, bits, check_gradients, flex, inner, on_threads, random, same,
+        alone, bits, cases, check_gradients, flex, inner, on_threads, random, same,
         same_in_every_argument, values,
     };
 
@@ -521,7 +521,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(60))]
+        #![proptest_config(cases(60))]
 
         #[test]
         fn kernels_equal_the_composed_operations(shape in shapes(), rows in 1..6usize, wide: bool, seed: u64) {

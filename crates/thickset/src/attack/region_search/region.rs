@@ -1,7 +1,7 @@
 //! Regions of a `ReLU` network around a row: their half-spaces, their gradients and their neighbours.
 
 use super::layers::Layers;
-use super::projection::{HalfSpace, dot, nearest};
+use super::projection::{HalfSpace, Normal, dot, nearest};
 use crate::certify::DenseLayer;
 use crate::explain::Of;
 
@@ -84,8 +84,6 @@ pub(super) struct Place<'a> {
     first: Vec<f64>,
     /// The first gate of each hidden layer.
     starts: Vec<usize>,
-    /// One row a feature that moves: 1 at its place.
-    units: Vec<f64>,
 }
 
 /// Share of the radius by which a point stays off the kinks, so that rounding does not take it back.
@@ -112,10 +110,6 @@ impl Target {
             *start += layer.outputs();
             Some(here)
         });
-        let mut units = vec![0.0; moving * moving];
-        for place in 0..moving {
-            units[place * moving + place] = 1.0;
-        }
         Place {
             first: first.collect(),
             starts: starts.collect(),
@@ -123,7 +117,6 @@ impl Target {
             target: self,
             order,
             moving,
-            units,
         }
     }
 }
@@ -228,10 +221,15 @@ impl Place<'_> {
             .collect();
         let most = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let exponentials: Vec<f64> = logits.iter().map(|one| libm::exp(one - most)).collect();
-        let sum: f64 = exponentials.iter().sum();
-        for (other, (seed, exponential)) in seed.iter_mut().zip(&exponentials).enumerate() {
-            let hot = f64::from(u8::from(other == class));
-            *seed = sign * (hot - exponential / sum);
+        // Shares of the other classes' sum: `1 - p` would cancel where the class is nearly certain.
+        let others = exponentials.iter().enumerate();
+        let others = others.filter(|(other, _)| *other != class);
+        let sum: f64 = others.clone().map(|(_, exponential)| exponential).sum();
+        if sum > 0.0 {
+            for (other, exponential) in others {
+                seed[other] = -sign * exponential / sum;
+            }
+            seed[class] = sign;
         }
         seed
     }
@@ -353,7 +351,7 @@ impl Place<'_> {
                 return None;
             }
             half_spaces.push(HalfSpace {
-                normal,
+                normal: Normal::Dense(normal),
                 sign,
                 offset,
                 square,
@@ -372,19 +370,19 @@ impl Place<'_> {
                 return None;
             }
             half_spaces.push(HalfSpace {
-                normal,
+                normal: Normal::Dense(normal),
                 sign: 1.0,
                 offset,
                 square,
             });
             kept.push(Some(region.gates.len() + other));
         }
-        for (place, unit) in self.units.chunks(self.moving).enumerate() {
-            let (low, high) = self.target.bounds[self.order[place]];
+        for (place, feature) in self.order[..self.moving].iter().enumerate() {
+            let (low, high) = self.target.bounds[*feature];
             for (sign, offset) in [(1.0, -low), (-1.0, high)] {
                 if offset < radius {
                     half_spaces.push(HalfSpace {
-                        normal: unit,
+                        normal: Normal::Axis(place),
                         sign,
                         offset,
                         square: 1.0,
