@@ -22,6 +22,9 @@ use crate::{
     Init, Network, NetworkBuilder, Output, Parameter, ParameterSource, Result, Role, one_hot,
 };
 
+/// What is timed.
+type Work<'a> = &'a dyn Fn() -> Tensor<2>;
+
 /// Rounds of all candidates by turns.
 const ROUNDS: usize = 9;
 /// Seconds of one candidate in one round.
@@ -58,24 +61,24 @@ fn by_turns(what: &str, candidates: &mut [(&str, &mut dyn FnMut())]) {
 
 /// `x wᵀ` and its two adjoints by the `gemm` crate.
 fn gemm(
-    [m, n, k]: [usize; 3],
+    [rows, columns, depth]: [usize; 3],
     a: &[f32],
     [a_row, a_column]: [usize; 2],
     b: &[f32],
     [b_row, b_column]: [usize; 2],
     parallelism: gemm::Parallelism,
 ) -> Vec<f32> {
-    let mut out = vec![0.0; m * n];
+    let mut out = vec![0.0; rows * columns];
     let step = |step: usize| isize::try_from(step).unwrap_or(isize::MAX);
     // SAFETY: the steps stay within the slices, as the sizes say.
     unsafe {
         gemm::gemm(
-            m,
-            n,
-            k,
+            rows,
+            columns,
+            depth,
             out.as_mut_ptr(),
             1,
-            step(n),
+            step(columns),
             false,
             a.as_ptr(),
             step(a_column),
@@ -149,7 +152,7 @@ fn ablation_of_the_matrix_product() {
             &format!("`linear` {size}"),
             &mut [
                 ("ours", &mut || {
-                    drop(black_box(linear(x.clone(), w.clone())))
+                    drop(black_box(linear(x.clone(), w.clone())));
                 }),
                 ("`gemm`", &mut || drop(black_box(forward(alone)))),
                 ("`gemm`, rayon", &mut || drop(black_box(forward(all)))),
@@ -159,7 +162,7 @@ fn ablation_of_the_matrix_product() {
             &format!("`linear_input` {size}"),
             &mut [
                 ("ours", &mut || {
-                    drop(black_box(linear_input(g.clone(), w.clone())))
+                    drop(black_box(linear_input(g.clone(), w.clone())));
                 }),
                 ("`gemm`", &mut || drop(black_box(input(alone)))),
                 ("`gemm`, rayon", &mut || drop(black_box(input(all)))),
@@ -169,7 +172,7 @@ fn ablation_of_the_matrix_product() {
             &format!("`linear_weight` {size}"),
             &mut [
                 ("ours", &mut || {
-                    drop(black_box(linear_weight(x.clone(), g.clone())))
+                    drop(black_box(linear_weight(x.clone(), g.clone())));
                 }),
                 ("`gemm`", &mut || drop(black_box(weight(alone)))),
                 ("`gemm`, rayon", &mut || drop(black_box(weight(all)))),
@@ -193,7 +196,7 @@ fn ablation_of_exponential_and_logarithm() {
             &mut [
                 ("ours", &mut || drop(black_box(softplus(x.clone(), 2.0)))),
                 ("a loop over std's `exp` and `ln_1p`", &mut || {
-                    drop(black_box(std_loop()))
+                    drop(black_box(std_loop()));
                 }),
                 ("the tensor library's operations", &mut || {
                     drop(black_box(composed::softplus(x.clone(), 2.0)));
@@ -297,7 +300,6 @@ fn ablation_of_winograd() {
             "{rows} of {}x{}x{} to {channels}",
             image[0], image[1], image[2]
         );
-        type Work<'a> = &'a dyn Fn() -> Tensor<2>;
         let operations: [(&str, Work<'_>); 3] = [
             ("`conv2d`", &|| super::conv2d(x.clone(), w.clone(), shape)),
             ("`conv2d_input`", &|| {

@@ -22,7 +22,7 @@ pub(crate) use row::Softmax;
 
 use burn::backend::flex::FlexTensor;
 use burn::backend::tensor::FloatTensor;
-use burn::backend::{Autodiff, Backend, Dispatch, Flex, backend_extension};
+use burn::backend::{Backend, Dispatch, Flex, backend_extension};
 use burn::tensor::{Tensor, TensorData};
 
 use super::storage::{Numbers, numbers, size};

@@ -89,6 +89,10 @@ impl<'p> Softmax<'p> {
     }
 
     /// The change of [`Self::covariance_gradient`] when the logits move along `v`. There must be room for three rows.
+    #[expect(
+        clippy::many_single_char_names,
+        reason = "the names of the formulas above"
+    )]
     pub(crate) fn covariance_gradient_tangent(
         self,
         v: &[f64],
