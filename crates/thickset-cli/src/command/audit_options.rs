@@ -182,7 +182,9 @@ fn show(progress: &mut Progress, event: &Event<'_>) {
 /// The figures that can be required, for a help text.
 pub fn figures(known: &[Requirable]) -> String {
     let name = |figure: &Requirable| {
-        let ends = if figure.has_interval {
+        let ends = if figure.is_median {
+            "[.median|.low|.high]"
+        } else if figure.has_interval {
             "[.low|.high]"
         } else {
             ""

@@ -8,6 +8,7 @@ use std::fmt;
 use serde::de::{Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::certificate::CertificateRecord;
 use super::figure::{RowFigures, Summary};
 use super::row_list::RowList;
 use crate::Seed;
@@ -46,6 +47,9 @@ pub struct Audit {
     /// on the first 2,000 of the audited rows at most; the estimates say how many.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub linear: Option<Summary>,
+    /// Whether there are certificates; none in files of older versions.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub certificate: Option<CertificateRecord>,
     /// What each attack of the suite found alone, in the suite's order.
     pub attacks: Vec<AttackScore>,
     /// How often each feature is a reason, leaves the reasons or enters them; in the explanation's order.
@@ -138,6 +142,9 @@ pub struct AuditSettings {
     pub noise_draws: usize,
     /// The most of the worst rows that are described in full.
     pub worst: usize,
+    /// Training rows that the suite went towards.
+    #[serde(default)]
+    pub donors: usize,
 }
 
 /// Neighbours of a row and points on the way to each. For an attack within the largest norm, each feature of a neighbour

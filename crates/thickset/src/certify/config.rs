@@ -9,6 +9,7 @@ use super::case::{Case, Deployed as _, Moves};
 use super::deployed::DeployedChain;
 use super::explained::{Explained, Ranked};
 use super::network::DenseNetwork;
+use super::proof::Proof;
 use super::result::{CertifiedRadius, CertifiedWorstCase};
 use super::{certified_radius, certified_worst_case};
 use crate::attack::threat::{Norm, OneHot};
@@ -145,7 +146,7 @@ impl CheckedCertify {
     /// # Errors
     /// [`Error::CertifyInput`] where the network is not dense layers with `ReLU`s, and when rows or `k` do not fit it.
     pub fn radius(&self, network: &Network, rows: Points<'_>) -> Result<Vec<CertifiedRadius>> {
-        self.each(network, rows, |case| {
+        self.each(network, rows, |_, case| {
             certified_radius::certify(case, self.nodes)
         })
     }
@@ -159,16 +160,81 @@ impl CheckedCertify {
         network: &Network,
         rows: Points<'_>,
     ) -> Result<Vec<CertifiedWorstCase>> {
-        self.each(network, rows, |case| {
-            certified_worst_case::certify(case, self.nodes)
+        self.worst_case_beyond(network, rows, &vec![0; rows.ids.len()])
+    }
+
+    /// The same where it is known of each row how many salient features some move loses: the search is for one more.
+    ///
+    /// # Errors
+    /// As for [`CheckedCertify::radius`].
+    pub fn worst_case_beyond(
+        &self,
+        network: &Network,
+        rows: Points<'_>,
+        lost: &[usize],
+    ) -> Result<Vec<CertifiedWorstCase>> {
+        self.each(network, rows, |row, case| {
+            let lost = lost.get(row).copied().unwrap_or(0);
+            certified_worst_case::certify(case, self.nodes, lost)
         })
+    }
+
+    /// Proofs of what is certified of each row: of its radius, and of its worst case, as far as either says something. Rows of
+    /// gradients times their inputs have none.
+    ///
+    /// # Errors
+    /// As for [`CheckedCertify::radius`].
+    pub fn proofs(
+        &self,
+        network: &Network,
+        rows: Points<'_>,
+        numbers: &[u64],
+    ) -> Result<Vec<Vec<Proof>>> {
+        self.each(network, rows, |row, case| {
+            let radius = certified_radius::certify(case, self.nodes).certified;
+            let worst = certified_worst_case::certify(case, self.nodes, 0);
+            let lost = case.k - worst.kept_at_least;
+            let mut claims = Vec::new();
+            if radius > 0.0 {
+                claims.push((radius, 0));
+            }
+            if lost < case.k.min(case.others.len()) && (lost > 0 || radius < case.moves.radius) {
+                claims.push((case.moves.radius, lost));
+            }
+            let number = numbers.get(row).copied().unwrap_or(0);
+            claims
+                .into_iter()
+                .filter_map(|claim| Proof::new(case, number, self.ranked, claim, self.nodes))
+                .collect()
+        })
+    }
+
+    /// The same settings with another limit of the search.
+    #[must_use]
+    pub fn with_nodes(mut self, nodes: usize) -> Self {
+        self.nodes = nodes.clamp(1, MOST_NODES);
+        self
+    }
+
+    /// The same settings for an attack: so many salient features, and whether the prediction must hold.
+    pub(crate) fn for_attack(mut self, k: usize, hold: bool) -> Self {
+        (self.k, self.hold) = (k, hold);
+        self
+    }
+
+    /// Whether there are certificates of such a network.
+    ///
+    /// # Errors
+    /// [`Error::CertifyInput`] with what it is instead.
+    pub fn fits(&self, network: &Network) -> Result<()> {
+        self.explained(&DenseNetwork::of(network)?).map(|_| ())
     }
 
     fn each<T: Send>(
         &self,
         network: &Network,
         rows: Points<'_>,
-        certify: impl Fn(&Case<'_>) -> T + Sync,
+        certify: impl Fn(usize, &Case<'_>) -> T + Sync,
     ) -> Result<Vec<T>> {
         rows.check(network)?;
         let dense = DenseNetwork::of(network)?;
@@ -180,7 +246,8 @@ impl CheckedCertify {
         let values: Vec<&[f64]> = rows.values.chunks(dense.features()).collect();
         values
             .into_par_iter()
-            .map(|x| self.one(&dense, &chain, &explained, x, &certify))
+            .enumerate()
+            .map(|(row, x)| self.one(&dense, &chain, &explained, x, &|case| certify(row, case)))
             .collect()
     }
 

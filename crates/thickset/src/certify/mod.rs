@@ -15,6 +15,9 @@
 
 pub mod certified_radius;
 pub mod certified_worst_case;
+pub mod check;
+pub mod proof;
+pub mod smoothed_top_k;
 
 mod ball;
 mod case;
@@ -39,7 +42,9 @@ mod vector;
 #[cfg(test)]
 mod tests;
 
+pub use ball::MoveNorm;
 pub use config::{CertifyConfig, CheckedCertify};
+pub use explained::Ranked;
 pub use network::{DenseLayer, DenseNetwork};
 pub use result::{CertifiedRadius, CertifiedWorstCase, Counterexample, Status};
 pub use rounding::Arithmetic;

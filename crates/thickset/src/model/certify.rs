@@ -2,7 +2,9 @@
 
 use super::{ExplainOptions, Model};
 use crate::attack::ThreatConfig;
-use crate::certify::{CertifiedRadius, CertifiedWorstCase, CertifyConfig};
+use crate::certify::proof::{Proof, ProofHeader, SCHEMA};
+use crate::certify::smoothed_top_k::{SmoothedRows, SmoothedTopKConfig};
+use crate::certify::{CertifiedRadius, CertifiedWorstCase, CertifyConfig, CheckedCertify};
 use crate::explain::Points;
 use crate::{Result, Rows};
 
@@ -43,7 +45,72 @@ pub struct CertifiedRow {
     pub worst_case: CertifiedWorstCase,
 }
 
+/// How the explanation under noise is certified. What is left out is the model's own, or that of its data.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SmoothedOptions {
+    /// Salient features.
+    pub k: Option<usize>,
+    /// The largest move that is asked about, in encoded units.
+    pub radius: Option<f64>,
+    /// What a row may become.
+    pub threat: ThreatConfig,
+    /// Noisy copies of a row.
+    pub draws: Option<usize>,
+    /// Deviation of each feature's noise, in encoded units.
+    pub sigma: Option<f64>,
+    /// With which all bounds of a row hold together.
+    pub confidence: Option<f64>,
+    /// What is certified.
+    pub explain: ExplainOptions,
+}
+
+/// What is certified of the explanations of some rows under noise.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SmoothedCertificates {
+    /// What was asked, with everything that was left out filled in.
+    pub config: SmoothedTopKConfig,
+    /// The rows.
+    pub found: SmoothedRows,
+    /// What the importances are of.
+    pub names: Vec<String>,
+}
+
 impl Model {
+    /// Certifies, row by row, how far the top-k set of the *smoothed* explanation stays: of any model, with a stated
+    /// confidence.
+    ///
+    /// # Errors
+    /// When rows do not fit the model or a setting is out of range.
+    pub fn certify_smoothed(
+        &self,
+        rows: &Rows<'_>,
+        options: &SmoothedOptions,
+    ) -> Result<SmoothedCertificates> {
+        let origin = self.origin()?;
+        let explain = origin.explain_config(rows, &options.explain);
+        let names = explain.check(rows.schema())?.names(0);
+        let usual = SmoothedTopKConfig::default();
+        let config = SmoothedTopKConfig {
+            k: origin.k(rows, options.k, names.len()),
+            threat: origin.threat(rows, &options.threat, options.radius)?,
+            draws: options.draws.unwrap_or(usual.draws),
+            sigma: options.sigma.unwrap_or(usual.sigma),
+            confidence: options.confidence.unwrap_or(usual.confidence),
+        };
+        let (values, ids) = (rows.gather(0..rows.len()), rows.ids());
+        let points = Points {
+            values: &values,
+            ids: &ids,
+        };
+        let seed = options.explain.seed;
+        let found = config.certify(&explain, rows.schema(), &self.network, points, seed)?;
+        Ok(SmoothedCertificates {
+            config,
+            found,
+            names,
+        })
+    }
+
     /// Proves, row by row, how far a row can move before its top-k set changes, and how low P@k can go within the radius. Of networks
     /// of dense layers with `ReLU` only.
     ///
@@ -51,17 +118,7 @@ impl Model {
     /// [`Error::CertifyInput`](crate::Error::CertifyInput) where no certificate can be given, and when rows do not fit the model or a
     /// setting is out of range.
     pub fn certify(&self, rows: &Rows<'_>, options: &CertifyOptions) -> Result<Certificates> {
-        let origin = self.origin()?;
-        let explain = origin.explain_config(rows, &options.explain);
-        let width = explain.check(rows.schema())?.names(0).len();
-        let usual = CertifyConfig::default();
-        let config = CertifyConfig {
-            k: origin.k(rows, options.k, width),
-            threat: origin.threat(rows, &options.threat, options.radius)?,
-            hold_prediction: !options.any_class,
-            nodes: options.nodes.unwrap_or(usual.nodes),
-        };
-        let certify = config.check(&explain, rows.schema())?;
+        let certify = self.certify_settings(rows, options)?;
         let (values, ids) = (rows.gather(0..rows.len()), rows.ids());
         let points = Points {
             values: &values,
@@ -78,5 +135,47 @@ impl Model {
                 .map(|(radius, worst_case)| CertifiedRow { radius, worst_case })
                 .collect(),
         })
+    }
+
+    /// What is certified of some rows as proofs, which [`ProofChecker`](crate::certify::check::ProofChecker) can check.
+    ///
+    /// # Errors
+    /// As for [`Model::certify`].
+    pub fn prove(
+        &self,
+        rows: &Rows<'_>,
+        options: &CertifyOptions,
+    ) -> Result<(ProofHeader, Vec<Proof>)> {
+        let certify = self.certify_settings(rows, options)?;
+        let (values, ids) = (rows.gather(0..rows.len()), rows.ids());
+        let points = Points {
+            values: &values,
+            ids: &ids,
+        };
+        let numbers: Vec<u64> = ids.iter().map(|id| id + 1).collect();
+        let proofs = certify.proofs(&self.network, points, &numbers)?;
+        let header = ProofHeader {
+            thickset_proof: SCHEMA,
+            model_sha256: self.origin()?.sha256,
+        };
+        Ok((header, proofs.into_iter().flatten().collect()))
+    }
+
+    fn certify_settings(
+        &self,
+        rows: &Rows<'_>,
+        options: &CertifyOptions,
+    ) -> Result<CheckedCertify> {
+        let origin = self.origin()?;
+        let explain = origin.explain_config(rows, &options.explain);
+        let width = explain.check(rows.schema())?.names(0).len();
+        let usual = CertifyConfig::default();
+        let config = CertifyConfig {
+            k: origin.k(rows, options.k, width),
+            threat: origin.threat(rows, &options.threat, options.radius)?,
+            hold_prediction: !options.any_class,
+            nodes: options.nodes.unwrap_or(usual.nodes),
+        };
+        config.check(&explain, rows.schema())
     }
 }

@@ -1,7 +1,7 @@
 //! The suite: never weaker than a member, and stronger than `ERAttack` where that one is blind.
 
 use thickset::Seed;
-use thickset::attack::suite::{Effort, SuiteConfig, over_radii};
+use thickset::attack::suite::{Effort, SuiteConfig, SuiteRows, over_radii};
 use thickset::attack::{AttackConfig, ThreatConfig};
 use thickset::explain::{ExplainConfig, Points};
 use thickset::model::Activation;
@@ -168,9 +168,12 @@ fn a_larger_radius_never_scores_better_for_the_defender() {
         &radii,
         &explain,
         &schema,
-        &network,
-        batch,
-        Seed::new(1),
+        &SuiteRows {
+            network: &network,
+            rows: batch,
+            donors: &[],
+            seed: Seed::new(1),
+        },
     )
     .unwrap();
     assert!(curve[0].1.iter().all(|row| row.precision == 1.0));

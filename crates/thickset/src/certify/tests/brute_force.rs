@@ -8,7 +8,7 @@ use clarabel::solver::{
 use super::super::ball::MoveNorm;
 use super::super::case::Moves;
 use super::super::explained::{Explained, Ranked};
-use super::super::network::DenseNetwork;
+use super::super::network::{DenseLayer, DenseNetwork};
 use super::super::result::Status;
 use super::{free_moves, radius, random_network, with_case, worst_case};
 use crate::metric::ranking::TopK;
@@ -56,6 +56,9 @@ fn distance(norm: MoveNorm, planes: &[Plane], dimensions: usize) -> f64 {
     let settings = DefaultSettings {
         verbose: false,
         max_threads: 1,
+        tol_gap_abs: 1e-11,
+        tol_gap_rel: 1e-11,
+        tol_feas: 1e-11,
         ..DefaultSettings::default()
     };
     let cones = [NonnegativeConeT(right.len())];
@@ -192,7 +195,12 @@ fn draw(number: u64, norm: MoveNorm, stream: &mut Stream) -> Drawn {
     let mut widths = vec![features];
     widths.extend(hidden);
     widths.push(if is_logit { 3 } else { 2 });
-    let network = random_network(&widths, stream);
+    let mut network = random_network(&widths, stream);
+    // Small logits: at a probability of 1 the last digits of its gradient are lost, and nothing can be said.
+    let DenseLayer { weight, bias, .. } = &mut network.head;
+    for value in weight.iter_mut().chain(bias) {
+        *value *= 0.1;
+    }
     let x: Vec<f64> = (0..features).map(|_| stream.uniform()).collect();
     let (logits, _) = network.run(&x);
     let class = super::largest(&logits);
