@@ -72,10 +72,6 @@ fn what_has_no_certificate_is_refused() {
         &["certificates are of `grad` and `grad-input`, got `integrated-gradients`"],
     );
     refuses(
-        &case.run("certify", &["--integer"]),
-        &["moves without steps", "whole numbers"],
-    );
-    refuses(
         &case.run("certify", &["--nodes", "0"]),
         &["`certify.nodes`"],
     );

@@ -11,6 +11,7 @@ use super::explained::{Explained, Ranked};
 use super::network::DenseNetwork;
 use super::proof::Proof;
 use super::result::{CertifiedRadius, CertifiedWorstCase};
+use super::stepped::{Stepped, choices, left};
 use super::{certified_radius, certified_worst_case};
 use crate::attack::threat::{Norm, OneHot};
 use crate::attack::{Threat, ThreatConfig};
@@ -53,7 +54,7 @@ impl CertifyConfig {
     /// Checks the settings, and that they fit rows of this schema explained in this way.
     ///
     /// # Errors
-    /// [`Error::CertifyInput`] where the ranking of such an explanation is not constant between kinks, or rows move in steps.
+    /// [`Error::CertifyInput`] where the ranking of such an explanation is not constant between kinks.
     pub fn check(&self, explain: &ExplainConfig, schema: &Schema) -> Result<CheckedCertify> {
         if !(1..=MOST_NODES).contains(&self.nodes) {
             return Err(Error::OutOfRange {
@@ -92,15 +93,10 @@ impl CertifyConfig {
                 "columns of several features",
             ));
         }
-        if self.threat.integer || self.threat.one_hot != OneHot::Free {
-            return Err(refused(
-                "moves without steps: balls, boxes, immutable columns and budgets",
-                "whole numbers or whole categories",
-            ));
-        }
         Ok(CheckedCertify {
             k: self.k,
             threat: self.threat.check(schema)?,
+            is_relaxed: self.threat.integer || self.threat.one_hot == OneHot::Simplex,
             hold: self.hold_prediction,
             nodes: self.nodes,
             ranked: match of {
@@ -120,6 +116,8 @@ impl CertifyConfig {
 pub struct CheckedCertify {
     k: usize,
     threat: Threat,
+    /// Whether moves have steps that the search does not know.
+    is_relaxed: bool,
     hold: bool,
     nodes: usize,
     ranked: Ranked,
@@ -230,7 +228,7 @@ impl CheckedCertify {
         self.explained(&DenseNetwork::of(network)?).map(|_| ())
     }
 
-    fn each<T: Send>(
+    fn each<T: Stepped + Send>(
         &self,
         network: &Network,
         rows: Points<'_>,
@@ -268,7 +266,7 @@ impl CheckedCertify {
             .collect()
     }
 
-    fn one<T>(
+    fn one<T: Stepped>(
         &self,
         dense: &DenseNetwork,
         chain: &Chain,
@@ -287,28 +285,56 @@ impl CheckedCertify {
         let (class, _) = any.run(&x, 0);
         let deployed = model(class);
         let (_, importance) = deployed.run(&x, class);
-        let salient = TopK::of(&importance, self.k)?.iter().collect();
+        let salient: Vec<usize> = TopK::of(&importance, self.k)?.iter().collect();
         let ball = self.threat.ball();
-        let bounds = x
-            .iter()
-            .enumerate()
-            .map(|(feature, &at)| self.threat.bounds(feature, at));
-        let (low, high) = bounds
-            .zip(&x)
-            .map(|((low, high), at)| (low - at, high - at))
-            .unzip();
-        let moves = Moves {
-            norm: match ball.norm {
-                Norm::L2 => MoveNorm::L2,
-                Norm::Linf => MoveNorm::Linf,
-            },
-            radius: ball.radius,
-            low,
-            high,
-            hold: self.hold,
+        let norm = match ball.norm {
+            Norm::L2 => MoveNorm::L2,
+            Norm::Linf => MoveNorm::Linf,
         };
-        let explained = &explained[class];
-        let case = Case::new(dense, explained, &deployed, &moves, &x, class, salient);
-        Ok(certify(&case))
+        let mut known: Option<T> = None;
+        for choice in choices(&self.threat, &x, norm, ball.radius)? {
+            let (low, high) = self.limits(&x, &choice.x);
+            let moves = Moves {
+                norm,
+                radius: left(norm, ball.radius, choice.moved),
+                low,
+                high,
+                hold: self.hold,
+            };
+            let case = Case::new(
+                dense,
+                &explained[class],
+                &deployed,
+                &moves,
+                &choice.x,
+                class,
+                salient.clone(),
+            );
+            let mut found = certify(&case);
+            if self.is_relaxed {
+                found = found.only_in(self.k, &|point| self.threat.is_settled(&x, point));
+            }
+            let found = found.around(norm, choice.moved);
+            known = Some(match known {
+                None => found,
+                Some(known) => known.and(found),
+            });
+        }
+        known.ok_or(Error::Empty {
+            what: "the choices",
+        })
+    }
+
+    /// The least and the greatest change of each feature of a row from one of its choices of categories, which stay.
+    fn limits(&self, x: &[f64], choice: &[f64]) -> (Vec<f64>, Vec<f64>) {
+        let features = x.iter().zip(choice).enumerate();
+        let limits = features.map(|(feature, (&x, &at))| {
+            if self.threat.is_whole(feature) {
+                return (0.0, 0.0);
+            }
+            let (low, high) = self.threat.bounds(feature, x);
+            (low - at, high - at)
+        });
+        limits.unzip()
     }
 }

@@ -36,6 +36,7 @@ mod projection;
 mod result;
 mod rounding;
 mod search;
+mod stepped;
 mod swaps;
 mod vector;
 

@@ -36,6 +36,7 @@ struct Line {
 struct Bounds {
     gates: Vec<Gate>,
     importance_slack: Vec<f64>,
+    cuts: Vec<Cut>,
 }
 
 /// Follows the tree of one proof.
@@ -139,8 +140,11 @@ impl<'a> Checker<'a> {
                 continue;
             }
             let gate = self.next_split(&bounds.gates, &behind);
-            let gate = gate.ok_or("a part without free gates loses more features")?;
-            parts.extend(sides(&part, gate));
+            match gate {
+                Some(gate) => parts.extend(sides(&part, gate)),
+                None if self.dual(&bounds.cuts).is_surely_empty() => {}
+                None => return Err("a part without free gates loses more features"),
+            }
         }
         Ok(())
     }
@@ -189,8 +193,9 @@ impl<'a> Checker<'a> {
                 lines.push(line);
             }
         }
-        let margins = self.margins(&lines, &cuts)?;
+        let margins = self.margins(&lines, &mut cuts)?;
         Some(Bounds {
+            cuts,
             gates,
             importance_slack: self.slack.importance.at(margins),
         })
@@ -262,18 +267,17 @@ impl<'a> Checker<'a> {
         (moving.collect(), offset)
     }
 
-    /// Bounds of the class's margins; none if the class must stay and cannot.
-    fn margins(&self, lines: &[Line], cuts: &[Cut]) -> Option<(f64, f64)> {
+    /// Bounds of the class's margins, whose half-spaces are added where it must stay; none if it cannot.
+    fn margins(&self, lines: &[Line], cuts: &mut Vec<Cut>) -> Option<(f64, f64)> {
         let depth = self.network.hidden.len();
         let mut found = (0.0_f64, 0.0_f64);
         if !self.moves.hold && self.explained.scale == Scale::One {
             return Some(found);
         }
-        let mut cuts = cuts.to_vec();
         for (margin, slack) in self.explained.margins.iter().zip(&self.slack.class) {
             let (high, above) = self.line(lines, depth, &margin.weights, margin.bias, true);
             let negative: Vec<f64> = high.iter().map(|a| -a).collect();
-            let most = above + slack - self.dual(&cuts).least(&negative);
+            let most = above + slack - self.dual(cuts).least(&negative);
             found.1 = found.1.max(most);
             if self.moves.hold {
                 if most < 0.0 {
@@ -285,10 +289,10 @@ impl<'a> Checker<'a> {
                 });
             } else {
                 let (low, below) = self.line(lines, depth, &margin.weights, margin.bias, false);
-                found.0 = found.0.min(below - slack + self.dual(&cuts).least(&low));
+                found.0 = found.0.min(below - slack + self.dual(cuts).least(&low));
             }
         }
-        (!self.dual(&cuts).is_empty(self.moving.len())).then_some(found)
+        (!self.dual(cuts).is_empty(self.moving.len())).then_some(found)
     }
 
     /// Intervals of the sum over the ways from behind each gate to the output.
