@@ -41,6 +41,9 @@ pub struct AuditArguments {
     /// Worst rows described in full
     #[arg(long, value_name = "ROWS", default_value_t = 10)]
     worst: usize,
+    /// Prove nothing: an audit is sooner done, and has no certified figures
+    #[arg(long)]
+    no_certificates: bool,
     #[command(flatten)]
     progress: ProgressOption,
 }
@@ -88,6 +91,7 @@ impl AuditArguments {
             },
             noise_draws: self.noise_draws,
             worst: self.worst,
+            certify: !self.no_certificates,
             data_name: Some(name.to_string_lossy().into_owned()),
             ..AuditOptions::default()
         }

@@ -166,6 +166,7 @@ pub fn digits() -> Audit {
             noise_draws: 20,
             worst: 3,
             donors: 64,
+            certify: true,
         },
         linear: None,
         certificate: Some(CertificateRecord {

@@ -281,6 +281,7 @@ pub fn credit(want: &Table) -> Audit {
             noise_draws: 20,
             worst: 12,
             donors: 64,
+            certify: true,
         },
         linear: Some(linear(want.rows)),
         certificate: Some(CertificateRecord {

@@ -145,6 +145,9 @@ pub struct AuditSettings {
     /// Training rows that the suite went towards.
     #[serde(default)]
     pub donors: usize,
+    /// Whether what can be proved was.
+    #[serde(default)]
+    pub certify: bool,
 }
 
 /// Neighbours of a row and points on the way to each. For an attack within the largest norm, each feature of a neighbour

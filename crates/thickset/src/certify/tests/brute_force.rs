@@ -65,13 +65,26 @@ fn distance(norm: MoveNorm, planes: &[Plane], dimensions: usize) -> f64 {
     let mut solver =
         DefaultSolver::new(&quadratic, &costs, &constraints, &right, &cones, settings).unwrap();
     solver.solve();
-    match solver.solution.status {
-        SolverStatus::Solved | SolverStatus::AlmostSolved => {
-            norm.of(&solver.solution.x[..dimensions])
-        }
-        _ => f64::INFINITY,
+    // A solver that stopped short of its tolerance has found the move all the same, if that is inside.
+    let found = &solver.solution.x[..dimensions];
+    let is_inside = |(a, c): &Plane| {
+        let at: f64 = a.iter().zip(found).map(|(a, d)| a * d).sum();
+        at + c >= -INSIDE
+    };
+    let is_found = match solver.solution.status {
+        SolverStatus::Solved | SolverStatus::AlmostSolved => true,
+        SolverStatus::PrimalInfeasible | SolverStatus::AlmostPrimalInfeasible => false,
+        _ => planes.iter().all(is_inside),
+    };
+    if is_found {
+        norm.of(found)
+    } else {
+        f64::INFINITY
     }
 }
+
+/// How far outside a half-space the solver's answer may be.
+const INSIDE: f64 = 1e-7;
 
 /// What a region of the input does to the ranking.
 struct Region {
