@@ -660,6 +660,7 @@ fn the_documented_keys_are_those_of_the_files() {
         ..SPLIT
     });
     audit.worst[0].changes[0].unit = Some("cm".to_owned());
+    audit.certificate.as_mut().unwrap().absent = Some("why not".to_owned());
     audit.training = vec![thickset::train::EpochRecord {
         epoch: 1,
         step: 1,

@@ -9,7 +9,7 @@ use clap::Args;
 use serde::Serialize;
 use thickset::certify::smoothed_top_k::SmoothedTopKConfig;
 use thickset::certify::{CertifiedRadius, CertifiedWorstCase, CertifyConfig, Status};
-use thickset::model::{CertifyOptions, SmoothedOptions};
+use thickset::model::{CertifyOptions, SmoothedOptions, ToleratedRange};
 use thickset::statistics;
 use thickset_engine::write_whole;
 
@@ -24,6 +24,7 @@ use super::threat::ThreatOptions;
   thickset certify --model model.safetensors --data adult --radius 0.1 --limit 100
   thickset certify --model model.safetensors --data loans.csv --box --immutable --column-budget age=2
   thickset certify --model model.safetensors --data loans.csv --nodes 200000 --json --limit 0 > certified.jsonl
+  thickset certify --model model.safetensors --data loans.csv --tolerances --row 3
   thickset certify --model model.safetensors --data loans.csv --proof proofs.jsonl
   thickset certify --model cnn.safetensors --data digits --smoothed --sigma 0.2 --radius 0.05")]
 pub struct Arguments {
@@ -54,6 +55,9 @@ pub struct Arguments {
     /// With which all bounds of a row hold together
     #[arg(long, requires = "smoothed", default_value_t = SmoothedTopKConfig::default().confidence)]
     confidence: f64,
+    /// Print for each number of a row between which values it may lie, all else as it is
+    #[arg(long, conflicts_with = "smoothed")]
+    tolerances: bool,
     /// Write proofs of what is certified, for `thickset check`
     #[arg(long, value_name = "FILE", conflicts_with = "smoothed")]
     proof: Option<PathBuf>,
@@ -90,6 +94,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         nodes: Some(arguments.nodes),
         explain: arguments.how.options(loaded.seed),
     };
+    if arguments.tolerances {
+        return tolerances(arguments, &loaded, &options);
+    }
     let certified = loaded.model.certify(&loaded.rows(), &options)?;
     let (k, largest) = (certified.k, certified.radius);
     #[expect(
@@ -133,6 +140,36 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         say!("wrote {} proofs to {}", proofs.len(), file.display());
     }
     Ok(())
+}
+
+/// The values that one number of a row may take.
+#[derive(Serialize)]
+struct ToleranceLine<'a> {
+    row: u64,
+    #[serde(flatten)]
+    range: &'a ToleratedRange,
+}
+
+fn tolerances(arguments: &Arguments, loaded: &Loaded, options: &CertifyOptions) -> Result<()> {
+    let found = loaded.model.tolerances(&loaded.rows(), options)?;
+    let mut text = String::new();
+    for (place, ranges) in found.iter().enumerate() {
+        let row = loaded.number(place);
+        for range in ranges {
+            if arguments.json {
+                let line = ToleranceLine { row, range };
+                writeln!(text, "{}", serde_json::to_string(&line)?)?;
+            } else {
+                let unit = range.unit.as_deref().unwrap_or_default();
+                let line = format!(
+                    "row {row}: the reasons hold for any {} between {:.6} and {:.6} {unit}",
+                    range.feature, range.from, range.to
+                );
+                writeln!(text, "{}", line.trim_end())?;
+            }
+        }
+    }
+    print(&text)
 }
 
 /// What is known of one row's explanation under noise.

@@ -168,3 +168,36 @@ fn a_smoothed_certificate_says_what_it_is_of() {
         "{message}"
     );
 }
+
+#[test]
+fn tolerances_are_ranges_in_the_columns_own_units() {
+    let case = case();
+    let options = [
+        "--k",
+        "3",
+        "--radius",
+        "0.5",
+        "--row",
+        "2",
+        "--tolerances",
+        "--json",
+    ];
+    let lines = json_lines(&succeeds(&case.run("certify", &options)));
+    let names: Vec<&str> = lines
+        .iter()
+        .map(|line| line["feature"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["age", "income"]);
+    for line in &lines {
+        let number = |key: &str| line[key].as_f64().unwrap();
+        assert!(
+            number("from") <= number("value") && number("value") <= number("to"),
+            "{line}"
+        );
+    }
+    let table = succeeds(&case.run("certify", &options[..7]));
+    assert!(
+        table.contains("row 2: the reasons hold for any income between "),
+        "{table}"
+    );
+}

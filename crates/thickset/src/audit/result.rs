@@ -143,11 +143,16 @@ pub struct AuditSettings {
     /// The most of the worst rows that are described in full.
     pub worst: usize,
     /// Training rows that the suite went towards.
-    #[serde(default)]
+    #[serde(skip_serializing_if = "is_none", default)]
     pub donors: usize,
     /// Whether what can be proved was.
-    #[serde(default)]
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub certify: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_none(count: &usize) -> bool {
+    *count == 0
 }
 
 /// Neighbours of a row and points on the way to each. For an attack within the largest norm, each feature of a neighbour

@@ -12,6 +12,7 @@ use super::network::DenseNetwork;
 use super::proof::Proof;
 use super::result::{CertifiedRadius, CertifiedWorstCase};
 use super::stepped::{Stepped, choices, left};
+use super::tolerance::{self, Tolerance};
 use super::{certified_radius, certified_worst_case};
 use crate::attack::threat::{Norm, OneHot};
 use crate::attack::{Threat, ThreatConfig};
@@ -96,7 +97,11 @@ impl CertifyConfig {
         Ok(CheckedCertify {
             k: self.k,
             threat: self.threat.check(schema)?,
-            is_relaxed: self.threat.integer || self.threat.one_hot == OneHot::Simplex,
+            steps: if self.threat.integer || self.threat.one_hot == OneHot::Simplex {
+                Steps::Relaxed
+            } else {
+                Steps::Known
+            },
             hold: self.hold_prediction,
             nodes: self.nodes,
             ranked: match of {
@@ -111,13 +116,21 @@ impl CertifyConfig {
     }
 }
 
+/// Whether the search knows the steps in which rows move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Steps {
+    /// There are none, or categories are tried one by one.
+    Known,
+    /// It searches a larger set.
+    Relaxed,
+}
+
 /// Settings that fit their rows.
 #[derive(Clone, Debug)]
 pub struct CheckedCertify {
     k: usize,
     threat: Threat,
-    /// Whether moves have steps that the search does not know.
-    is_relaxed: bool,
+    steps: Steps,
     hold: bool,
     nodes: usize,
     ranked: Ranked,
@@ -174,6 +187,16 @@ impl CheckedCertify {
         self.each(network, rows, |row, case| {
             let lost = lost.get(row).copied().unwrap_or(0);
             certified_worst_case::certify(case, self.nodes, lost)
+        })
+    }
+
+    /// How far each feature of a row may move alone, down and up, before its top-k set changes.
+    ///
+    /// # Errors
+    /// As for [`CheckedCertify::radius`].
+    pub fn tolerances(&self, network: &Network, rows: Points<'_>) -> Result<Vec<Vec<Tolerance>>> {
+        self.each(network, rows, |_, case| {
+            tolerance::certify(case, self.nodes)
         })
     }
 
@@ -311,7 +334,7 @@ impl CheckedCertify {
                 salient.clone(),
             );
             let mut found = certify(&case);
-            if self.is_relaxed {
+            if self.steps == Steps::Relaxed {
                 found = found.only_in(self.k, &|point| self.threat.is_settled(&x, point));
             }
             let found = found.around(norm, choice.moved);

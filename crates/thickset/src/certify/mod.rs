@@ -38,6 +38,7 @@ mod rounding;
 mod search;
 mod stepped;
 mod swaps;
+mod tolerance;
 mod vector;
 
 #[cfg(test)]
@@ -49,3 +50,4 @@ pub use explained::Ranked;
 pub use network::{DenseLayer, DenseNetwork};
 pub use result::{CertifiedRadius, CertifiedWorstCase, Counterexample, Status};
 pub use rounding::Arithmetic;
+pub use tolerance::Tolerance;

@@ -135,7 +135,7 @@ impl Proof {
             }
         }
         let is_row = self.x.iter().all(|value| value.is_finite());
-        if !is_row || !(self.radius >= 0.0 && self.radius.is_finite()) {
+        if !(is_row && self.radius >= 0.0 && self.radius.is_finite()) {
             return Err(refuse("finite rows and radii", format!("row {}", self.row)));
         }
         if explained.scale != Scale::One && explained.classes != 2 {

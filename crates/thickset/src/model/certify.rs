@@ -1,10 +1,15 @@
 //! What no small move of a row can do to its explanation, proved.
 
+use serde::Serialize;
+
 use super::{ExplainOptions, Model};
 use crate::attack::ThreatConfig;
 use crate::certify::proof::{Proof, ProofHeader, SCHEMA};
 use crate::certify::smoothed_top_k::{SmoothedRows, SmoothedTopKConfig};
-use crate::certify::{CertifiedRadius, CertifiedWorstCase, CertifyConfig, CheckedCertify};
+use crate::certify::{
+    CertifiedRadius, CertifiedWorstCase, CertifyConfig, CheckedCertify, Tolerance,
+};
+use crate::data::FeatureKind;
 use crate::explain::Points;
 use crate::{Result, Rows};
 
@@ -23,6 +28,22 @@ pub struct CertifyOptions {
     pub nodes: Option<usize>,
     /// What is certified.
     pub explain: ExplainOptions,
+}
+
+/// The values that a number may take, everything else as it is, with the reasons proved to stay.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ToleratedRange {
+    /// The feature's name.
+    pub feature: String,
+    /// The unit of its values.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unit: Option<String>,
+    /// The row's own value.
+    pub value: f64,
+    /// Above this.
+    pub from: f64,
+    /// Below this.
+    pub to: f64,
 }
 
 /// What certificates say of some rows.
@@ -135,6 +156,43 @@ impl Model {
                 .map(|(radius, worst_case)| CertifiedRow { radius, worst_case })
                 .collect(),
         })
+    }
+
+    /// Certifies, row by row, how far each feature may move alone before the top-k set changes: the range of its values, in the
+    /// column's own unit, in which the reasons are proved to stay.
+    ///
+    /// # Errors
+    /// As for [`Model::certify`].
+    pub fn tolerances(
+        &self,
+        rows: &Rows<'_>,
+        options: &CertifyOptions,
+    ) -> Result<Vec<Vec<ToleratedRange>>> {
+        let certify = self.certify_settings(rows, options)?;
+        let (values, ids) = (rows.gather(0..rows.len()), rows.ids());
+        let points = Points {
+            values: &values,
+            ids: &ids,
+        };
+        let found = certify.tolerances(&self.network, points)?;
+        let schema = rows.schema();
+        let in_units = |(x, row): (&[f64], Vec<Tolerance>)| -> Vec<ToleratedRange> {
+            let ranges = row.into_iter().filter_map(|tolerance| {
+                let feature = &schema.features[tolerance.feature];
+                let own = |encoded: f64| feature.offset + feature.factor * encoded;
+                let at = x[tolerance.feature];
+                (feature.kind == FeatureKind::Number).then(|| ToleratedRange {
+                    feature: feature.name.clone(),
+                    unit: feature.unit.clone(),
+                    value: own(at),
+                    from: own(at - tolerance.down),
+                    to: own(at + tolerance.up),
+                })
+            });
+            ranges.collect()
+        };
+        let rows = values.chunks(schema.len()).zip(found);
+        Ok(rows.map(in_units).collect())
     }
 
     /// What is certified of some rows as proofs, which [`ProofChecker`](crate::certify::check::ProofChecker) can check.

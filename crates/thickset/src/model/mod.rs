@@ -23,6 +23,7 @@ pub use attack::{AttackOptions, AttackedRow, Attacks, RadiusCurve};
 pub use audit::AuditOptions;
 pub use certify::{
     Certificates, CertifiedRow, CertifyOptions, SmoothedCertificates, SmoothedOptions,
+    ToleratedRange,
 };
 pub use cnn::CnnConfig;
 pub use explain::{ExplainOptions, Explanations};

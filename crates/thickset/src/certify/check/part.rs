@@ -374,8 +374,8 @@ impl<'a> Checker<'a> {
                     signs.iter().any(|beta| {
                         let mut weights = self.features(salient, sign);
                         weights.extend(self.features(*other, *beta));
-                        // Not a number is open too.
-                        !(form(&weights).0 > needed)
+                        let least = form(&weights).0;
+                        least.is_nan() || least <= needed
                     })
                 };
                 self.others.iter().copied().filter(is_open).collect()
