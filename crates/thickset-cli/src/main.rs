@@ -49,7 +49,7 @@ fn main() -> ExitCode {
     thickset_engine::signal::let_long_files_fail();
     let arguments = Arguments::parse();
     if let Err(problem) = thickset_engine::kernel::requested_instructions() {
-        report(&anyhow::Error::msg(problem));
+        report(&problem.into());
         return ExitCode::from(EXIT_FAILURE);
     }
     match command::run(arguments.command) {

@@ -339,6 +339,18 @@ impl<'a> Rows<'a> {
         }
     }
 
+    /// At most so many training rows of the same dataset, spread evenly over all of them, row-major; none where there are none.
+    pub(crate) fn donors(&self, most: usize) -> Vec<f64> {
+        let Some(dataset) = self.training() else {
+            return Vec::new();
+        };
+        let all = dataset.part(Part::Train);
+        let count = most.min(all.len());
+        let chosen = (0..count).map(|number| all[number * all.len() / count]);
+        let values = dataset.gather(&chosen.collect::<Vec<usize>>());
+        values.into_iter().map(f64::from).collect()
+    }
+
     /// The numbers of all rows.
     pub(crate) fn ids(&self) -> Vec<u64> {
         (0..self.len).map(|place| self.id(place)).collect()

@@ -40,6 +40,9 @@ pub struct AuditArguments {
     /// Worst rows described in full
     #[arg(long, value_name = "ROWS", default_value_t = 10)]
     worst: usize,
+    /// Prove nothing: an audit is sooner done, and has no certified figures
+    #[arg(long)]
+    no_certificates: bool,
     #[command(flatten)]
     progress: ProgressOption,
 }
@@ -89,6 +92,7 @@ impl AuditArguments {
             },
             noise_draws: self.noise_draws,
             worst: self.worst,
+            certify: !self.no_certificates,
             data_name: Some(name.to_string_lossy().into_owned()),
             ..AuditOptions::default()
         }
@@ -237,7 +241,9 @@ fn show(progress: &mut Progress, event: &Event<'_>) {
 /// The figures that can be required, for a help text.
 pub fn figures(known: &[Requirable]) -> String {
     let name = |figure: &Requirable| {
-        let ends = if figure.has_interval {
+        let ends = if figure.is_median {
+            "[.median|.low|.high]"
+        } else if figure.has_interval {
             "[.low|.high]"
         } else {
             ""

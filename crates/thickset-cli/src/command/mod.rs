@@ -7,6 +7,7 @@ mod audit_options;
 mod bench;
 mod bench_paper;
 mod certify;
+mod check;
 mod compare;
 mod completions;
 mod data;
@@ -52,6 +53,8 @@ pub enum Command {
     /// and the lowest P@k that any move within the radius reaches. What is proved holds for the model as it computes, rounding
     /// included; every counterexample is a point at which the model was run.
     Certify(certify::Arguments),
+    /// Check proofs that `thickset certify --proof` wrote, by bounds of its own
+    Check(check::Arguments),
     /// Compare two models on the same rows: which reasons changed, and is the second less stable?
     Compare(compare::Arguments),
     /// Print a script that completes commands and options in a shell
@@ -96,6 +99,7 @@ pub enum Ending {
 pub fn run(command: Command) -> Result<Ending> {
     match command {
         Command::Audit(arguments) => return audit::run(&arguments),
+        Command::Check(arguments) => return check::run(&arguments),
         Command::Compare(arguments) => return compare::run(&arguments),
         Command::Merge(arguments) => return merge::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),

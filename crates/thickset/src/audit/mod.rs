@@ -4,6 +4,7 @@
 //! [`run`] audits the model of an [`AuditTarget`] on its rows, chunk by chunk. What comes out, an [`Audit`], depends on the
 //! settings, the model and the rows alone: not on threads, chunks, or whether the audit was killed and continued.
 
+pub mod certificate;
 pub mod compare;
 pub mod figure;
 pub mod gate;

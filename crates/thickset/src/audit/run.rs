@@ -6,6 +6,7 @@ use rayon::prelude::*;
 use sha2::{Digest as _, Sha256};
 use thickset_engine::{Network, instruction_set};
 
+use super::certificate::{CertificateRecord, exact};
 use super::figure::FIGURES;
 use super::measure::{LabelledRows, Measured};
 use super::plan::CheckedAudit;
@@ -54,6 +55,8 @@ pub fn run(
     observer: &mut dyn Observer,
 ) -> Result<Outcome> {
     check(audit, target)?;
+    let donors = target.rows.donors(audit.config.suite.effort.donors());
+    let audit = &audit.clone().with_donors(&donors)?;
     let model = target.described_model();
     let data = target.described_rows(&audit.names);
     let mut session = Session::new(audit, target);
@@ -91,6 +94,10 @@ pub fn run(
         gate: summary::gate(&audit.rules, &found),
         summary: found,
         linear,
+        certificate: Some(CertificateRecord {
+            absent: audit.no_certificate(&target.model.model.network),
+            exact: exact(&rows),
+        }),
         attacks: totals.attacks(audit.k())?,
         features: counts,
         magnitudes: totals.magnitudes().iter().map(|sum| sum / count).collect(),
@@ -158,6 +165,9 @@ fn fingerprint(
     hash.update(serde_json::to_vec(&parts).expect("settings are plain data"));
     for place in 0..target.rows.len() {
         hash.update(target.rows.id(place).to_le_bytes());
+    }
+    for value in target.rows.donors(audit.donors) {
+        hash.update(value.to_le_bytes());
     }
     hexadecimal(&hash.finalize())
 }

@@ -32,6 +32,8 @@ pub struct AuditOptions {
     pub noise_draws: usize,
     /// Worst rows that are listed in full.
     pub worst: usize,
+    /// Whether what can be proved of the rows is.
+    pub certify: bool,
     /// What must hold beside what the model's run requires, like `p_at_k>=0.9`.
     pub require: Vec<String>,
     /// What the rows are called in the record; the dataset's name where absent.
@@ -53,6 +55,7 @@ impl Default for AuditOptions {
             thickness: usual.thickness,
             noise_draws: usual.noise_draws,
             worst: usual.worst,
+            certify: usual.certify,
             require: Vec::new(),
             data_name: None,
             resume: None,
@@ -116,6 +119,7 @@ impl Model {
             thickness: options.thickness,
             noise_draws: options.noise_draws,
             worst: options.worst,
+            certify: options.certify,
             require: Vec::new(),
         })
     }

@@ -23,7 +23,10 @@ mod stored;
 
 pub use attack::{AttackOptions, AttackedRow, Attacks, RadiusCurve};
 pub use audit::AuditOptions;
-pub use certify::{Certificates, CertifiedRow, CertifyOptions};
+pub use certify::{
+    Certificates, CertifiedRow, CertifyOptions, SmoothedCertificates, SmoothedOptions,
+    ToleratedRange,
+};
 pub use cnn::CnnConfig;
 pub use explain::{ExplainOptions, Explanations};
 pub use fresh::Fresh;
