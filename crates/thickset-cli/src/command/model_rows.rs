@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 use thickset::model::{OpenedRows, RowChoice, RowStream, Selection};
-use thickset::{Model, Rows, Schema, Seed};
+use thickset::{Model, Rows, Seed};
 
 use super::rows::{DataSource, SelectionOptions, say_notes};
 
@@ -43,37 +43,16 @@ pub struct Loaded {
     pub model: Model,
     pub seed: Seed,
     opened: OpenedRows,
-    features: Vec<String>,
 }
 
 impl Loaded {
-    /// The names of the encoded features.
-    pub fn features(&self) -> &[String] {
-        &self.features
-    }
-
     pub fn rows(&self) -> Rows<'_> {
         self.opened.rows()
     }
 
-    pub fn schema(&self) -> &Schema {
-        self.rows().schema()
-    }
-
-    /// The values of the row at this place of [`Loaded::rows`].
-    pub fn row(&self, place: usize) -> Vec<f64> {
-        let mut row = vec![0.0; self.features.len()];
-        self.rows().copy(place, &mut row);
-        row.into_iter().map(f64::from).collect()
-    }
-
-    /// Its number, counted from 1.
+    /// The number of the row at this place, counted from 1.
     pub fn number(&self, place: usize) -> u64 {
         self.rows().id(place) + 1
-    }
-
-    pub fn class(&self, class: usize) -> &str {
-        &self.model.classes()[class]
     }
 }
 
@@ -83,9 +62,7 @@ impl ModelRows {
         let model = Model::load(&self.model)?;
         let opened = model.open_selected(&self.data.config(), &self.selected())?;
         say_notes(&opened);
-        let features = opened.rows().schema().features.iter();
         Ok(Loaded {
-            features: features.map(|one| one.name.clone()).collect(),
             seed: self.data.seed(),
             model,
             opened,

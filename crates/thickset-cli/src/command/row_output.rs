@@ -63,7 +63,7 @@ enum Kind<'f> {
 type Writer<'f> = Box<RowWriter<BufWriter<&'f mut File>>>;
 
 impl OutputOptions {
-    /// Runs `work` with the output that was asked for; of a table, `head` comes first. A file appears whole or not at all.
+    /// Runs `work` with the output that was asked for. A file appears whole or not at all.
     pub fn run(
         &self,
         continued: bool,
@@ -95,11 +95,6 @@ impl OutputOptions {
             .with_context(|| said(path))?;
         say!("wrote {rows} rows to {}", path.display());
         Ok(())
-    }
-
-    /// Whether people read what is printed.
-    pub fn is_table(&self) -> bool {
-        !self.json && self.out.is_none()
     }
 }
 
