@@ -20,7 +20,7 @@ use thickset::audit::{
 use thickset::data::{Dataset, OpenOptions, open};
 use thickset::explain::{ExplainConfig, ExplanationConfig};
 use thickset::metric::{accuracy, auc, distinctness, kendall};
-use thickset::model::{CnnConfig, LinearConfig, MlpConfig, Model, ModelConfig, Origin};
+use thickset::model::{Activation, CnnConfig, LinearConfig, MlpConfig, Model, ModelConfig, Origin};
 use thickset::registry::Direction;
 use thickset::{Error, Rows, Seed};
 use thickset_engine::TensorData;
@@ -567,6 +567,37 @@ fn the_figures_follow_from_the_rows() {
     assert!(linear.value(&distinctness::FIGURE).unwrap().abs() < 1e-12);
     assert!(linear.value(&auc::FIGURE).unwrap() > 0.95);
     assert_eq!(linear.get(&noise::FIGURE), None);
+}
+
+#[test]
+fn the_attacked_set_that_is_shown_is_the_one_that_was_scored_whatever_is_explained() {
+    let dataset = dataset("breast-cancer");
+    let smooth = MlpConfig {
+        activation: Activation::Softplus { beta: 5.0 },
+        ..MlpConfig::default()
+    };
+    for mlp in [MlpConfig::default(), smooth] {
+        let model = fresh(&dataset, ModelConfig::Mlp(mlp), 1);
+        for of in ["probability", "logit", "loss"] {
+            let explain = format!("{{\"explanation\": {{\"kind\": \"grad\", \"of\": \"{of}\"}}}}");
+            let config = AuditConfig {
+                explain: serde_json::from_str(&explain).unwrap(),
+                ..config()
+            };
+            let plan = config.check(&dataset.schema).unwrap();
+            let audit = in_chunks(&plan, &target(&model, &dataset, 40), 40);
+            for row in &audit.rows {
+                // One was searched by tiles, the other is explained by tensors.
+                let kept = row.top.iter().filter(|one| row.attacked_top.contains(one));
+                let kept = share(kept.count(), K);
+                assert!(
+                    (row.precision - kept).abs() < 1e-12,
+                    "{of}, row {}",
+                    row.row
+                );
+            }
+        }
+    }
 }
 
 #[test]

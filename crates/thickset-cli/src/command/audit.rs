@@ -62,11 +62,29 @@ pub fn run(arguments: &Arguments) -> Result<Ending> {
     let Loaded { model, origin } = &loaded;
     let mut config = model.audit_config(origin, &rows.rows(), &options)?;
     config.require = origin.require(&arguments.require);
+    if !arguments.options.shard().is_whole() {
+        let part = arguments
+            .options
+            .audit_part(&loaded, &rows, &config, &options)?;
+        folder.write_part(&part)?;
+        folder.finish()?;
+        let (done, of) = (part.rows(), part.shard.of);
+        say!(
+            "wrote {done} rows to {}; when all {of} parts are there: thickset merge FOLDER… --out AUDIT",
+            folder.part().display()
+        );
+        return Ok(Ending::Fine);
+    }
     let audit = arguments.options.audit(&loaded, &rows, &config, &options)?;
     folder.write(&audit)?;
-    folder.write_report(&thickset_report::audit(std::slice::from_ref(&audit))?)?;
+    finish(&folder, &audit, arguments.json)
+}
+
+/// Writes the page of an audit that is written, prints its figures and judges it.
+pub fn finish(folder: &AuditFolder, audit: &Audit, json: bool) -> Result<Ending> {
+    folder.write_report(&thickset_report::audit(std::slice::from_ref(audit))?)?;
     folder.finish()?;
-    if arguments.json {
+    if json {
         print_json(&json!({
             "model": audit.model.name,
             "data": audit.data.name,
@@ -79,14 +97,14 @@ pub fn run(arguments: &Arguments) -> Result<Ending> {
             "files": [folder.audit(), folder.report()],
         }))?;
     } else {
-        print(&table(&audit))?;
+        print(&table(audit))?;
     }
     say!(
         "wrote {} and {}",
         folder.audit().display(),
         folder.report().display()
     );
-    warn_of_empty(&audit);
+    warn_of_empty(audit);
     Ok(if judged(&audit.gate) {
         Ending::Fine
     } else {
@@ -98,6 +116,9 @@ pub fn run(arguments: &Arguments) -> Result<Ending> {
 fn folder(arguments: &Arguments, loaded: &Loaded) -> Result<AuditFolder> {
     if let Some(out) = &arguments.out {
         return Ok(AuditFolder::create(out)?);
+    }
+    if !arguments.options.shard().is_whole() {
+        bail!("a part of an audit needs a folder of its own; name it with --out");
     }
     let beside = arguments.model.parent().unwrap_or(Path::new(""));
     let folder = AuditFolder::create(beside)?;

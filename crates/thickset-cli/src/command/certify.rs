@@ -21,9 +21,9 @@ use super::threat::ThreatOptions;
 #[derive(Args)]
 #[command(after_help = "Examples:
   thickset certify --model runs/loans/model.safetensors --data loans.csv
-  thickset certify --model model.safetensors --data adult --radius 0.1 --limit 100
+  thickset certify --model model.safetensors --data adult --radius 0.1 --max-rows 100
   thickset certify --model model.safetensors --data loans.csv --box --immutable --column-budget age=2
-  thickset certify --model model.safetensors --data loans.csv --nodes 200000 --json --limit 0 > certified.jsonl
+  thickset certify --model model.safetensors --data loans.csv --nodes 200000 --json --max-rows 0 > certified.jsonl
   thickset certify --model model.safetensors --data loans.csv --tolerances --row 3
   thickset certify --model model.safetensors --data loans.csv --proof proofs.jsonl
   thickset certify --model cnn.safetensors --data digits --smoothed --sigma 0.2 --radius 0.05")]

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use serde::Serialize;
 use thickset::audit::compare::{
@@ -35,7 +35,7 @@ pub struct Arguments {
     /// What must hold, like 'p_at_k_difference>=-0.02'; repeatable
     #[arg(long, value_name = "REQUIREMENT")]
     require: Vec<String>,
-    /// The folder for compare.json, which has every row; nothing is written if left out
+    /// The folder for compare.json, which has every row, and report.html; nothing is written if left out
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
     /// Print the figures as JSON
@@ -58,6 +58,11 @@ fn help() -> String {
 }
 
 pub fn run(arguments: &Arguments) -> Result<Ending> {
+    if !arguments.options.shard().is_whole() {
+        bail!(
+            "a comparison is made by one machine; leave out --shard, or compare less rows with --max-rows"
+        );
+    }
     let (a, b) = (Loaded::read(&arguments.a)?, Loaded::read(&arguments.b)?);
     let rules = compare::rules(&b.origin.require(&arguments.require))?;
     let out = arguments.out.as_deref().map(Out::create).transpose()?;
@@ -103,8 +108,12 @@ pub fn run(arguments: &Arguments) -> Result<Ending> {
         );
     }
     if let Some(out) = &out {
-        out.finish(&compared)?;
-        say!("wrote {}", out.file().display());
+        out.finish(&compared, &thickset_report::audit(&[of_a, of_b])?)?;
+        say!(
+            "wrote {} and {}",
+            out.file().display(),
+            out.page().display()
+        );
     }
     Ok(if gate(&compared.gate) {
         Ending::Fine
@@ -144,12 +153,18 @@ impl Out {
         self.0.join("compare.json")
     }
 
+    /// Both audits side by side.
+    fn page(&self) -> PathBuf {
+        self.0.join("report.html")
+    }
+
     /// The rows done of one of the two, while they are audited.
     fn partial(&self, side: &str) -> PathBuf {
         self.0.join(format!("compare.json.{side}.partial"))
     }
 
-    fn finish(&self, compared: &Compared) -> Result<()> {
+    fn finish(&self, compared: &Compared, page: &str) -> Result<()> {
+        super::report::write(&self.page(), page)?;
         let write = || {
             write_whole(&self.file(), |file| file.write_all(&compared.to_bytes()))?;
             for side in ["a", "b"] {

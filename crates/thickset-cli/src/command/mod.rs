@@ -16,12 +16,15 @@ mod demo;
 mod explain;
 mod hint;
 mod init;
+pub mod interrupt;
+mod merge;
 mod methods;
 mod model;
 mod model_rows;
 pub mod output;
 mod radii;
 mod report;
+mod row_output;
 mod rows;
 mod threat;
 mod train;
@@ -72,6 +75,8 @@ pub enum Command {
     Explain(explain::Arguments),
     /// Write a commented configuration for your data
     Init(init::Arguments),
+    /// Put the parts of an audit together that several machines made
+    Merge(merge::Arguments),
     /// List the methods, or describe one
     Methods(methods::Methods),
     /// Say what a model file holds
@@ -96,6 +101,7 @@ pub fn run(command: Command) -> Result<Ending> {
         Command::Audit(arguments) => return audit::run(&arguments),
         Command::Check(arguments) => return check::run(&arguments),
         Command::Compare(arguments) => return compare::run(&arguments),
+        Command::Merge(arguments) => return merge::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
         Command::Attack(arguments) => attack::run(&arguments),
         Command::Bench(arguments) => bench::run(arguments),

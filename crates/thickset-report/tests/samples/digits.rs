@@ -191,6 +191,7 @@ pub fn digits() -> Audit {
         gate: Vec::new(),
         training: Vec::new(),
         summary,
+        rows_file: None,
         rows: rows.into_iter().collect(),
     }
 }

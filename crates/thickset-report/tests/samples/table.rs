@@ -322,6 +322,7 @@ pub fn credit(want: &Table) -> Audit {
         ],
         training: training(Seed::new(3), 30),
         summary,
+        rows_file: None,
         rows: rows.into_iter().collect(),
     }
 }

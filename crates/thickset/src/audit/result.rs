@@ -63,7 +63,10 @@ pub struct Audit {
     /// The epochs of the training, if the run's folder has them.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub training: Vec<EpochRecord>,
-    /// Every row, in the order of the data.
+    /// The file beside this one that holds the rows, where they are too many to stand here.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub rows_file: Option<String>,
+    /// Every row, in the order of the data; empty where they are in a file of their own.
     pub rows: RowList,
 }
 

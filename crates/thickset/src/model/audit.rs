@@ -2,12 +2,13 @@
 
 use std::ops::ControlFlow;
 
-use super::{AttackOptions, ExplainOptions, Model, Origin};
+use super::{AttackOptions, ExplainOptions, Model, OpenedRows, Origin};
 use crate::attack::ThreatConfig;
 use crate::attack::suite::{Effort, SuiteConfig};
 use crate::audit::result::ThicknessSettings;
 use crate::audit::{
-    self, Audit, AuditConfig, AuditTarget, Event, Observer, Outcome, ResumeFile, RunOptions,
+    self, Audit, AuditConfig, AuditPart, AuditTarget, Event, Observer, Outcome, PartOutcome,
+    ResumeFile, RunOptions,
 };
 use crate::config::AuditDefaults;
 use crate::{Error, Result, Rows};
@@ -144,6 +145,34 @@ impl Model {
         Ok(match audit::run(&checked, &target, &run, observer)? {
             Outcome::Done(audit) => Some(*audit),
             Outcome::Stopped => None,
+        })
+    }
+
+    /// Audits one machine's part of the rows with exactly these settings; [`audit::merge`] puts the parts of all machines
+    /// together. Nothing is returned if the observer stopped it.
+    ///
+    /// # Errors
+    /// As for [`Model::audit`].
+    pub fn audit_part(
+        &self,
+        origin: &Origin,
+        opened: &OpenedRows,
+        options: &AuditOptions,
+        config: &AuditConfig,
+        observer: &mut dyn Observer,
+    ) -> Result<Option<AuditPart>> {
+        let rows = opened.rows();
+        let checked = config.check(rows.schema())?;
+        let target = self.audit_target(origin, &rows, options);
+        let run = RunOptions {
+            resume: options.resume.clone(),
+            ..RunOptions::default()
+        };
+        let (shard, whole) = (opened.shard(), opened.whole()?);
+        let found = audit::run_part(&checked, &target, shard, whole, &run, observer)?;
+        Ok(match found {
+            PartOutcome::Done(part) => Some(*part),
+            PartOutcome::Stopped => None,
         })
     }
 
