@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
@@ -90,9 +90,14 @@ impl OutputOptions {
             output.finish()?;
             Ok(())
         });
-        written
-            .map_err(|failed| failed.0)
-            .with_context(|| said(path))?;
+        written.map_err(|Failed(error)| {
+            // Whoever stopped the command is told no error.
+            if error.is::<Interrupted>() {
+                error
+            } else {
+                error.context(format!("`{}` was not written", path.display()))
+            }
+        })?;
         say!("wrote {rows} rows to {}", path.display());
         Ok(())
     }
@@ -107,10 +112,6 @@ pub fn stopped(options: &OutputOptions, rows: usize) -> Interrupted {
         ),
         None => format!("{rows} rows were done and printed"),
     })
-}
-
-fn said(path: &Path) -> String {
-    format!("`{}` was not written", path.display())
 }
 
 struct Failed(anyhow::Error);

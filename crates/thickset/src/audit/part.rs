@@ -53,7 +53,8 @@ pub struct AuditPart {
     pub(super) worst: Vec<WorstRow>,
     /// The linear baseline, which the first part has.
     pub(super) linear: Option<Summary>,
-    /// Why there are no certificates, if there are none.
+    /// Why there are no certificates; absent where there are.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(super) no_certificate: Option<String>,
     pub(super) training: Vec<EpochRecord>,
     pub(super) rows: RowList,
