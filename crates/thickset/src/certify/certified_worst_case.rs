@@ -59,10 +59,14 @@ pub(super) fn certify(case: &Case<'_>, most_nodes: usize, lost: usize) -> Certif
             let search = Search::new(case, Goal::Any, more, case.moves.radius);
             let searched = search.run(AT_THE_ROOT.min(most_nodes));
             nodes += searched.nodes;
-            if searched.is_finished && searched.witness.is_none() {
-                at_most = more - 1;
-            } else {
-                open = more;
+            match searched.witness {
+                Some(witness) => {
+                    lost = witness.lost;
+                    open = lost + 1;
+                    worst = Some(witness);
+                }
+                None if searched.is_finished => at_most = more - 1,
+                None => open = more,
             }
         }
     }
