@@ -66,6 +66,8 @@ fn batch<'n>(network: &'n Network, golden: &Golden, perturbed: bool) -> Batch<'n
         perturbed: perturbed.then(|| golden.batch(network, "x_adv")),
         seed: Seed::new(0),
         step: 0,
+        done: 1.0,
+        radius: 0.5,
     }
 }
 
@@ -86,7 +88,7 @@ fn cases() -> Vec<Case> {
     // k (n - k) with k = 3 and n = 10, or k.
     let r2et = |pairs: &str, count: f64, rest: &str| {
         format!(
-            "kind = \"r2et\"\npairs = \"{pairs}\"\ngap_weight = {}\n{rest}",
+            "kind = \"r2et\"\ngap = \"difference\"\npairs = \"{pairs}\"\ngap_weight = {}\n{rest}",
             0.01 * count
         )
     };
@@ -332,6 +334,7 @@ fn every_objective() -> Vec<String> {
     all.extend([
         "kind = \"r2et\"\npairs = \"closest\"\ngap_weight = 0.7\nhessian_weight = 0.7\nhessian = \"finite-difference\""
             .to_owned(),
+        "kind = \"r2et\"\ngap = \"difference\"\npairs = \"mirrored\"\ngap_weight = 0.7\nhessian_weight = 0.0".to_owned(),
         "kind = \"r2et\"\npairs = \"mirrored\"\ngap_weight = 0.7\nhessian_weight = 0.0".to_owned(),
         "kind = \"r2et\"\npairs = \"boundary\"\ngap_weight = 0.7\nhessian_weight = 0.0".to_owned(),
         "kind = \"igr\"\nweight = 0.7\nbase = { kind = \"trades\" }".to_owned(),
@@ -640,7 +643,7 @@ fn a_reference_model_decides_the_salient_set() {
     let golden = Golden::read("mlp_relu");
     let network = network("mlp_relu", &golden);
     let other = fresh();
-    let config = objective("kind = \"r2et\"\nhessian_weight = 0.0");
+    let config = objective("kind = \"r2et\"\ngap = \"difference\"\nhessian_weight = 0.0");
     let gap = |reference| {
         let mut batch = batch(&network, &golden, false);
         batch.reference = reference;
