@@ -138,7 +138,9 @@ impl Network {
     #[must_use]
     pub fn gates_mut(&mut self) -> Option<&mut Gates> {
         let layers = self.nodes.iter_mut();
-        layers.map(|node| &mut node.layer).find_map(|layer| layer.gates_mut())
+        layers
+            .map(|node| &mut node.layer)
+            .find_map(|layer| layer.gates_mut())
     }
 
     /// The layer with a linear map for every segment, where it has one.

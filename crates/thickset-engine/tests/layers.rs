@@ -4,10 +4,10 @@
 use thickset_engine::kernel::{ConvShape, PoolShape};
 use thickset_engine::layer::{
     Absolute, Add, Adjacency, AveragePool, Axis, BatchNorm, ChannelAffine, Clip, Concatenate,
-    Conv2d, Cosine, Divisor, Elu, Exp, GatedLinear, Gates, Gating, Gather, Gelu, GraphConv, HardSigmoid, HardSwish, Layer,
-    LayerNorm, LeakyRelu, Linear, Log, LogSoftmax, MaxPool, Mish, Multiply, NodeMean, PairSplit,
-    Power, Prelu, Reduce, Relu, Selu, Sigmoid, Silu, SlidingAveragePool, Softmax, Softplus,
-    SquareRoot, Tanh,
+    Conv2d, Cosine, Divisor, Elu, Exp, GatedLinear, Gates, Gather, Gating, Gelu, GraphConv,
+    HardSigmoid, HardSwish, Layer, LayerNorm, LeakyRelu, Linear, Log, LogSoftmax, MaxPool, Mish,
+    Multiply, NodeMean, PairSplit, Power, Prelu, Reduce, Relu, Selu, Sigmoid, Silu,
+    SlidingAveragePool, Softmax, Softplus, SquareRoot, Tanh,
 };
 use thickset_engine::{
     DType, Device, Init, NetworkBuilder, Parameter, ParameterSource, Result, Role, Scope, Tensor,

@@ -49,6 +49,12 @@ impl GatedLinear {
         })
     }
 
+    /// `W`, `[maps, features]`.
+    #[must_use]
+    pub fn weight(&self) -> &Tensor<2> {
+        &self.weight.value
+    }
+
     /// `V`, `[maps, gates * features]`: one map for two classes, else one a class.
     #[must_use]
     pub fn gated_weight(&self) -> &Tensor<2> {
@@ -94,9 +100,10 @@ impl Layer for GatedLinear {
 
     fn linearise(&self, inputs: &[Tensor<2>]) -> (Tensor<2>, Box<dyn Linearised>) {
         let at = self.at(inputs[0].clone(), inputs[1].clone());
-        let outputs = at.maps.iter().map(|map| {
-            (at.x.clone() * map.effective.clone()).sum_dim(1) + map.offset.clone()
-        });
+        let outputs = at
+            .maps
+            .iter()
+            .map(|map| (at.x.clone() * map.effective.clone()).sum_dim(1) + map.offset.clone());
         (joined(outputs.collect()), Box::new(at))
     }
 
@@ -179,10 +186,7 @@ impl Linearised for At {
     fn pullback(&self, g: Tensor<2>) -> Vec<Tensor<2>> {
         self.summed(|map, place| {
             let g = self.part(&g, place);
-            [
-                map.effective.clone() * g.clone(),
-                map.of_gates.clone() * g,
-            ]
+            [map.effective.clone() * g.clone(), map.of_gates.clone() * g]
         })
     }
 

@@ -10,7 +10,7 @@ use super::deployed::DeployedChain;
 use super::explained::{Explained, Ranked};
 use super::network::DenseNetwork;
 use super::result::{CertifiedRadius, CertifiedWorstCase};
-use super::{certified_radius, certified_worst_case};
+use super::{certified_radius, certified_worst_case, segmented};
 use crate::attack::threat::{Norm, OneHot};
 use crate::attack::{Threat, ThreatConfig};
 use crate::check::as_f64;
@@ -145,6 +145,10 @@ impl CheckedCertify {
     /// # Errors
     /// [`Error::CertifyInput`] where the network is not dense layers with `ReLU`s, and when rows or `k` do not fit it.
     pub fn radius(&self, network: &Network, rows: Points<'_>) -> Result<Vec<CertifiedRadius>> {
+        if segmented::fits(&self.asked(), network)? {
+            rows.check(network)?;
+            return segmented::radius(&self.asked(), network, rows);
+        }
         self.each(network, rows, |case| {
             certified_radius::certify(case, self.nodes)
         })
@@ -159,9 +163,27 @@ impl CheckedCertify {
         network: &Network,
         rows: Points<'_>,
     ) -> Result<Vec<CertifiedWorstCase>> {
+        if segmented::fits(&self.asked(), network)? {
+            rows.check(network)?;
+            return segmented::worst_case(&self.asked(), network, rows);
+        }
         self.each(network, rows, |case| {
             certified_worst_case::certify(case, self.nodes)
         })
+    }
+
+    /// What a segmented model is asked.
+    fn asked(&self) -> segmented::Asked<'_> {
+        segmented::Asked {
+            k: self.k,
+            threat: &self.threat,
+            hold: self.hold,
+            nodes: self.nodes,
+            ranked: self.ranked,
+            absolute: self.absolute,
+            times_input: self.times_input,
+            groups: self.groups.as_deref(),
+        }
     }
 
     fn each<T: Send>(

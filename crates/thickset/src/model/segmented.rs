@@ -34,7 +34,10 @@ pub static INFO: Info = Info {
     direction: None,
     cost: "segments x features multiply-adds a row",
     defaults: &[
-        Setting::new("gate", "or { sparsemax = { delta = 0.2 } }, which is continuous"),
+        Setting::new(
+            "gate",
+            "or { sparsemax = { delta = 0.2 } }, which is continuous",
+        ),
         Setting::in_words(
             "prototypes",
             "none where the table has categories, else 8",
@@ -247,7 +250,8 @@ mod tests {
             #[expect(clippy::cast_possible_truncation, reason = "rows are f32")]
             values.extend([a as f32, b as f32, hot(0), hot(1), hot(2)]);
         }
-        let mut dataset = Dataset::from_rows(values, labels, &["a", "b", "c0", "c1", "c2"]).unwrap();
+        let mut dataset =
+            Dataset::from_rows(values, labels, &["a", "b", "c0", "c1", "c2"]).unwrap();
         for feature in &mut dataset.schema.features[2..] {
             feature.group = Some(0);
             feature.kind = FeatureKind::Level {
@@ -312,7 +316,8 @@ mod tests {
         ]);
         let pass = network.pass(x);
         crate::toy::assert_close(&read(pass.logits()), &[0.0, 1.75, 0.0, 7.0]);
-        let classes = thickset_engine::one_hot(&[1, 1], 2, network.dtype(), &pass.logits().device());
+        let classes =
+            thickset_engine::one_hot(&[1, 1], 2, network.dtype(), &pass.logits().device());
         let gradient = pass.input_gradient(thickset_engine::Output::Logit, classes);
         let expected = [
             1.0, 3.0, 0.0, 0.0, 0.0, //
@@ -334,7 +339,10 @@ mod tests {
             width: 2,
         };
         assert!(refused("kind = \"segmented\"", &image));
-        for text in ["gate = { sparsemax = { delta = 0.0 } }", "prototypes = 1000"] {
+        for text in [
+            "gate = { sparsemax = { delta = 0.0 } }",
+            "prototypes = 1000",
+        ] {
             let text = format!("kind = \"segmented\"\n{text}");
             assert!(refused(&text, &InputShape::Table), "{text}");
         }

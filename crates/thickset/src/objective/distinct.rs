@@ -40,7 +40,10 @@ pub static INFO: Info = Info {
         Setting::new("weight", "lambda, of the ranking losses"),
         Setting::new("distinct_weight", "lambda_d, of too much overlap"),
         Setting::new("distinctness", "d*, the distinctness that is asked for"),
-        Setting::new("keep_weight", "lambda_k, of the reference's ranking when retraining"),
+        Setting::new(
+            "keep_weight",
+            "lambda_k, of the reference's ranking when retraining",
+        ),
         Setting::in_words(
             "radius",
             "the data's",
@@ -48,7 +51,10 @@ pub static INFO: Info = Info {
         ),
         Setting::new("margin", "gamma of the ranking loss"),
         Setting::new("softness", "tau of the ranking loss"),
-        Setting::new("warmup", "share of the training that is the class loss alone"),
+        Setting::new(
+            "warmup",
+            "share of the training that is the class loss alone",
+        ),
         Setting::new("ramp", "share over which the weights then rise"),
         EXPLAIN,
     ],
@@ -106,7 +112,7 @@ impl Default for DistinctConfig {
 impl DistinctConfig {
     /// How such a model is trained: the settings that the method was found with.
     #[must_use]
-    pub fn usual_training() -> TrainConfig {
+    pub fn training() -> TrainConfig {
         TrainConfig {
             epochs: 40,
             batch: 256,
@@ -254,6 +260,10 @@ impl Objective for DistinctConfig {
         Ok(loss)
     }
 
+    fn usual_training(&self) -> Option<TrainConfig> {
+        Some(Self::training())
+    }
+
     fn explain(&self) -> Option<&InlineExplain> {
         self.explain.as_ref()
     }
@@ -284,7 +294,13 @@ mod tests {
 
     #[test]
     fn weights_begin_after_the_warm_up_and_rise_over_the_ramp() {
-        for (done, expected) in [(0.0, 0.0), (0.29, 0.0), (0.375, 0.5), (0.5, 1.0), (1.0, 1.0)] {
+        for (done, expected) in [
+            (0.0, 0.0),
+            (0.29, 0.0),
+            (0.375, 0.5),
+            (0.5, 1.0),
+            (1.0, 1.0),
+        ] {
             assert!((ramped(done, 0.3, 0.15) - expected).abs() < 1e-12, "{done}");
         }
         assert!((ramped(0.0, 0.0, 0.0) - 1.0).abs() < 1e-15);

@@ -80,6 +80,11 @@ pub trait Objective {
         model
     }
 
+    /// How it is best trained, where that is not how everything is.
+    fn usual_training(&self) -> Option<TrainConfig> {
+        None
+    }
+
     /// A model that is trained first, on the same rows, and whose rankings the objective reads as the batch's reference.
     fn teacher(&self) -> Option<Teacher> {
         None

@@ -50,7 +50,10 @@ pub static INFO: Info = Info {
         Setting::new("hessian", "or \"finite-difference\", as the paper"),
         Setting::new("step", "length of the finite difference"),
         Setting::new("adaptive", "weigh relative to the class loss"),
-        Setting::new("margin", "gamma, the log ratio of importances that the ranking loss asks for"),
+        Setting::new(
+            "margin",
+            "gamma, the log ratio of importances that the ranking loss asks for",
+        ),
         Setting::new("softness", "tau, how softly the ranking loss ends there"),
         EXPLAIN,
     ],

@@ -38,7 +38,10 @@ pub static INFO: Info = Info {
         Setting::new("margin", "gamma of the ranking loss"),
         Setting::new("softness", "tau of the ranking loss"),
         Setting::new("rho", "sharpness of the softplus that replaces ReLU"),
-        Setting::new("warmup", "share of the training that is the class loss alone"),
+        Setting::new(
+            "warmup",
+            "share of the training that is the class loss alone",
+        ),
         Setting::new("ramp", "share over which the weight then rises"),
         Setting::in_words(
             "teacher",
@@ -100,7 +103,7 @@ impl Default for TaughtConfig {
 impl TaughtConfig {
     /// How such a network is trained: the settings that the method was found with.
     #[must_use]
-    pub fn usual_training() -> TrainConfig {
+    pub fn training() -> TrainConfig {
         TrainConfig {
             epochs: 36,
             batch: 256,
@@ -199,6 +202,10 @@ impl Objective for TaughtConfig {
             .plus("worst ranking", share * self.weight, worst, false))
     }
 
+    fn usual_training(&self) -> Option<TrainConfig> {
+        Some(Self::training())
+    }
+
     fn explain(&self) -> Option<&InlineExplain> {
         self.explain.as_ref()
     }
@@ -226,7 +233,7 @@ impl Objective for TaughtConfig {
         Some(Teacher {
             model: self.teacher_model.clone().into(),
             objective: objective.into(),
-            train: DistinctConfig::usual_training(),
+            train: DistinctConfig::training(),
         })
     }
 }

@@ -151,8 +151,9 @@ impl Front {
         if standing.auc < threshold || held.any(|held| held.standing.covers(&standing, rule)) {
             return false;
         }
-        self.0
-            .retain(|held| held.standing.auc >= threshold && !standing.covers(&held.standing, rule));
+        self.0.retain(|held| {
+            held.standing.auc >= threshold && !standing.covers(&held.standing, rule)
+        });
         self.0.push(Candidate {
             standing,
             parameters: parameters(),
@@ -252,7 +253,12 @@ mod tests {
     #[test]
     fn distinctness_that_is_asked_for_comes_before_p_at_k() {
         // AUC, P@k, distinctness.
-        let epochs = [(0.90, 0.95, 0.1), (0.90, 0.80, 0.3), (0.90, 0.85, 0.25), (0.80, 1.0, 0.9)];
+        let epochs = [
+            (0.90, 0.95, 0.1),
+            (0.90, 0.80, 0.3),
+            (0.90, 0.85, 0.25),
+            (0.80, 1.0, 0.9),
+        ];
         let selected = |wanted| {
             let rule = SelectionConfig {
                 distinctness_at_least: wanted,

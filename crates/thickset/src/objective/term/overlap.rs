@@ -27,7 +27,10 @@ pub fn mean_overlap(levels: &Tensor<2>, k: usize) -> Option<Tensor<1>> {
         borders.push(f64::midpoint(sorted[k - 1], sorted[k]));
     }
     let device = levels.device().without_autodiff();
-    let borders = Tensor::from_data(TensorData::new(borders, [rows, 1]), (&device, levels.dtype()));
+    let borders = Tensor::from_data(
+        TensorData::new(borders, [rows, 1]),
+        (&device, levels.dtype()),
+    );
     let degrees = activation::sigmoid((levels.clone() - borders) * (1.0 / SOFTNESS));
     let all = degrees.clone().sum_dim(0);
     let with_itself = (degrees.clone() * degrees).sum();
