@@ -30,9 +30,10 @@ pub(crate) fn run(runner: &BenchRunner<'_>) -> Result<Bench> {
     for name in to_run {
         let datasets = runner.open(&name, SEEDS)?;
         bench.note_datasets(&datasets);
-        let ids = match runner.options.methods.is_empty() {
-            true => METHODS.map(str::to_owned).to_vec(),
-            false => runner.options.methods.clone(),
+        let ids = if runner.options.methods.is_empty() {
+            METHODS.map(str::to_owned).to_vec()
+        } else {
+            runner.options.methods.clone()
         };
         let entries = GridEntry::of(BenchMethod::chosen(&ids)?, &datasets)?;
         let grid = runner.grid(&datasets, entries)?;

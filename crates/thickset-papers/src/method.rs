@@ -144,9 +144,12 @@ impl BenchMethod {
         for id in ids {
             Self::find(id)?;
         }
-        let wanted = |method: &&Self| match ids.is_empty() {
-            true => method.role != MethodRole::Ours,
-            false => ids.contains(&method.id),
+        let wanted = |method: &&Self| {
+            if ids.is_empty() {
+                method.role != MethodRole::Ours
+            } else {
+                ids.contains(&method.id)
+            }
         };
         Ok(methods().iter().filter(wanted).collect())
     }

@@ -80,9 +80,10 @@ pub(crate) fn run(runner: &BenchRunner<'_>) -> Result<Bench> {
     for name in to_run {
         let datasets = runner.open(&name, SEEDS)?;
         bench.note_datasets(&datasets);
-        let ids = match runner.options.methods.is_empty() {
-            true => METHODS.map(str::to_owned).to_vec(),
-            false => runner.options.methods.clone(),
+        let ids = if runner.options.methods.is_empty() {
+            METHODS.map(str::to_owned).to_vec()
+        } else {
+            runner.options.methods.clone()
         };
         let entries = GridEntry::of(BenchMethod::chosen(&ids)?, &datasets)?;
         let plan = TrainingPlan {
@@ -132,10 +133,9 @@ fn columns(
         }
     })?;
     let vanilla = grid.rows.iter().find(|row| row.entry.id == VANILLA);
-    let vanilla = match vanilla.and_then(crate::runner::GridRow::keys) {
-        Some(keys) => keys,
-        None => Vec::new(),
-    };
+    let vanilla = vanilla
+        .and_then(crate::runner::GridRow::keys)
+        .unwrap_or_default();
     let agreement = |data: &SeededDataset| {
         let place = datasets.seeds.iter().position(|one| one.seed == data.seed);
         Measure::Agreement {
@@ -147,9 +147,10 @@ fn columns(
             explain: explain(data),
         }
     };
-    let agreement = match vanilla.is_empty() {
-        true => None,
-        false => Some(runner.measure_chosen(datasets, grid, "agreement", agreement)?),
+    let agreement = if vanilla.is_empty() {
+        None
+    } else {
+        Some(runner.measure_chosen(datasets, grid, "agreement", agreement)?)
     };
     let shares = |name: &str, found: &[Option<Vec<_>>], what| {
         let name = name.to_owned();
@@ -224,9 +225,10 @@ fn sentences(name: &str, grid: &Grid, columns: &[TableColumn]) -> Vec<String> {
                 )
             })
             .collect();
-        let reaching = match reaching.is_empty() {
-            true => "nobody".to_owned(),
-            false => reaching.join(", "),
+        let reaching = if reaching.is_empty() {
+            "nobody".to_owned()
+        } else {
+            reaching.join(", ")
         };
         sentences.push(format!(
             "{name}: {GAIN} points over vanilla under the suite, AUC within {AUC_LOSS} and distinctness not lower: {reaching}"

@@ -22,6 +22,10 @@ const TOLERANCE: f64 = 1e-9;
 
 const FEATURES: usize = 8;
 
+const DISTINCT: &str =
+    "{ kind = \"distinct\", explain = { kind = \"grad\", reduce = \"absolute\" } }";
+const TAUGHT: &str = "{ kind = \"taught\", explain = { kind = \"grad\", reduce = \"absolute\" } }";
+
 fn segmented(case: &str, classes: usize) -> (Golden, Network) {
     let golden = Golden::read(&format!("segmented/{case}"));
     let gate = if case.starts_with("argmax") {
@@ -210,8 +214,8 @@ fn a_segmented_model_learns_what_a_linear_one_cannot_and_a_taught_network_learns
         "model = { kind = \"linear\" }",
         "{ kind = \"vanilla\" }",
     );
-    let segmented = trained(&data, "", "{ kind = \"distinct\" }");
-    let taught = trained(&data, "", "{ kind = \"taught\" }");
+    let segmented = trained(&data, "", DISTINCT);
+    let taught = trained(&data, "", TAUGHT);
     assert!(linear.best_auc < 0.8, "{}", linear.best_auc);
     assert!(segmented.selected.auc > 0.95, "{}", segmented.selected.auc);
     assert!(segmented.selected.distinctness >= 0.1);
@@ -223,7 +227,7 @@ fn a_segmented_model_learns_what_a_linear_one_cannot_and_a_taught_network_learns
 #[test]
 fn no_attack_breaks_a_certificate_and_beyond_the_border_the_worst_case_is_exact() {
     let data = rows_with_a_category();
-    let model = trained(&data, "", "{ kind = \"distinct\" }").model;
+    let model = trained(&data, "", DISTINCT).model;
     let rows = data.test();
     let certify = |radius: f64| {
         let options = CertifyOptions {

@@ -356,16 +356,16 @@ mod tests {
         // Of (1, 0.8, 0) / 0.5 = (2, 1.6, 0): the first two, above (3.6 - 1) / 2 = 1.3.
         let mut out = [0.0; 3];
         support(&[1.0, 0.8, 0.0], 0.5, &mut out);
-        assert_eq!(out, [1.0, 1.0, 0.0]);
+        assert_eq!(out.map(|share| share > 0.5), [true, true, false]);
         // Ahead by delta, the first has the block for itself.
         support(&[1.0, 0.5, 0.0], 0.5, &mut out);
-        assert_eq!(out, [1.0, 0.0, 0.0]);
+        assert_eq!(out.map(|share| share > 0.5), [true, false, false]);
     }
 
     #[test]
     fn of_equal_scores_the_lower_gate_is_open() {
         let mut out = [0.0; 3];
         argmax(&[0.0, 0.5, 0.5], &mut out);
-        assert_eq!(out, [0.0, 1.0, 0.0]);
+        assert_eq!(out.map(|share| share > 0.5), [false, true, false]);
     }
 }

@@ -503,11 +503,9 @@ impl<'a> Segments<'a> {
         if row.first > most {
             return Ok(outcome(Status::Certified, most, None, 1));
         }
-        let crossings = match self.delta > 0.0 {
-            true => None,
-            false => self.crossings(&row),
-        };
-        let Some(crossings) = crossings else {
+        // Where gates are shared, explanations vary between the borders too.
+        let crossings = Some(&row).filter(|_| self.delta <= 0.0);
+        let Some(crossings) = crossings.and_then(|row| self.crossings(row)) else {
             return Ok(outcome(Status::Unknown, row.first, None, self.asked.nodes));
         };
         let nodes = crossings.len() + 1;
@@ -552,11 +550,9 @@ impl<'a> Segments<'a> {
         if row.first > self.asked.threat.ball().radius {
             return Ok(outcome(Status::Exact, k, k, None, 1));
         }
-        let crossings = match self.delta > 0.0 {
-            true => None,
-            false => self.crossings(&row),
-        };
-        let Some(crossings) = crossings else {
+        // Where gates are shared, explanations vary between the borders too.
+        let crossings = Some(&row).filter(|_| self.delta <= 0.0);
+        let Some(crossings) = crossings.and_then(|row| self.crossings(row)) else {
             return Ok(outcome(Status::Unknown, 0, k, None, self.asked.nodes));
         };
         let mut kept: Vec<(usize, &Crossing<'_>)> = crossings

@@ -9,7 +9,7 @@
 //! `(1 - delta) / sqrt(2)` (delta is 0 for the argmax) leaves a segment, and within it the gradient of m is one row of numbers. That
 //! is a certificate ([`certify`](crate::certify::segmented)).
 //!
-//! Blocks and prototypes are learnt from the training rows before the weights are: [`SegmentedConfig::fit`].
+//! Blocks and prototypes are learnt from the training rows before the weights are.
 
 mod prototypes;
 
@@ -239,7 +239,7 @@ mod tests {
     use crate::model::Model;
 
     /// Two numbers and a column of three categories; the second category turns the first number's sign.
-    pub(crate) fn toy() -> Dataset {
+    fn toy() -> Dataset {
         let mut stream = Seed::new(1).stream("rows");
         let (mut values, mut labels) = (Vec::new(), Vec::new());
         for row in 0..300 {
