@@ -168,7 +168,7 @@ fn a_taught_network_and_the_ranking_gap_agree_with_pytorch_in_value_and_paramete
         (
             "r2et",
             None,
-            "kind = \"r2et\"\ngap_weight = 0.4\nhessian_weight = 0.0",
+            "kind = \"r2et\"\ngap_weight = 0.4\nhessian_weight = 0.0\nmargin = 0.3\nsoftness = 0.15",
         ),
     ] {
         let network = filled(&model, &golden, 2);

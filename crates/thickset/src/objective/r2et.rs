@@ -2,7 +2,7 @@
 //!
 //! `gap = "ranking"`, the default, is the [ranking loss](super::term::ranking) R of the model's own salient set: it ends at a margin
 //! and does not depend on the scale of the explanation. The paper's `gap = "difference"` has no end: once the classes are told
-//! apart it is had cheapest by larger weights, and a long training loses its AUC to it. `docs/deviations.md` has both curves.
+//! apart it is had cheapest by larger weights, and a long training loses its AUC to it. `docs/deviations.md` has numbers.
 //!
 //! The gap is between salient features and others, of the explanation I of the class c predicted at x, which is the
 //! gradient of `f_c`, absolute, for tables; H is its Jacobian. For `concept` the features are the units that the last layer
@@ -112,18 +112,17 @@ pub fn hessian_weight(shape: &InputShape) -> f64 {
 
 impl Default for R2etConfig {
     fn default() -> Self {
-        let RankingMargin { margin, softness } = RankingMargin::default();
         Self {
             gap: Gap::default(),
-            gap_weight: 0.2,
+            gap_weight: 0.05,
             hessian_weight: 0.01,
             pairs: Pairs::All,
             pair_count: None,
             hessian: HessianMethod::Exact,
             step: 0.01,
             adaptive: false,
-            margin,
-            softness,
+            margin: 1.0,
+            softness: 0.25,
             explain: None,
         }
     }
@@ -255,8 +254,8 @@ mod tests {
         // I = (12, 6, 3) / 16 has the mean 7 / 16, so the levels are ln(1 + 12 / 0.35) and so on.
         let level = |importance: f64| (importance / 0.35).ln_1p();
         let pair = |other: f64| {
-            let short = (0.3 - level(12.0) + level(other)) / 0.15;
-            0.15 * short.exp().ln_1p()
+            let short = (1.0 - level(12.0) + level(other)) / 0.25;
+            0.25 * short.exp().ln_1p()
         };
         let of = |pairs: Pairs| {
             let config = R2etConfig {
