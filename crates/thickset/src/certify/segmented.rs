@@ -449,6 +449,9 @@ impl<'a> Segments<'a> {
                 }
             }
             threat.project(x, &mut moved);
+            // Whole categories and numbers are made so; a point that falls back shows nothing.
+            let searched = moved.clone();
+            threat.settle(x, &searched, &mut moved);
             #[expect(clippy::cast_possible_truncation, reason = "models are given f32")]
             let moved: Vec<f64> = moved
                 .into_iter()
