@@ -3,7 +3,7 @@
 use burn::tensor::{DType, Tensor, TensorData};
 
 use crate::kernel::{is_plain, requested_instructions};
-use crate::layer::{BatchStatistics, Layer, Part};
+use crate::layer::{BatchStatistics, GatedLinear, Gates, Layer, Part};
 use crate::parameter::{Parameter, ParameterSource, Role, Scope};
 use crate::pass::Pass;
 use crate::{Error, Result};
@@ -126,6 +126,27 @@ impl Network {
             parts.push(part);
         }
         Some(parts)
+    }
+
+    /// The layer that decides which segments a row lies in, where it has one.
+    #[must_use]
+    pub fn gates(&self) -> Option<&Gates> {
+        self.nodes.iter().find_map(|node| node.layer.gates())
+    }
+
+    /// The same, to change.
+    #[must_use]
+    pub fn gates_mut(&mut self) -> Option<&mut Gates> {
+        let layers = self.nodes.iter_mut();
+        layers
+            .map(|node| &mut node.layer)
+            .find_map(|layer| layer.gates_mut())
+    }
+
+    /// The layer with a linear map for every segment, where it has one.
+    #[must_use]
+    pub fn gated_linear(&self) -> Option<&GatedLinear> {
+        self.nodes.iter().find_map(|node| node.layer.gated_linear())
     }
 
     fn device(&self) -> burn::tensor::Device {

@@ -4,10 +4,10 @@
 use thickset_engine::kernel::{ConvShape, PoolShape};
 use thickset_engine::layer::{
     Absolute, Add, Adjacency, AveragePool, Axis, BatchNorm, ChannelAffine, Clip, Concatenate,
-    Conv2d, Cosine, Divisor, Elu, Exp, Gather, Gelu, GraphConv, HardSigmoid, HardSwish, Layer,
-    LayerNorm, LeakyRelu, Linear, Log, LogSoftmax, MaxPool, Mish, Multiply, NodeMean, PairSplit,
-    Power, Prelu, Reduce, Relu, Selu, Sigmoid, Silu, SlidingAveragePool, Softmax, Softplus,
-    SquareRoot, Tanh,
+    Conv2d, Cosine, Divisor, Elu, Exp, GatedLinear, Gates, Gather, Gating, Gelu, GraphConv,
+    HardSigmoid, HardSwish, Layer, LayerNorm, LeakyRelu, Linear, Log, LogSoftmax, MaxPool, Mish,
+    Multiply, NodeMean, PairSplit, Power, Prelu, Reduce, Relu, Selu, Sigmoid, Silu,
+    SlidingAveragePool, Softmax, Softplus, SquareRoot, Tanh,
 };
 use thickset_engine::{
     DType, Device, Init, NetworkBuilder, Parameter, ParameterSource, Result, Role, Scope, Tensor,
@@ -740,4 +740,51 @@ fn the_batch_statistics_themselves_are_differentiated() {
             (shifted(STEP) - shifted(-STEP)) / (2.0 * STEP),
         );
     }
+}
+
+#[test]
+fn gates_and_the_maps_that_they_choose() {
+    for gating in [
+        Gating::Argmax,
+        Gating::Sparsemax { delta: 2.0 },
+        Gating::Sparsemax { delta: 0.1 },
+        Gating::Softmax { beta: 1.5 },
+    ] {
+        let layer = made(&[5], |scope| Gates::new(5, &[3, 2, 4], gating, scope));
+        check(layer, &inputs(&[[4, 5]]));
+    }
+    for classes in [2, 3] {
+        let layer = made(&[5, 7], |scope| GatedLinear::new(5, 7, classes, scope));
+        check(layer, &inputs(&[[3, 5], [3, 7]]));
+    }
+}
+
+#[test]
+fn gates_of_a_block_are_shares_and_one_that_is_far_ahead_has_it_alone() {
+    let gates = |gating, x: Vec<f64>| {
+        let mut source = Draws(0);
+        let mut builder = NetworkBuilder::new(4, &mut source);
+        builder
+            .then(|scope| Gates::new(4, &[2, 2], gating, scope))
+            .unwrap();
+        let mut network = builder.finish().unwrap();
+        let mut scores = vec![0.0; 16];
+        for feature in 0..4 {
+            scores[feature * 4 + feature] = 1.0;
+        }
+        network
+            .gates_mut()
+            .unwrap()
+            .set_scores(scores, vec![0.0; 4]);
+        values(&network.logits(tensor(x, [1, 4])))
+    };
+    let sparse = Gating::Sparsemax { delta: 0.4 };
+    // Ahead by 0.2 of 0.4: sparsemax((0.6, 0.4) / 0.4) = ((1 + 0.5) / 2, (1 - 0.5) / 2).
+    let got = gates(sparse, vec![0.6, 0.4, 1.0, 0.0]);
+    for (got, expected) in got.into_iter().zip([0.75, 0.25, 1.0, 0.0]) {
+        close("sparsemax", got, expected);
+    }
+    let got = gates(Gating::Argmax, vec![0.6, 0.4, 0.5, 0.5]);
+    let open: Vec<bool> = got.into_iter().map(|share| share > 0.5).collect();
+    assert_eq!(open, [true, false, true, false]);
 }

@@ -13,6 +13,8 @@ mod concatenate;
 mod conv2d;
 mod cosine;
 mod elementwise;
+mod gated_linear;
+mod gates;
 mod gather;
 mod graph_conv;
 mod layer_norm;
@@ -39,6 +41,8 @@ pub use elementwise::{
     Absolute, Clip, Elu, Exp, Gelu, HardSigmoid, HardSwish, LeakyRelu, Log, Mish, Power, Prelu,
     Relu, Selu, Sigmoid, Silu, Softplus, SquareRoot, Tanh,
 };
+pub use gated_linear::GatedLinear;
+pub use gates::{Gates, Gating};
 pub use gather::Gather;
 pub use graph_conv::GraphConv;
 pub use layer_norm::LayerNorm;
@@ -109,6 +113,21 @@ pub trait Layer: std::fmt::Debug + Send + Sync {
 
     /// What it is to a [`crate::Chain`], if it can be part of one.
     fn part(&self) -> Option<Part<'_>> {
+        None
+    }
+
+    /// Itself, if it decides which segment a row lies in.
+    fn gates(&self) -> Option<&Gates> {
+        None
+    }
+
+    /// The same, to change.
+    fn gates_mut(&mut self) -> Option<&mut Gates> {
+        None
+    }
+
+    /// Itself, if it has a linear map for every segment.
+    fn gated_linear(&self) -> Option<&GatedLinear> {
         None
     }
 

@@ -6,6 +6,7 @@ pub mod linear;
 pub mod mlp;
 pub mod resnet18;
 pub mod resnet9;
+pub mod segmented;
 pub mod siamese;
 
 mod attack;
@@ -40,6 +41,7 @@ pub use resnet9::Resnet9Config;
 pub use resnet18::Resnet18Config;
 pub use row_choice::{RowChoice, Shard};
 pub use row_stream::RowStream;
+pub use segmented::{Gate, SegmentedConfig};
 pub use siamese::SiameseConfig;
 pub use stored::{Description, Model};
 
@@ -88,6 +90,7 @@ kinds! {
         Mlp(MlpConfig),
         Resnet18(Resnet18Config),
         Resnet9(Resnet9Config),
+        Segmented(SegmentedConfig),
         Siamese(SiameseConfig),
     }
 }
@@ -257,6 +260,10 @@ mod tests {
             ("cnn", ModelConfig::Cnn(CnnConfig::default())),
             ("resnet9", ModelConfig::Resnet9(Resnet9Config::default())),
             ("resnet18", ModelConfig::Resnet18(Resnet18Config::default())),
+            (
+                "segmented",
+                ModelConfig::Segmented(SegmentedConfig::default()),
+            ),
             ("siamese", ModelConfig::Siamese(SiameseConfig::default())),
         ] {
             let model = parsed(&format!("model = {{ kind = \"{kind}\" }}")).unwrap();

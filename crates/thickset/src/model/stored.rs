@@ -135,6 +135,13 @@ impl Model {
     /// # Errors
     /// If the architecture does not fit the rows.
     pub fn for_dataset(model: ModelConfig, dataset: &Dataset, seed: Seed) -> Result<Self> {
+        let (model, scores) = match model {
+            ModelConfig::Segmented(config) => {
+                let (config, scores) = config.fit(dataset, seed)?;
+                (ModelConfig::Segmented(config), Some(scores))
+            }
+            other => (other, None),
+        };
         let mut fresh = Self::fresh(
             model,
             dataset.shape().clone(),
@@ -143,6 +150,9 @@ impl Model {
             dataset.encoding.clone(),
             seed,
         )?;
+        if let Some(scores) = scores {
+            scores.write(&mut fresh.network);
+        }
         let is_plain = dataset.encoding.is_none() && *dataset.shape() == InputShape::Table;
         fresh.description.schema = is_plain.then(|| dataset.schema.clone());
         Ok(fresh)
