@@ -4,7 +4,7 @@
 
 use burn::tensor::{Tensor, activation::softmax};
 
-use super::{Layer, Linearised, single};
+use super::{Form, Layer, Linearised, single};
 
 /// Probabilities of each row.
 #[derive(Clone, Copy, Debug)]
@@ -13,6 +13,10 @@ pub struct Softmax;
 impl Layer for Softmax {
     fn kind(&self) -> &'static str {
         "softmax"
+    }
+
+    fn form(&self) -> Option<Form> {
+        Some(Form::Softmax)
     }
 
     fn out_features(&self, inputs: &[usize]) -> Option<usize> {

@@ -3,6 +3,7 @@
 use burn::tensor::{Tensor, activation::sigmoid};
 
 use super::{Elementwise, Softplus, complement};
+use crate::layer::Form;
 
 /// `x tanh(log(1 + exp(x)))`.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +22,10 @@ impl Mish {
 
 impl Elementwise for Mish {
     const KIND: &'static str = "mish";
+
+    fn form(&self) -> Option<Form> {
+        Some(Form::Mish)
+    }
 
     fn value(&self, x: Tensor<2>) -> Tensor<2> {
         let [t, _, _] = Self::parts(x.clone());

@@ -6,7 +6,7 @@
 use burn::tensor::{Tensor, activation::sigmoid};
 
 use crate::kernel::gate;
-use crate::layer::{Layer, Linearised, Part, same, single};
+use crate::layer::{Form, Layer, Linearised, Part, same, single};
 use crate::{Error, Result};
 
 /// `log(1 + exp(beta x)) / beta`.
@@ -47,6 +47,10 @@ impl Softplus {
 impl Layer for Softplus {
     fn kind(&self) -> &'static str {
         "softplus"
+    }
+
+    fn form(&self) -> Option<Form> {
+        Some(Form::Softplus { beta: self.beta })
     }
 
     fn out_features(&self, inputs: &[usize]) -> Option<usize> {

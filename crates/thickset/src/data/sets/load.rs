@@ -237,7 +237,10 @@ pub(in crate::data) fn wanted(recipe: &Recipe) -> Wanted {
 }
 
 /// Reads delimited text or Parquet, by the file's first bytes.
-fn read_table(path: &Path, rule: &ReadRule, wanted: &Wanted) -> Result<Table> {
+///
+/// # Errors
+/// For whatever is missing or wrong, with file and line where there are some.
+pub fn read_table(path: &Path, rule: &ReadRule, wanted: &Wanted) -> Result<Table> {
     if parquet::is_parquet(path)? {
         parquet::read(path, rule, wanted)
     } else {
