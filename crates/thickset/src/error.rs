@@ -525,6 +525,14 @@ pub enum Error {
         /// Why.
         source: crate::onnx::OnnxError,
     },
+    /// Columns of numbers without a scale.
+    #[error(
+        "`{file}` reads columns of numbers without scaling them, so that a distance in one column means nothing in another"
+    )]
+    NoScale {
+        /// The file.
+        file: String,
+    },
     /// A model gives other probabilities than its framework does.
     #[error(
         "{different} of {rows} rows have other probabilities than expected, by up to {largest:.6} (at most {tolerance} is rounding): {examples}"

@@ -7,14 +7,17 @@ use clap::Args;
 use thickset::model::OpenedRows;
 use thickset::{Model, Rows, Schema, Seed};
 
+use super::model_file::ModelFileOptions;
 use super::rows::{DataSource, say_notes};
 
 /// A model and some of the rows.
 #[derive(Args)]
 pub struct ModelRows {
-    /// The model file
+    /// The model file, of ours or ONNX
     #[arg(long, value_name = "FILE")]
     model: PathBuf,
+    #[command(flatten)]
+    file: ModelFileOptions,
     #[command(flatten)]
     data: DataSource,
     /// Only this row, counted from 1; repeatable
@@ -66,7 +69,7 @@ impl Loaded {
 
 impl ModelRows {
     pub fn load(&self) -> Result<Loaded> {
-        let model = Model::load(&self.model)?;
+        let model = self.file.load(&self.model, self.data.name())?;
         let opened = model.open_rows(&self.data.config())?;
         say_notes(&opened);
         let opened = if self.row.is_empty() {

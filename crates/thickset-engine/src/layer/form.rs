@@ -18,10 +18,6 @@ use crate::{Error, Result, Scope};
 /// A layer without its weights. Each variant is the layer of that name, with what its constructor takes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
-#[expect(
-    missing_docs,
-    reason = "the fields are those of the layers' constructors"
-)]
 pub enum Form {
     Absolute,
     Add,

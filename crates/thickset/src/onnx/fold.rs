@@ -1,5 +1,7 @@
 //! Operators of constants alone, computed when the file is read: shapes, indices, and weights that an exporter left in pieces.
 
+#![expect(clippy::cast_possible_wrap, reason = "sizes are far below 2^63")]
+
 use super::array::{Array, Data, single};
 use super::problem::{Result, broken};
 use super::read::{Graph, Node};
@@ -11,6 +13,7 @@ const MOST_MADE: usize = 1 << 26;
 ///
 /// # Errors
 /// If it cannot be computed of what it is given.
+#[expect(clippy::too_many_lines, reason = "one arm an operator")]
 pub(super) fn fold(
     graph: &Graph,
     node: &Node,

@@ -197,9 +197,7 @@ fn opposite(to: &mut Lowering<'_>, place: Place) -> Result<Made> {
         return Ok(row(to, place));
     };
     let (weight, bias) = (weight[inputs..].to_vec(), bias[1]);
-    let before = layer(to, place)
-        .map(|layer| layer.inputs[0])
-        .unwrap_or(place);
+    let before = layer(to, place).map_or(place, |layer| layer.inputs[0]);
     let made = row(to, before);
     let weight = [vec![0.0; inputs], weight].concat();
     to.dense(&made, weight, vec![0.0, bias])
@@ -216,9 +214,7 @@ fn two_logits(to: &mut Lowering<'_>, place: Place, is_first: bool) -> Result<Mad
     };
     if let Some((inputs, weight, bias)) = dense(to, place) {
         let (weight, bias) = (weight.to_vec(), bias[0]);
-        let before = layer(to, place)
-            .map(|layer| layer.inputs[0])
-            .unwrap_or(place);
+        let before = layer(to, place).map_or(place, |layer| layer.inputs[0]);
         let made = row(to, before);
         return to.dense(
             &made,

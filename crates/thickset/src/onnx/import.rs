@@ -351,51 +351,38 @@ fn choose_output(graph: &Graph, options: &OnnxOptions) -> OnnxResult<String> {
 /// A name for each raw column.
 fn column_names(to: &Lowering<'_>, options: &OnnxOptions) -> OnnxResult<Vec<String>> {
     let inputs = &to.graph.inputs;
-    let count = |input: usize| {
-        to.columns
-            .iter()
-            .filter(|column| column.input == input)
-            .count()
-    };
-    let in_matrices = to
-        .columns
-        .iter()
-        .filter(|column| count(column.input) > 1)
-        .count();
-    let given = &options.columns;
-    if !given.is_empty() && given.len() != in_matrices && given.len() != to.columns.len() {
+    let mut counts = vec![0_usize; inputs.len()];
+    for column in &to.columns {
+        counts[column.input] += 1;
+    }
+    let (all, given) = (to.columns.len(), &options.columns);
+    let in_matrices: usize = counts.iter().filter(|&&count| count > 1).sum();
+    if !given.is_empty() && given.len() != in_matrices && given.len() != all {
         return Err(OnnxError::Refused {
             problem: format!(
-                "{} names of columns were given, the graph reads {}",
-                given.len(),
-                to.columns.len()
+                "{} names of columns were given, the graph reads {all}",
+                given.len()
             ),
             instead: "name every column of the graph's input, in order, and no target".to_owned(),
         });
     }
-    let mut matrix = 0;
-    let mut names = Vec::with_capacity(to.columns.len());
-    for (place, column) in to.columns.iter().enumerate() {
+    let mut next = given.iter();
+    let mut names = Vec::with_capacity(all);
+    for column in &to.columns {
         let input = &inputs[column.input].name;
-        let is_matrix = count_of(to, column.input);
-        names.push(if !given.is_empty() && given.len() == to.columns.len() {
-            given[place].clone()
-        } else if is_matrix && !given.is_empty() {
-            matrix += 1;
-            given[matrix - 1].clone()
-        } else if is_matrix {
-            format!("{input}[{}]", column.place)
+        let is_matrix = counts[column.input] > 1;
+        let name = if is_matrix || given.len() == all {
+            next.next()
         } else {
-            input.clone()
+            None
+        };
+        names.push(match name {
+            Some(name) => name.clone(),
+            None if is_matrix => format!("{input}[{}]", column.place),
+            None => input.clone(),
         });
     }
     Ok(names)
-}
-
-/// Whether an input has several columns.
-fn count_of(to: &Lowering<'_>, input: usize) -> bool {
-    let mut columns = to.columns.iter().filter(|column| column.input == input);
-    columns.nth(1).is_some()
 }
 
 /// The target of an encoding: it is only looked for where rows have labels.

@@ -140,7 +140,7 @@ mod tests {
 
     /// A field of bytes.
     fn field(number: u8, inner: &[u8]) -> Vec<u8> {
-        let mut bytes = vec![number << 3 | 2];
+        let mut bytes = vec![(number << 3) | 2];
         let mut length = inner.len();
         while length >= 0x80 {
             bytes.push(u8::try_from(length & 0x7f).unwrap() | 0x80);

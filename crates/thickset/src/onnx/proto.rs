@@ -103,8 +103,6 @@ pub(crate) struct AttributeProto {
 pub(crate) mod attribute {
     pub(crate) const FLOAT: i32 = 1;
     pub(crate) const INT: i32 = 2;
-    pub(crate) const STRING: i32 = 3;
-    pub(crate) const TENSOR: i32 = 4;
     pub(crate) const FLOATS: i32 = 6;
     pub(crate) const INTS: i32 = 7;
     pub(crate) const STRINGS: i32 = 8;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::columns::ColumnScale;
-use super::import::Imported;
+use super::import::{Imported, OnnxOptions};
 use crate::data::{ColumnEncoding, Table, Values, Wanted, read_table};
 use crate::{Error, Result};
 
@@ -90,4 +90,96 @@ fn read(path: &Path) -> Result<Table> {
         });
     }
     Ok(table)
+}
+
+/// What is done about columns of numbers that the graph does not scale.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ScaleChoice {
+    /// Nothing was said: such a graph is refused.
+    #[default]
+    Unsaid,
+    /// The mean and the standard deviation of the data.
+    FromData,
+    /// Distances are in the columns' own units.
+    AsItIs,
+}
+
+/// Reads the model of a file for rows of a table's file, which may name the columns of a matrix and give them a scale. The
+/// sentences say what was taken from it.
+///
+/// # Errors
+/// As for [`super::open`]; [`Error::NoScale`] where columns have no scale and nothing was said about it.
+pub fn open_for_data(
+    path: &Path,
+    data: Option<&Path>,
+    options: &OnnxOptions,
+    scale: ScaleChoice,
+) -> Result<(Imported, Vec<String>)> {
+    let mut options = options.clone();
+    let mut imported = super::open(path, &options)?;
+    let mut notes = Vec::new();
+    let raw: usize = imported
+        .inputs()
+        .iter()
+        .map(|(_, columns)| columns.len())
+        .sum();
+    let is_matrix = imported
+        .inputs()
+        .iter()
+        .any(|(_, columns)| columns.len() > 1);
+    if let Some(data) = data.filter(|_| is_matrix && options.columns.is_empty()) {
+        let names = column_names(data, options.target.as_deref())?;
+        if names.len() == raw {
+            notes.push(format!(
+                "the columns of the graph's input are taken to be those of `{}`, in order",
+                data.display()
+            ));
+            options.columns = names;
+            imported = super::open(path, &options)?;
+        }
+    }
+    if imported.about.wants_scale {
+        match (scale, data) {
+            (ScaleChoice::FromData, Some(data)) => {
+                options.scales = scales(data, &imported)?;
+                notes.push(format!(
+                    "distances are in standard deviations of the columns of `{}`, since the graph has no scaler",
+                    data.display()
+                ));
+                imported = super::open(path, &options)?;
+            }
+            (ScaleChoice::AsItIs, _) => {}
+            _ => {
+                return Err(Error::NoScale {
+                    file: path.display().to_string(),
+                });
+            }
+        }
+    }
+    Ok((imported, notes))
+}
+
+/// Probabilities of a table's file, row by row: one column a class, in order, or one column for the second of two classes.
+///
+/// # Errors
+/// If the file cannot be read or holds something else than numbers.
+pub fn read_probabilities(path: &Path) -> Result<Vec<f64>> {
+    let wanted = Wanted {
+        only_numbers: true,
+        ..Wanted::default()
+    };
+    let table = read_table(path, &crate::data::ReadRule::default(), &wanted)?;
+    let rows = table.rows();
+    let mut values = Vec::with_capacity(rows * table.columns.len());
+    for row in 0..rows {
+        for column in &table.columns {
+            let value = column.values.number(row);
+            values.push(value.ok_or_else(|| Error::RequiredValue {
+                path: path.display().to_string(),
+                row: row + 1,
+                column: column.name.clone(),
+            })?);
+        }
+    }
+    Ok(values)
 }

@@ -315,6 +315,15 @@ fn exports_of_keras_agree() {
     }
 }
 
+/// To try other exports: `THICKSET_ONNX_EXPORTS=FOLDER cargo test --test onnx of_ones_own`, where each `.onnx` has its `.npz`.
+#[test]
+fn exports_of_ones_own_agree() {
+    match std::env::var_os("THICKSET_ONNX_EXPORTS") {
+        Some(folder) => check_all(Path::new(&folder)),
+        None => eprintln!("SKIPPED: THICKSET_ONNX_EXPORTS names no folder of further exports"),
+    }
+}
+
 #[test]
 fn what_has_no_gradient_is_refused_with_the_reason() {
     let Some(shared) = shared() else { return };

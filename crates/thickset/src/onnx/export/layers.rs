@@ -1,5 +1,7 @@
 //! Each layer's form as operators of version 17.
 
+#![expect(clippy::cast_possible_wrap, reason = "sizes are far below 2^63")]
+
 use thickset_engine::kernel::PoolShape;
 use thickset_engine::layer::{Divisor, Form};
 

@@ -1,5 +1,7 @@
 //! Nodes and constants of a graph as they are written, each with a name of its own.
 
+#![expect(clippy::cast_possible_wrap, reason = "sizes are far below 2^63")]
+
 use crate::onnx::proto::{AttributeProto, NodeProto, TensorProto, attribute, element};
 
 /// A value of an attribute.

@@ -197,11 +197,9 @@ pub(super) fn choice(
     a: Value,
     b: Value,
 ) -> Result<Value> {
-    if let (Value::Cells(condition), Some(first), Some(second)) = (
-        &condition,
-        as_cells(&a, &condition),
-        as_cells(&b, &condition),
-    ) {
+    if let Value::Cells(condition) = &condition
+        && let (Some(first), Some(second)) = (as_cells(&a, condition), as_cells(&b, condition))
+    {
         let parts = condition.cells.iter().zip(first.into_iter().zip(second));
         let cells: Vec<Cell> = parts
             .map(|(condition, (a, b))| Cell::Select(Rc::new([condition.clone(), a, b])))
@@ -246,7 +244,7 @@ pub(super) fn choice(
         Value::Tensor(_) => return Err(node.broken("its condition must be true and false")),
     };
     let condition = to.repeated(node, &condition, &dims)?;
-    let mut side = |to: &mut Lowering<'_>, value: Value| match value {
+    let side = |to: &mut Lowering<'_>, value: Value| match value {
         Value::Constant(array) => {
             let values = expanded(&array, &dims)?.to_floats()?;
             to.constant_layer(&condition, dims.clone(), values)
@@ -576,6 +574,7 @@ impl Lowering<'_> {
         }
     }
 
+    #[expect(clippy::float_cmp, reason = "a root has a layer of its own")]
     fn power(&mut self, made: &Made, exponents: &[f64]) -> Result<Made> {
         let first = exponents[0];
         if exponents

@@ -74,7 +74,7 @@ fn inner_axis(node: &Node, value: &Value, given: i64, rank: usize) -> Result<usi
 
 impl Lowering<'_> {
     /// The numbers at these places, with these sizes.
-    pub(super) fn pick(
+    pub(in crate::onnx) fn pick(
         &mut self,
         value: Value,
         dims: Vec<usize>,
@@ -96,7 +96,7 @@ impl Lowering<'_> {
     }
 
     /// A layer that takes these numbers of a tensor; none where they are all of them in order.
-    pub(super) fn gathered(
+    pub(in crate::onnx) fn gathered(
         &mut self,
         made: &Made,
         dims: Vec<usize>,
