@@ -11,6 +11,7 @@ pub mod linear;
 pub mod result;
 
 mod folder;
+mod gradient_free;
 pub(crate) mod measure;
 mod plan;
 mod progress;
@@ -21,6 +22,9 @@ mod summary;
 mod target;
 
 pub use folder::AuditFolder;
+pub use gradient_free::{
+    Answers, GradientFreeAudit, GradientFreeConfig, GradientFreeRow, gradient_free,
+};
 pub use plan::{AuditConfig, CheckedAudit};
 pub use progress::{Event, Observer, ResumeFile, ResumeKey};
 pub use result::Audit;

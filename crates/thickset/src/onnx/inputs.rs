@@ -112,6 +112,7 @@ impl Imported {
         };
         let mut table = Table {
             path: "the arrays".to_owned(),
+            notes: Vec::new(),
             columns: Vec::new(),
         };
         let mut rows = None;
