@@ -395,7 +395,7 @@ impl<'g> Lowering<'g> {
         let of_rows = |dims: &[usize]| {
             let mut sizes: Vec<i64> = dims.iter().map(|&size| size as i64).collect();
             if let Some(first) = sizes.first_mut() {
-                *first *= BATCH;
+                *first = first.saturating_mul(BATCH);
             }
             sizes
         };
@@ -406,11 +406,34 @@ impl<'g> Lowering<'g> {
         }
     }
 
+    /// The same number for every row, if that is what the node makes.
+    fn constant_rows(&mut self, node: &Node) -> Result<Option<Cells>> {
+        let sizes = self.constant(node, 0)?;
+        let sizes = sizes.map_or(Ok(Vec::new()), |sizes| sizes.to_whole())?;
+        let Some((&rows, rest)) = sizes.split_first().filter(|(rows, _)| **rows >= BATCH) else {
+            return Ok(None);
+        };
+        let mut dims = vec![usize::try_from(rows / BATCH).unwrap_or(1)];
+        dims.extend(super::fold::to_sizes(rest)?);
+        super::fold::check_made(&dims)?;
+        let value = match node.tensor("value") {
+            Some(tensor) => self.graph.array(tensor)?.to_number()?,
+            None => 0.0,
+        };
+        let cells = vec![Cell::Constant(value); dims.iter().product()];
+        Ok(Some(Cells { cells, dims }))
+    }
+
     fn node(&mut self, node: &'g Node) -> Result<Vec<Value>> {
         let operator = node.operator.as_str();
         if operator == "Shape" {
             let sizes = Self::sizes(&self.input(node, 0)?);
             return Ok(vec![Value::Constant(Rc::new(shape_part(node, sizes)))]);
+        }
+        if operator == "ConstantOfShape"
+            && let Some(cells) = self.constant_rows(node)?
+        {
+            return Ok(vec![Value::Cells(Rc::new(cells))]);
         }
         let mut constants = Vec::new();
         let mut all_constant = true;

@@ -3,7 +3,7 @@
 use thickset_engine::kernel::PoolShape;
 use thickset_engine::layer::{Axis, Form};
 
-use super::shape::axis;
+use super::shape::{axis, places, steps};
 use super::{Lowering, Made, Value};
 use crate::onnx::problem::Result;
 use crate::onnx::read::Node;
@@ -54,6 +54,13 @@ pub(super) fn lower(to: &mut Lowering<'_>, node: &Node) -> Result<Option<Value>>
                 sum
             }
         }
+        "Prod" => {
+            let mut product = made.clone();
+            for &axis in &axes {
+                product = multiplied(to, node, &product, axis)?;
+            }
+            product
+        }
         "LogSum" => {
             let sum = along(to, node, &made, &axes, "Sum")?;
             to.apply(Form::Log, &sum)?
@@ -99,6 +106,33 @@ fn block(dims: &[usize], axes: &[usize]) -> Option<(usize, usize, usize)> {
             product(&dims[last + 1..]),
         )
     })
+}
+
+/// The product along a short axis.
+fn multiplied(to: &mut Lowering<'_>, node: &Node, made: &Made, axis: usize) -> Result<Made> {
+    /// Products of more numbers than this say nothing in single precision.
+    const MOST: usize = 64;
+    let size = made.dims[axis];
+    if size > MOST {
+        return Err(node.unsupported(format!("a product of {size} numbers"), ""));
+    }
+    let mut dims = made.dims.clone();
+    dims[axis] = 1;
+    let step = steps(&made.dims);
+    let mut product: Option<Made> = None;
+    for along in 0..size {
+        let order = places(&dims, |at| {
+            let place =
+                |(one, &at): (usize, &usize)| step[one] * if one == axis { along } else { at };
+            at.iter().enumerate().map(place).sum()
+        });
+        let part = to.gathered(made, dims.clone(), &order)?;
+        product = Some(match product {
+            Some(product) => to.of_two(node, "Mul", &product, &part)?,
+            None => part,
+        });
+    }
+    product.ok_or_else(|| node.broken("a product of nothing"))
 }
 
 /// Over all axes; their sizes become 1.
