@@ -2,8 +2,13 @@
 
 use burn::tensor::{DType, Tensor, TensorData};
 
+<<<<<<< HEAD
 use crate::kernel::is_plain;
 use crate::layer::{BatchStatistics, Form, Layer, Part};
+=======
+use crate::kernel::{is_plain, requested_instructions};
+use crate::layer::{BatchStatistics, Layer, Part};
+>>>>>>> main
 use crate::parameter::{Parameter, ParameterSource, Role, Scope};
 use crate::pass::Pass;
 use crate::{Error, Result};
@@ -397,8 +402,9 @@ impl<'s> NetworkBuilder<'s> {
     /// The finished network.
     ///
     /// # Errors
-    /// If it has no layer.
+    /// If it has no layer, or if the environment asks for instructions that the processor does not have.
     pub fn finish(self) -> Result<Network> {
+        requested_instructions()?;
         if self.network.nodes.is_empty() {
             return Err(Error::Size {
                 name: "layers",

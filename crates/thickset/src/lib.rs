@@ -61,6 +61,7 @@ pub mod model;
 pub mod objective;
 pub mod onnx;
 pub mod registry;
+pub mod row_writer;
 pub mod statistics;
 pub mod train;
 pub mod workers;
