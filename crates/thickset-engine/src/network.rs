@@ -2,13 +2,8 @@
 
 use burn::tensor::{DType, Tensor, TensorData};
 
-<<<<<<< HEAD
-use crate::kernel::is_plain;
-use crate::layer::{BatchStatistics, Form, Layer, Part};
-=======
 use crate::kernel::{is_plain, requested_instructions};
-use crate::layer::{BatchStatistics, Layer, Part};
->>>>>>> main
+use crate::layer::{BatchStatistics, Form, Layer, Part};
 use crate::parameter::{Parameter, ParameterSource, Role, Scope};
 use crate::pass::Pass;
 use crate::{Error, Result};

@@ -13,13 +13,9 @@ use thickset::audit::{AuditConfig, AuditPart, Event, ResumeFile, ResumeKey};
 use thickset::model::{AuditOptions, OpenedRows, Origin, RowChoice, Shard};
 
 use super::explain::How;
-<<<<<<< HEAD
-use super::model_file::ModelFileOptions;
-use super::rows::{DataSource, say_notes};
-=======
 use super::interrupt::{self, Interrupted};
+use super::model_file::ModelFileOptions;
 use super::rows::{DataSource, SelectionOptions, say_notes};
->>>>>>> main
 use super::threat::SuiteOptions;
 use crate::progress::{Progress, ProgressOption};
 

@@ -58,17 +58,13 @@ fn help() -> String {
 }
 
 pub fn run(arguments: &Arguments) -> Result<Ending> {
-<<<<<<< HEAD
-    let given = &arguments.options;
-    let (a, b) = (given.load(&arguments.a)?, given.load(&arguments.b)?);
-=======
     if !arguments.options.shard().is_whole() {
         bail!(
             "a comparison is made by one machine; leave out --shard, or compare less rows with --max-rows"
         );
     }
-    let (a, b) = (Loaded::read(&arguments.a)?, Loaded::read(&arguments.b)?);
->>>>>>> main
+    let given = &arguments.options;
+    let (a, b) = (given.load(&arguments.a)?, given.load(&arguments.b)?);
     let rules = compare::rules(&b.origin.require(&arguments.require))?;
     let out = arguments.out.as_deref().map(Out::create).transpose()?;
     let partial = |side: &str| out.as_ref().map(|out| out.partial(side));

@@ -7,12 +7,8 @@ use clap::Args;
 use thickset::model::{OpenedRows, RowChoice, RowStream, Selection};
 use thickset::{Model, Rows, Schema, Seed};
 
-<<<<<<< HEAD
 use super::model_file::ModelFileOptions;
-use super::rows::{DataSource, say_notes};
-=======
 use super::rows::{DataSource, SelectionOptions, say_notes};
->>>>>>> main
 
 /// A model and some of the rows.
 #[derive(Args)]
@@ -87,13 +83,8 @@ impl Loaded {
 impl ModelRows {
     /// Holds the rows.
     pub fn load(&self) -> Result<Loaded> {
-<<<<<<< HEAD
         let model = self.file.load(&self.model, self.data.name())?;
-        let opened = model.open_rows(&self.data.config())?;
-=======
-        let model = Model::load(&self.model)?;
         let opened = model.open_selected(&self.data.config(), &self.selected())?;
->>>>>>> main
         say_notes(&opened);
         let features = opened.rows().schema().features.iter();
         Ok(Loaded {

@@ -6,12 +6,8 @@
 
 use burn::tensor::Tensor;
 
-<<<<<<< HEAD
-use super::{Form, Layer, Linearised, single};
-=======
 use super::channel_affine::ScaledChannels;
-use super::{Layer, Linearised, single};
->>>>>>> main
+use super::{Form, Layer, Linearised, single};
 use crate::kernel::{channel_dot, channel_scale, channel_shift, channel_sum};
 use crate::{Init, Parameter, Result, Scope};
 

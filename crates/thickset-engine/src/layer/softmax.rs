@@ -5,12 +5,8 @@
 
 use burn::tensor::{Tensor, activation::softmax};
 
-<<<<<<< HEAD
 use super::{Form, Layer, Linearised, single};
-=======
-use super::{Layer, Linearised, single};
 use crate::kernel::most_probable;
->>>>>>> main
 
 /// Probabilities of each row.
 #[derive(Clone, Copy, Debug)]

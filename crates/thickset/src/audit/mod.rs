@@ -24,15 +24,11 @@ mod running_totals;
 mod summary;
 mod target;
 
-<<<<<<< HEAD
-pub use folder::AuditFolder;
+pub use folder::{AuditFolder, PART};
 pub use gradient_free::{
     Answers, GradientFreeAudit, GradientFreeConfig, GradientFreeRow, gradient_free,
 };
-=======
-pub use folder::{AuditFolder, PART};
 pub use part::{AuditPart, PartOutcome, WholeRows, merge, run_part};
->>>>>>> main
 pub use plan::{AuditConfig, CheckedAudit};
 pub use progress::{Event, Observer, ResumeFile, ResumeKey};
 pub use result::Audit;

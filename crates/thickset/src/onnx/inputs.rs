@@ -1,5 +1,7 @@
 //! Rows as the graph's own inputs have them, turned into rows of the model: for whoever holds arrays and no table's file.
 
+use std::collections::BTreeMap;
+
 use super::import::Imported;
 use super::lower::{Image, Lowering};
 use super::read::Graph;
@@ -113,6 +115,9 @@ impl Imported {
         let mut table = Table {
             path: "the arrays".to_owned(),
             notes: Vec::new(),
+            forms: BTreeMap::new(),
+            units: BTreeMap::new(),
+            names: Vec::new(),
             columns: Vec::new(),
         };
         let mut rows = None;
@@ -144,6 +149,7 @@ impl Imported {
                         Values::Text(texts)
                     }
                 };
+                table.names.push(name.clone());
                 table.columns.push(Column {
                     name: name.clone(),
                     values,

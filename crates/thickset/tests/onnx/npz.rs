@@ -1,4 +1,4 @@
-//! Arrays as NumPy stores them, as far as the cases need it.
+//! Arrays as `NumPy` stores them, as far as the cases need it.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;

@@ -2,13 +2,9 @@
 
 use burn::tensor::Tensor;
 
-<<<<<<< HEAD
-use super::{Elementwise, Softplus, complement};
-use crate::layer::Form;
-=======
 use super::{Elementwise, complement};
 use crate::kernel::{softplus, softplus_slope};
->>>>>>> main
+use crate::layer::Form;
 
 /// `x tanh(log(1 + exp(x)))`.
 #[derive(Clone, Copy, Debug)]

@@ -5,13 +5,8 @@
 
 use burn::tensor::Tensor;
 
-<<<<<<< HEAD
-use crate::kernel::gate;
-use crate::layer::{Form, Layer, Linearised, Part, same, single};
-=======
 use crate::kernel::{softplus, softplus_slope};
-use crate::layer::{Layer, Linearised, Part, same, single};
->>>>>>> main
+use crate::layer::{Form, Layer, Linearised, Part, same, single};
 use crate::{Error, Result};
 
 /// `log(1 + exp(beta x)) / beta`.

@@ -288,13 +288,9 @@ pub(in crate::data) fn labels(target: &TargetRule, table: &Table) -> Result<Vec<
 }
 
 impl ColumnEncoding {
-<<<<<<< HEAD
     /// The column.
     #[must_use]
     pub fn name(&self) -> &str {
-=======
-    pub(in crate::data) fn name(&self) -> &str {
->>>>>>> main
         match self {
             Self::Number(number) => &number.column,
             Self::Flag(rule) => &rule.column,

@@ -185,6 +185,14 @@ fn recipe_for(what: &str, table: &Table, options: &OpenOptions) -> Result<Recipe
     })
 }
 
+/// A table's file as it is, delimited text or Parquet by its first bytes.
+///
+/// # Errors
+/// For whatever is missing or wrong, with file and line where there are some.
+pub fn read_table(path: &Path, rule: &ReadRule, wanted: &Wanted) -> Result<Table> {
+    read_all(&[path.to_owned()], rule, wanted)
+}
+
 /// The rows of a table's file by an encoding that was fitted before, in the order of the file; the target is not needed.
 ///
 /// # Errors
@@ -267,18 +275,3 @@ pub(in crate::data) fn wanted(recipe: &Recipe) -> Wanted {
         ..Wanted::default()
     }
 }
-<<<<<<< HEAD
-
-/// Reads delimited text or Parquet, by the file's first bytes.
-///
-/// # Errors
-/// For whatever is missing or wrong, with file and line where there are some.
-pub fn read_table(path: &Path, rule: &ReadRule, wanted: &Wanted) -> Result<Table> {
-    if parquet::is_parquet(path)? {
-        parquet::read(path, rule, wanted)
-    } else {
-        csv::read(path, rule, wanted)
-    }
-}
-=======
->>>>>>> main
