@@ -97,7 +97,7 @@ impl ModelRows {
 
     /// Opens the rows to be gone through once.
     pub fn stream(&self) -> Result<Streamed> {
-        let model = Model::load(&self.model)?;
+        let model = self.file.load(&self.model, self.data.name())?;
         let selection = self.selected();
         Ok(Streamed {
             rows: model.stream_rows(&self.data.config(), &selection)?,
