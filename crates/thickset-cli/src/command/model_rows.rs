@@ -7,14 +7,17 @@ use clap::Args;
 use thickset::model::{OpenedRows, RowChoice, RowStream, Selection};
 use thickset::{Model, Rows, Seed};
 
+use super::model_file::ModelFileOptions;
 use super::rows::{DataSource, SelectionOptions, say_notes};
 
 /// A model and some of the rows.
 #[derive(Args)]
 pub struct ModelRows {
-    /// The model file
+    /// The model file, of ours or ONNX
     #[arg(long, value_name = "FILE")]
     model: PathBuf,
+    #[command(flatten)]
+    file: ModelFileOptions,
     #[command(flatten)]
     data: DataSource,
     /// Only this row, counted from 1; repeatable
@@ -59,7 +62,7 @@ impl Loaded {
 impl ModelRows {
     /// Holds the rows.
     pub fn load(&self) -> Result<Loaded> {
-        let model = Model::load(&self.model)?;
+        let model = self.file.load(&self.model, self.data.name())?;
         let opened = model.open_selected(&self.data.config(), &self.selected())?;
         say_notes(&opened);
         Ok(Loaded {
@@ -71,7 +74,7 @@ impl ModelRows {
 
     /// Opens the rows to be gone through once.
     pub fn stream(&self) -> Result<Streamed> {
-        let model = Model::load(&self.model)?;
+        let model = self.file.load(&self.model, self.data.name())?;
         let selection = self.selected();
         Ok(Streamed {
             rows: model.stream_rows(&self.data.config(), &selection)?,
