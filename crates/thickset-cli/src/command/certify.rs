@@ -48,7 +48,7 @@ pub struct Arguments {
     #[arg(long, default_value_t = CertifyConfig::default().nodes)]
     nodes: usize,
     /// Certify the explanation under Gaussian noise instead, of any model, with a stated confidence
-    #[arg(long, conflicts_with_all = ["any_class", "nodes"])]
+    #[arg(long, conflicts_with_all = ["any_class", "nodes", "out"])]
     smoothed: bool,
     /// Deviation of each feature's noise, in encoded units
     #[arg(long, requires = "smoothed", default_value_t = SmoothedTopKConfig::default().sigma)]
@@ -60,7 +60,7 @@ pub struct Arguments {
     #[arg(long, requires = "smoothed", default_value_t = SmoothedTopKConfig::default().confidence)]
     confidence: f64,
     /// Print for each number of a row between which values it may lie, all else as it is
-    #[arg(long, conflicts_with = "smoothed")]
+    #[arg(long, conflicts_with_all = ["smoothed", "out"])]
     tolerances: bool,
     /// Write proofs of what is certified, for `thickset check`
     #[arg(long, value_name = "FILE", conflicts_with = "smoothed")]
