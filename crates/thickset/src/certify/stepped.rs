@@ -47,18 +47,19 @@ pub(super) fn choices(
                 }
                 let moved: Vec<f64> = changed.iter().zip(x).map(|(z, x)| z - x).collect();
                 let moved = norm.of(&moved);
-                if moved <= radius {
-                    more.push(Choice { x: changed, moved });
+                if moved > radius {
+                    continue;
                 }
+                if all.len() + more.len() == MOST_CHOICES {
+                    return Err(Error::CertifyInput {
+                        expected: "balls that hold at most 500 choices of categories; a smaller radius leaves fewer",
+                        got: "more".to_owned(),
+                    });
+                }
+                more.push(Choice { x: changed, moved });
             }
         }
         all.extend(more);
-        if all.len() > MOST_CHOICES {
-            return Err(Error::CertifyInput {
-                expected: "balls that hold at most 500 choices of categories; a smaller radius leaves fewer",
-                got: "more".to_owned(),
-            });
-        }
     }
     Ok(all)
 }
