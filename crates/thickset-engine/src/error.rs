@@ -53,6 +53,12 @@ pub enum Error {
         /// The upper end that came.
         most: f64,
     },
+    /// The system gives no threads to compute on.
+    #[error("cannot start threads: {problem}")]
+    Threads {
+        /// What the system said.
+        problem: String,
+    },
     /// The file is not a safetensors file, or is cut off.
     #[error("not a complete safetensors file: {reason}")]
     NotSafetensors {

@@ -6,7 +6,7 @@ use crate::kernel::is_plain;
 use crate::layer::{BatchStatistics, Layer, Part};
 use crate::parameter::{Parameter, ParameterSource, Role, Scope};
 use crate::pass::Pass;
-use crate::{Error, Result};
+use crate::{Error, Result, interrupt};
 
 /// What a layer reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -255,6 +255,7 @@ fn run(
 ) -> Vec<Tensor<2>> {
     let mut outputs: Vec<Tensor<2>> = Vec::with_capacity(nodes.len());
     for node in nodes {
+        interrupt::check();
         let inputs: Vec<_> = node
             .inputs
             .iter()

@@ -26,6 +26,8 @@ pub use read::table::{Column, ColumnType, Table, Texts, Values};
 pub use schema::{Feature, FeatureKind, InputShape, Schema};
 pub use sets::describe::{ClassSummary, FeatureSummary, Summary, describe};
 pub use sets::export::export;
+pub use sets::from_columns::ColumnsConfig;
+pub(crate) use sets::from_columns::table as table_of;
 pub use sets::known::{KNOWN, Known};
 pub use sets::load::{OpenOptions, open, read_encoded, read_labelled};
 pub use sets::locate::{VARIABLE as DATA_VARIABLE, find as find_file, folders};

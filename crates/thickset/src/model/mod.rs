@@ -14,6 +14,7 @@ mod certify;
 mod explain;
 mod fresh;
 mod image;
+mod memory;
 mod opened_rows;
 mod origin;
 mod predict;

@@ -14,6 +14,7 @@ use super::fingerprint::Fingerprints;
 use super::fit::{Fit, Reference};
 use super::folder::RunFolder;
 use super::observer::{Event, Observer};
+use super::row_weights::RowOrder;
 use super::selection::{Front, Standing};
 use super::sink::{InMemory, Sink};
 use super::validation::{Validation, Verdict};
@@ -151,6 +152,7 @@ struct Trainer<'r> {
     optimizer: Box<dyn Optimizer>,
     attack: ValidationAttack,
     validation: Validation<'r>,
+    order: RowOrder,
     progress: Progress,
     front: Front,
     fingerprints: Fingerprints,
@@ -200,6 +202,7 @@ impl<'r> Trainer<'r> {
             optimizer: config.train.optimizer.optimizer(),
             attack,
             validation,
+            order: RowOrder::new(dataset, config.train.class_weight.as_ref())?,
             progress: Progress::default(),
             front,
             fingerprints,
@@ -254,11 +257,7 @@ impl<'r> Trainer<'r> {
     ) -> Result<ControlFlow<()>> {
         let train = self.dataset.part(Part::Train);
         let epoch = self.progress.epochs;
-        let mut order = train.to_vec();
-        self.config
-            .seed
-            .stream_at("train order", epoch as u64)
-            .shuffle(&mut order);
+        let order = self.order.epoch(train, self.config.seed, epoch);
         let batch = self.config.train.batch;
         let done = self.progress.batches;
         for rows in order.chunks(batch).skip(done) {

@@ -38,6 +38,8 @@ pub struct InferOptions {
     pub immutable: Vec<String>,
     /// What happens when rows to be predicted lack a column.
     pub missing_column: MissingColumn,
+    /// Uses every column of numbers, even one that is constant or numbers the rows.
+    pub keep_numbers: bool,
 }
 
 /// The classes of a target column: its different values, numbers by size, then texts by letter.
@@ -123,7 +125,7 @@ pub fn features(
         }
         let immutable = options.immutable.contains(&column.name);
         let rule = match &column.values {
-            Values::Number(values) => number(column, values, train, options.scale, immutable),
+            Values::Number(values) => number(column, values, train, options, immutable),
             Values::Text(texts) => category(column, texts, train, immutable),
         };
         match rule {
@@ -140,12 +142,11 @@ pub fn features(
     Ok(rules)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "far fewer than 2^52 rows")]
 fn number(
     column: &Column,
     values: &[f64],
     train: &[usize],
-    scale: Scale,
+    options: &InferOptions,
     immutable: bool,
 ) -> std::result::Result<FeatureRule, String> {
     let present: Vec<f64> = train
@@ -153,12 +154,30 @@ fn number(
         .map(|&row| values[row])
         .filter(|value| !value.is_nan())
         .collect();
-    let mut sorted = present.clone();
+    let missing = present.len() < train.len();
+    if !options.keep_numbers {
+        check_number(present, missing)?;
+    }
+    Ok(FeatureRule::Number(NumberRule {
+        column: column.name.clone(),
+        name: None,
+        unit: None,
+        scale: options.scale,
+        clip: Some(CLIP),
+        range: None,
+        indicator: Some(missing),
+        immutable,
+    }))
+}
+
+/// Why numbers of the training rows are nothing to learn from, if so.
+#[expect(clippy::cast_precision_loss, reason = "far fewer than 2^52 rows")]
+fn check_number(present: Vec<f64>, missing: bool) -> std::result::Result<(), String> {
+    let mut sorted = present;
     sorted.sort_unstable_by(f64::total_cmp);
     let (Some(&least), Some(&greatest)) = (sorted.first(), sorted.last()) else {
         return Err("has no value in any training row".to_owned());
     };
-    let missing = present.len() < train.len();
     if least.total_cmp(&greatest).is_eq() && !missing {
         return Err(format!("has the value {least} in every training row"));
     }
@@ -166,20 +185,11 @@ fn number(
     let whole = sorted.iter().all(|value| value.fract() == 0.0);
     // A numbering of the rows: whole, never twice, and at most two of three numbers unused: the training rows are 70%
     // of the rows, so a gapless numbering uses seven of ten.
-    let dense = greatest - least < 3.0 * present.len() as f64;
-    if present.len() >= IDENTIFIER_ROWS && all_different && whole && !missing && dense {
+    let dense = greatest - least < 3.0 * sorted.len() as f64;
+    if sorted.len() >= IDENTIFIER_ROWS && all_different && whole && !missing && dense {
         return Err("counts the rows, like a row identifier".to_owned());
     }
-    Ok(FeatureRule::Number(NumberRule {
-        column: column.name.clone(),
-        name: None,
-        unit: None,
-        scale,
-        clip: Some(CLIP),
-        range: None,
-        indicator: Some(missing),
-        immutable,
-    }))
+    Ok(())
 }
 
 #[expect(clippy::cast_precision_loss, reason = "far fewer than 2^52 rows")]

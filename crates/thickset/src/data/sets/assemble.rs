@@ -8,7 +8,7 @@ use super::recipe::{ImageRule, Recipe};
 use super::split::Split;
 use crate::data::dataset::Dataset;
 use crate::data::encode::encoding::{self, Encoding};
-use crate::data::encode::infer;
+use crate::data::encode::infer::{self, InferOptions};
 use crate::data::read::inputs::Inputs;
 use crate::data::read::table::{Table, Values};
 use crate::data::schema::Schema;
@@ -76,7 +76,7 @@ pub fn finish_table(
     name: &str,
     mut table: Table,
     is_test: &[bool],
-    mut recipe: Recipe,
+    recipe: Recipe,
     options: &OpenOptions,
 ) -> Result<Dataset> {
     let mut is_test = is_test.to_vec();
@@ -122,10 +122,37 @@ pub fn finish_table(
         dataset.notes = notes;
         return Ok(dataset);
     }
+    encode_table(
+        name,
+        table,
+        Labelled { labels, split },
+        recipe,
+        &options.infer,
+        notes,
+    )
+}
+
+/// The classes of a table's rows and their split.
+pub struct Labelled {
+    pub labels: Vec<usize>,
+    pub split: Split,
+}
+
+/// From a table whose labels are known to a dataset: fits the recipe's encoding to the training rows, inferring the features
+/// where the recipe has none, and applies it.
+pub fn encode_table(
+    name: &str,
+    mut table: Table,
+    labelled: Labelled,
+    mut recipe: Recipe,
+    infer: &InferOptions,
+    mut notes: Vec<String>,
+) -> Result<Dataset> {
+    let Labelled { labels, split } = labelled;
     if recipe.features.is_empty() {
         let target = recipe.target.column.clone();
         recipe.features =
-            infer::features(&table, &target, &split.train, &options.infer, &mut notes)?;
+            infer::features(&table, &target, &split.train, infer, &mut notes)?;
     }
     let encoding = Encoding::fit(&recipe, &table, &split.train)?;
     table.columns.retain(|column| {
@@ -159,6 +186,7 @@ pub fn finish_table(
         recipe: Some(recipe),
         values: encoded.values,
         pairs: None,
+        weights: None,
     })
 }
 
@@ -230,6 +258,7 @@ pub fn finish_inputs(
         attack: None,
         values: inputs.values,
         pairs: None,
+        weights: None,
     };
     let recipe = known.map(|(_, recipe)| recipe);
     let recipe = recipe.or(options.recipe.as_ref());

@@ -3,6 +3,7 @@
 pub(super) mod assemble;
 pub(super) mod describe;
 pub(super) mod export;
+pub(super) mod from_columns;
 mod from_rows;
 pub(super) mod known;
 pub(super) mod load;
@@ -11,3 +12,4 @@ pub(super) mod locate;
 pub(super) mod pairs;
 pub(super) mod recipe;
 pub(super) mod split;
+mod weights;
