@@ -92,6 +92,7 @@ impl TrainingJob<'_> {
             selection: SelectionConfig {
                 auc_within: AUC_WITHIN,
                 auc_at_least: self.auc_at_least,
+                ..SelectionConfig::default()
             },
             retrain: from.map(|from| RetrainConfig {
                 from,

@@ -8,6 +8,7 @@ mod columns;
 mod command;
 mod dataset;
 mod errors;
+mod foreign;
 mod model;
 mod options;
 mod rows;

@@ -7,15 +7,17 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use serde::Deserialize;
 use thickset::attack::{Attacked, decoded};
-use thickset::data::Part;
+use thickset::data::{InputShape, Part};
 use thickset::explain::Explained;
-use thickset::model::{Origin, PartChoice, RowsConfig};
-use thickset::{Model, Rows};
+use thickset::model::{Fresh, Origin, PartChoice, RowsConfig};
+use thickset::{Model, Rows, Schema, Seed};
+use thickset_engine::NetworkBuilder;
 
 use crate::arrays::{list, matrix, places};
 use crate::audit::PyAudit;
 use crate::columns::{PyColumn, columns};
 use crate::errors::{OrRaise as _, bad_value, failure};
+use crate::foreign::PythonLayer;
 use crate::options::{Options, read};
 use crate::rows::{LabelsArgument, PyRows, RowsArgument, labels};
 use crate::supervise::{Reporter, supervise};
@@ -56,6 +58,30 @@ impl PyModel {
             .map(|json| read("what is known of the model", json))
             .transpose()?;
         Model::from_bytes(bytes, origin)
+            .and_then(Self::new)
+            .or_raise()
+    }
+
+    /// A model that a Python object computes (see the Rust module `foreign`); `shape` is that of one row.
+    #[staticmethod]
+    fn foreign(
+        network: Py<PyAny>,
+        shape: Vec<usize>,
+        classes: Vec<String>,
+        names: Vec<String>,
+    ) -> PyResult<Self> {
+        let features = shape.iter().product();
+        let schema = match shape[..] {
+            [channels @ (1 | 3), height, width] => Schema::image(channels, height, width, 255.0),
+            _ if names.is_empty() => Schema::of_shape(&InputShape::Table, features),
+            _ => Schema::table(&names),
+        };
+        let layer = PythonLayer::new(network, features, classes.len());
+        let mut source = Fresh::new(Seed::new(0));
+        let mut builder = NetworkBuilder::new(features, &mut source);
+        let network = builder.then(|_| Ok(layer)).and_then(|_| builder.finish());
+        let network = network.map_err(|error| bad_value(&error.to_string()))?;
+        Model::of_network(network, schema, classes)
             .and_then(Self::new)
             .or_raise()
     }

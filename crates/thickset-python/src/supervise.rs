@@ -102,10 +102,14 @@ pub fn supervise<T: Send>(
                 Ok(Ok(Some(done))) => done.map_err(|error| errors::exception(&error)),
                 Ok(Ok(None)) => Err(errors::failure("the work was stopped")),
                 Ok(Err(error)) => Err(errors::exception(&error.into())),
-                Err(panic) => Err(errors::failure(&format!(
-                    "an internal error, please report it: {}",
-                    message(panic.as_ref())
-                ))),
+                Err(panic) => Err(match panic.downcast::<PyErr>() {
+                    // A network that Python computes failed there.
+                    Ok(error) => *error,
+                    Err(panic) => errors::failure(&format!(
+                        "an internal error, please report it: {}",
+                        message(panic.as_ref())
+                    )),
+                }),
             }
         })
     })

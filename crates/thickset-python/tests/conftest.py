@@ -33,7 +33,7 @@ def frame(rows):
 def net(rows):
     """A small estimator, fitted."""
     X, y = rows
-    return ThicksetClassifier(max_iter=4, hidden=(16, 8)).fit(X, y)
+    return ThicksetClassifier(max_iter=25, hidden=(16, 8)).fit(X, y)
 
 
 @pytest.fixture(scope="session")

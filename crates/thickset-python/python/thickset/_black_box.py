@@ -219,7 +219,8 @@ def _asked(function: Callable[..., Any], points: Array, shaped: Callable[[Array]
 def _classes(found: Array) -> Array:
     """Probabilities of several classes, or labels, or the probability of the second class."""
     if found.ndim == 2:
-        return found.argmax(axis=1)
+        largest: Array = found.argmax(axis=1)
+        return largest
     return (found > 0.5).astype(int) if found.dtype.kind == "f" else found
 
 
@@ -229,7 +230,8 @@ def _top(importance: Array, k: int) -> Array:
 
 
 def _kept(tops: Array, top: Array, k: int) -> Array:
-    return np.isin(tops, top).sum(axis=1) / k
+    kept: Array = np.isin(tops, top).sum(axis=1) / k
+    return kept
 
 
 def _directions(

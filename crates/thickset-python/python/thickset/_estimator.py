@@ -242,6 +242,8 @@ class ThicksetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             "model": model,
             "objective": objective,
             "train": train,
+            # What an estimator is scored by is the class it predicts, not only how it ranks.
+            "selection": {"by": "auc-and-accuracy"},
         }
         if self.k is not None:
             run["k"] = int(self.k)
@@ -302,7 +304,8 @@ class ThicksetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> np.ndarray[Any, Any]:
         """The labels of the predicted classes."""
-        found: np.ndarray[Any, Any] = self.classes_[self.predict_proba(X).argmax(axis=1)]
+        probabilities = self.predict_proba(X)
+        found: np.ndarray[Any, Any] = self.classes_[probabilities.argmax(axis=1)]
         return found
 
     def decision_function(self, X: Any) -> np.ndarray[Any, Any]:

@@ -46,7 +46,8 @@ def columns_of_frame(data: Any, only: Iterable[str] | None = None) -> list[Colum
     kind = _kind(data)
     if kind == "polars" and type(data).__name__ == "LazyFrame":
         data = data.collect()
-    names = [_name(name) for name in (data.column_names if kind == "pyarrow" else data.columns)]
+    # A frame made of an array has numbers as names.
+    names = [str(name) for name in (data.column_names if kind == "pyarrow" else data.columns)]
     wanted = None if only is None else set(only)
     columns: list[Column] = []
     for place, name in enumerate(names):
@@ -59,15 +60,6 @@ def columns_of_frame(data: Any, only: Iterable[str] | None = None) -> list[Colum
         else:
             columns.append(_of_values(name, data.column(place).to_pylist()))
     return columns
-
-
-def _name(name: Any) -> str:
-    if not isinstance(name, str):
-        raise ThicksetTypeError(
-            f"the columns of a data frame must have texts as names, got {name!r} ({type(name).__name__}); "
-            "rename them with `frame.columns = frame.columns.astype(str)`"
-        )
-    return name
 
 
 def _of_pandas(name: str, series: Any) -> Column:

@@ -92,7 +92,9 @@ class Model:
         import numpy as np
 
         probabilities = self.predict_proba(X, encoded=encoded)
-        return np.asarray(self.classes, dtype=object)[probabilities.argmax(axis=1)]
+        names: np.ndarray[Any, Any] = np.asarray(self.classes, dtype=object)
+        found: np.ndarray[Any, Any] = names[probabilities.argmax(axis=1)]
+        return found
 
     def logits(self, X: Rows, *, encoded: bool | None = None) -> np.ndarray[Any, Any]:
         """What the last layer computes, `[rows, classes]`; probabilities are its softmax."""

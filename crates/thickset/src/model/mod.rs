@@ -1,6 +1,7 @@
 //! Models: architectures that a configuration names, and one-file models on disk.
 
 pub mod cnn;
+pub mod foreign;
 pub mod gcn;
 pub mod linear;
 pub mod mlp;
@@ -25,6 +26,7 @@ pub use audit::AuditOptions;
 pub use certify::{Certificates, CertifiedRow, CertifyOptions};
 pub use cnn::CnnConfig;
 pub use explain::{ExplainOptions, Explanations};
+pub use foreign::ForeignConfig;
 pub use fresh::Fresh;
 pub use gcn::GcnConfig;
 pub use linear::LinearConfig;
@@ -78,6 +80,7 @@ kinds! {
     /// An architecture as a configuration states it: `model = { kind = "mlp", hidden = [64, 32] }`.
     pub enum ModelConfig of Architecture, read as "the model" {
         Cnn(CnnConfig),
+        Foreign(ForeignConfig),
         Linear(LinearConfig),
         Mlp(MlpConfig),
         Resnet18(Resnet18Config),

@@ -13,7 +13,7 @@ use crate::train::EpochRecord;
 use crate::{Error, Result, Seed};
 
 /// The version of [`Description`] that this release writes and reads.
-const FORMAT: u32 = 1;
+pub(crate) const FORMAT: u32 = 1;
 
 /// What a model's weights are of.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -148,6 +148,20 @@ impl Model {
         let is_plain = dataset.encoding.is_none() && *dataset.shape() == InputShape::Table;
         fresh.description.schema = is_plain.then(|| dataset.schema.clone());
         Ok(fresh)
+    }
+
+    /// A model of parts that agree.
+    pub(crate) fn from_parts(
+        description: Description,
+        network: Network,
+        source: ModelSource,
+    ) -> Self {
+        Self {
+            description,
+            network,
+            source,
+            schema: OnceLock::new(),
+        }
     }
 
     /// What the features of a row are.

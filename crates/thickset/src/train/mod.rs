@@ -27,7 +27,7 @@ pub use optimizer::{OptimizerConfig, Schedule};
 pub use parallel::{Job, JobObserver, train_all};
 pub use row_weights::ClassWeight;
 pub(crate) use row_weights::is_weight;
-pub use selection::{SelectionConfig, Standing};
+pub use selection::{Quality, SelectionConfig, Standing};
 pub use settings::{RetrainConfig, TrainConfig, salient_features};
 pub use sink::Sink;
 pub use sweep::{Sweep, SweepRun, sweep};

@@ -110,7 +110,10 @@ impl RowOrder {
             sum
         };
         let sums: Vec<f64> = weights.iter().map(add).collect();
-        if sums.last().is_none_or(|sum| !(*sum > 0.0 && sum.is_finite())) {
+        if sums
+            .last()
+            .is_none_or(|sum| !(*sum > 0.0 && sum.is_finite()))
+        {
             return Err(Error::OutOfRange {
                 what: "the sum of the training rows' weights",
                 expected: "finite and above 0",

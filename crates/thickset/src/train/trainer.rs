@@ -185,9 +185,11 @@ impl<'r> Trainer<'r> {
             Some(Reference { network, .. }) => {
                 let verdict = validation.judge(&network, &attack)?;
                 // If no epoch is better, or all drift away, the reference itself is kept.
-                front.join(verdict.standing(0), &config.selection, || {
-                    network.parameter_values()
-                });
+                front.join(
+                    verdict.standing(0, config.selection.by),
+                    &config.selection,
+                    || network.parameter_values(),
+                );
                 Some((network, verdict))
             }
         };
@@ -368,7 +370,7 @@ impl<'r> Trainer<'r> {
             .records
             .push(serde_json::to_string(&record).expect("a record is plain data"));
         let drifted = self.drifted(verdict, agreement);
-        let standing = verdict.standing(record.epoch);
+        let standing = verdict.standing(record.epoch, self.config.selection.by);
         let rule = &self.config.selection;
         // An epoch that has drifted too far from the reference is not to be selected.
         let better = drifted.is_none()

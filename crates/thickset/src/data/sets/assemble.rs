@@ -151,8 +151,7 @@ pub fn encode_table(
     let Labelled { labels, split } = labelled;
     if recipe.features.is_empty() {
         let target = recipe.target.column.clone();
-        recipe.features =
-            infer::features(&table, &target, &split.train, infer, &mut notes)?;
+        recipe.features = infer::features(&table, &target, &split.train, infer, &mut notes)?;
     }
     let encoding = Encoding::fit(&recipe, &table, &split.train)?;
     table.columns.retain(|column| {
