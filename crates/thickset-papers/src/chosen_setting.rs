@@ -18,6 +18,7 @@ pub(crate) fn chosen(settings: &[TrainedCell], threshold: f64) -> Option<(usize,
     let rule = SelectionConfig {
         auc_within: AUC_WITHIN,
         auc_at_least: Some(threshold),
+        ..SelectionConfig::default()
     };
     let best = rule.choose(&standings)?;
     Some((places[best], standings[best].auc >= threshold))

@@ -159,7 +159,7 @@ class TorchModel(Model):
         made._network = computing
         return made
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __getstate__(self) -> dict[str, Any]:
         raise ThicksetError("a model that PyTorch computes cannot be pickled; save the module, and make it again from it")
 
     def save(self, path: Any) -> None:

@@ -41,8 +41,11 @@ class Model:
     def __init__(self, native: _native.Model) -> None:
         self._native = native
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self._native.to_bytes(), self._native.origin())
+    def __getstate__(self) -> dict[str, Any]:
+        return {"content": self._native.to_bytes(), "origin": self._native.origin()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._native = _native.Model.from_bytes(state["content"], state["origin"])
 
     def __repr__(self) -> str:
         kind = self.description["model"]["kind"]
@@ -265,7 +268,3 @@ def _in_order(frame: Any, names: list[str]) -> Any:
     """The numbers of a frame's columns in the order of the names, if it has them all; else in its own."""
     have = [str(name) for name in frame.columns]
     return frame[names].to_numpy() if set(names) <= set(have) else frame.to_numpy()
-
-
-def _restored(content: bytes, origin: str) -> Model:
-    return Model(_native.Model.from_bytes(content, origin))

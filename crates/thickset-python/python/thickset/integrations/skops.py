@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from thickset._results import Audit
 
 #: What `skops.io.load(..., trusted=TRUSTED)` needs for a `ThicksetClassifier`.
-TRUSTED = ["thickset._estimator.ThicksetClassifier", "thickset._model.Model", "thickset._model._restored"]
+TRUSTED = ["thickset._estimator.ThicksetClassifier", "thickset._model.Model"]
 
 
 def table(audit: Audit) -> dict[str, list[str]]:
