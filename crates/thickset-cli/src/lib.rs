@@ -24,6 +24,9 @@ const EXIT_GATE: u8 = 1;
 /// Exit code of bad input or a failure of ours.
 const EXIT_FAILURE: u8 = 2;
 
+/// Exit code of a command that its user stopped, as shells have it.
+const EXIT_INTERRUPTED: u8 = 130;
+
 #[derive(Parser)]
 #[command(
     name = "thickset",
@@ -36,7 +39,7 @@ const EXIT_FAILURE: u8 = 2;
   thickset explain --model runs/loans/model.safetensors --data loans.csv
   thickset audit --model runs/loans/model.safetensors --data loans.csv --require 'p_at_k>=0.9'
 
-Exit codes: 0 fine, 1 a requirement failed, 2 bad input or a failure."
+Exit codes: 0 fine, 1 a requirement failed, 2 bad input or a failure, 130 stopped by Ctrl-C."
 )]
 struct Arguments {
     #[command(subcommand)]
@@ -44,7 +47,7 @@ struct Arguments {
 }
 
 /// Runs the command with these arguments, the first of which is its own name, and returns its exit code: 0 fine, 1 a requirement
-/// failed, 2 bad input or a failure of ours.
+/// failed, 2 bad input or a failure of ours, 130 stopped by its user.
 ///
 /// To be called once by a process that does nothing else: it sets how the process keeps memory and meets long files.
 #[must_use]
@@ -60,13 +63,17 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         }
     };
     if let Err(problem) = thickset_engine::kernel::requested_instructions() {
-        report(&anyhow::Error::msg(problem));
+        report(&problem.into());
         return EXIT_FAILURE;
     }
     match command::run(arguments.command) {
         Ok(command::Ending::Fine) => 0,
         Ok(command::Ending::GateFailed) => EXIT_GATE,
         Err(error) => {
+            if let Some(stopped) = error.downcast_ref::<command::interrupt::Interrupted>() {
+                say!("stopped: {stopped}");
+                return EXIT_INTERRUPTED;
+            }
             report(&error);
             EXIT_FAILURE
         }

@@ -1,6 +1,7 @@
 //! A recipe for a table that nobody described: from the training rows, what each column is and how to encode it.
 
 use super::feature_rule::{CategoryRule, FeatureRule, FlagRule, Group, NumberRule, Scale, Unseen};
+use super::identifier;
 use crate::data::read::table::{Column, Table, Texts, Values, parse_number};
 use crate::data::sets::recipe::{ClassRule, MissingColumn, TargetRule};
 use crate::{Error, Result};
@@ -118,20 +119,8 @@ pub fn features(
         table.column(name)?;
     }
     let mut rules = Vec::new();
-    for column in table.columns.iter().filter(|column| column.name != target) {
-        if options.drop.contains(&column.name) {
-            notes.push(format!("column `{}` is left out, as asked", column.name));
-            continue;
-        }
-        let immutable = options.immutable.contains(&column.name);
-        let rule = match &column.values {
-            Values::Number(values) => number(column, values, train, options, immutable),
-            Values::Text(texts) => category(column, texts, train, immutable),
-        };
-        match rule {
-            Ok(rule) => rules.push(rule),
-            Err(reason) => notes.push(format!("column `{}` {reason}; it is left out", column.name)),
-        }
+    for one in table.columns.iter().filter(|column| column.name != target) {
+        rules.extend(column(table, one, train, options, notes));
     }
     if rules.is_empty() {
         return Err(Error::NoFeatures {
@@ -142,12 +131,36 @@ pub fn features(
     Ok(rules)
 }
 
+/// The rule for one column of a table, if it is worth one.
+pub fn column(
+    table: &Table,
+    column: &Column,
+    train: &[usize],
+    options: &InferOptions,
+    notes: &mut Vec<String>,
+) -> Option<FeatureRule> {
+    if options.drop.contains(&column.name) {
+        notes.push(format!("column `{}` is left out, as asked", column.name));
+        return None;
+    }
+    let immutable = options.immutable.contains(&column.name);
+    let rule = match &column.values {
+        Values::Number(values) => {
+            let unit = table.units.get(&column.name).cloned();
+            number(column, values, train, options, (immutable, unit))
+        }
+        Values::Text(texts) => category(column, texts, train, immutable),
+    };
+    let left_out = |reason| format!("column `{}` {reason}; it is left out", column.name);
+    rule.map_err(|reason| notes.push(left_out(reason))).ok()
+}
+
 fn number(
     column: &Column,
     values: &[f64],
     train: &[usize],
     options: &InferOptions,
-    immutable: bool,
+    (immutable, unit): (bool, Option<String>),
 ) -> std::result::Result<FeatureRule, String> {
     let present: Vec<f64> = train
         .iter()
@@ -156,12 +169,12 @@ fn number(
         .collect();
     let missing = present.len() < train.len();
     if !options.keep_numbers {
-        check_number(present, missing)?;
+        check_number(&column.name, present, missing, unit.is_some())?;
     }
     Ok(FeatureRule::Number(NumberRule {
         column: column.name.clone(),
         name: None,
-        unit: None,
+        unit,
         scale: options.scale,
         clip: Some(CLIP),
         range: None,
@@ -172,7 +185,12 @@ fn number(
 
 /// Why numbers of the training rows are nothing to learn from, if so.
 #[expect(clippy::cast_precision_loss, reason = "far fewer than 2^52 rows")]
-fn check_number(present: Vec<f64>, missing: bool) -> std::result::Result<(), String> {
+fn check_number(
+    name: &str,
+    present: Vec<f64>,
+    missing: bool,
+    has_unit: bool,
+) -> std::result::Result<(), String> {
     let mut sorted = present;
     sorted.sort_unstable_by(f64::total_cmp);
     let (Some(&least), Some(&greatest)) = (sorted.first(), sorted.last()) else {
@@ -188,6 +206,10 @@ fn check_number(present: Vec<f64>, missing: bool) -> std::result::Result<(), Str
     let dense = greatest - least < 3.0 * sorted.len() as f64;
     if sorted.len() >= IDENTIFIER_ROWS && all_different && whole && !missing && dense {
         return Err("counts the rows, like a row identifier".to_owned());
+    }
+    // A date or a number with a unit measures something.
+    if !has_unit && !missing && whole {
+        identifier::check(name, &sorted)?;
     }
     Ok(())
 }
@@ -296,6 +318,8 @@ fn category(
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     fn column(texts: &[Option<&str>]) -> Column {
@@ -324,6 +348,9 @@ mod tests {
             path: "a.csv".to_owned(),
             columns: vec![column(&texts)],
             notes: Vec::new(),
+            forms: BTreeMap::new(),
+            units: BTreeMap::new(),
+            names: vec!["a".to_owned()],
         };
         let classes = target(&table, "a").unwrap().classes;
         assert_eq!(classes.len(), 99);

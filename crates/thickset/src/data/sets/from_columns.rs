@@ -1,8 +1,8 @@
 //! Datasets made of columns that are in memory already: numbers and texts, with missing values, as a data frame has them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::assemble::{Labelled, check_labels, encode_table};
+use super::assemble::{LabelledTable, check_labels, encode_table};
 use super::recipe::{ClassRule, Format, Recipe, TargetRule};
 use super::split::Split;
 use crate::data::dataset::Dataset;
@@ -121,15 +121,12 @@ impl Dataset {
             pairs: None,
             attack: None,
         };
-        let labelled = Labelled { labels, split };
-        encode_table(
-            &config.name,
+        let labelled = LabelledTable {
             table,
-            labelled,
-            recipe,
-            &config.infer,
-            Vec::new(),
-        )
+            labels,
+            split,
+        };
+        encode_table(&config.name, labelled, recipe, &config.infer, Vec::new())
     }
 }
 
@@ -138,8 +135,11 @@ pub(crate) fn table(name: &str, columns: Vec<Column>) -> Result<Table> {
     different("the columns", columns.iter().map(|column| &column.name))?;
     let table = Table {
         path: name.to_owned(),
+        names: columns.iter().map(|column| column.name.clone()).collect(),
         columns,
         notes: Vec::new(),
+        forms: BTreeMap::new(),
+        units: BTreeMap::new(),
     };
     let rows = table.rows();
     for column in &table.columns {
