@@ -21,7 +21,7 @@ def test_the_examples_of_docstrings_run():
 
 
 @pytest.mark.parametrize(
-    ("notebook", "needs"), [("credit", ("pandas",)), ("sklearn_pipeline", ("skl2onnx",)), ("torch_cnn", ("torch", "onnx"))]
+    ("notebook", "needs"), [("credit", ("pandas",)), ("boosted_trees", ("xgboost", "shap")), ("torch_cnn", ("torch",))]
 )
 def test_notebooks_run(notebook, needs):
     for name in needs:

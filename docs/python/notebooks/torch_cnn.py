@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Audit a PyTorch CNN
 #
-# A module that gives logits is read through ONNX in memory; where an operator is missing, PyTorch itself answers.
+# A module that gives logits stays in PyTorch, which answers logits, gradients and Hessian products.
 
 # %%
 import torch

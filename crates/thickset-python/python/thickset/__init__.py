@@ -18,7 +18,6 @@ from thickset._native import __version__
 
 if TYPE_CHECKING:
     from thickset._estimator import ThicksetClassifier as ThicksetClassifier
-    from thickset._foreign import from_sklearn as from_sklearn
     from thickset._foreign import from_torch as from_torch
     from thickset._functions import audit as audit
     from thickset._functions import compare as compare
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
 # Where each name comes from; a module is imported when one of its names is first asked for.
 _HOME = {
     "ThicksetClassifier": "_estimator",
-    "from_sklearn": "_foreign",
     "from_torch": "_foreign",
     "audit": "_functions",
     "compare": "_functions",

@@ -37,7 +37,7 @@ _LEAST_ROWS = 10
 _STEPS = 16
 
 
-class ThicksetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class ThicksetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc, unused-ignore]
     """A neural network whose explanations stay put.
 
     Data frames (pandas, polars, pyarrow) may hold categories, texts and missing values: they are encoded as the command encodes a

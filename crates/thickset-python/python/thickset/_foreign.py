@@ -1,46 +1,15 @@
-"""Models of other libraries: scikit-learn's and PyTorch's, through ONNX in memory, and PyTorch itself where ONNX does not serve."""
+"""Models that another library computes: PyTorch answers logits, gradients and Hessian products."""
 
 from __future__ import annotations
 
-import io
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from thickset import _frames, _native
+from thickset import _native
 from thickset._errors import ThicksetError, ThicksetImportError, ThicksetValueError
 from thickset._model import Model
-from thickset._settings import to_json
-
-#: How far probabilities of the two may differ. Both compute in single precision, of which this is a hundred thousand steps.
-TOLERANCE = 1e-3
-
-
-def from_sklearn(estimator: Any, X: Any, *, classes: Sequence[str] | None = None) -> Model:
-    """A fitted scikit-learn classifier or pipeline as a model, through skl2onnx.
-
-    X are rows like those it was fitted to: their columns name the inputs, and the model's probabilities are compared with
-    `predict_proba` on them. A model that differs is refused, for what would be audited would be another one.
-    """
-    try:
-        import skl2onnx
-    except ImportError as error:
-        raise ThicksetImportError("`from_sklearn` needs the package `skl2onnx`: pip install skl2onnx") from error
-    names = [str(one) for one in estimator.classes_] if classes is None else list(classes)
-    is_frame = _frames.is_frame(X)
-    final = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
-    first: Any = X.head(1) if is_frame else np.asarray(X)[:1].astype(np.float32)
-    if is_frame:
-        first = first.astype({name: np.float32 for name in first.columns if first[name].dtype.kind in "iuf"})
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        graph = skl2onnx.to_onnx(estimator, first, options={id(final): {"zipmap": False}})
-    columns = [] if is_frame else [f"x{place}" for place in range(first.shape[1])]
-    model = _of_onnx(graph.SerializeToString(), "the pipeline", columns, names, None if is_frame else X)
-    _compare(model, model.predict_proba(X), np.asarray(estimator.predict_proba(X)), "predict_proba")
-    return model
 
 
 def from_torch(
@@ -49,30 +18,25 @@ def from_torch(
     *,
     classes: Sequence[str] | None = None,
     names: Sequence[str] | None = None,
-    backend: str | None = None,
 ) -> Model:
     """A PyTorch module that gives logits as a model.
 
-    The module goes through ONNX in memory, and its probabilities are compared on the example. Where an operator is missing, or they
-    differ, PyTorch itself answers logits, gradients and Hessian products; `model.backend` says which: `thickset` or `torch`.
+    PyTorch itself answers logits, gradients and Hessian products, and `model.backend` is `torch`. Attacks follow a smooth twin, in
+    which every `nn.ReLU` is a softplus, where there is one to replace.
 
     Parameters
     ----------
     net
         The module, in evaluation mode or not; it is used in evaluation mode.
     example
-        Rows that it takes, a tensor whose first dimension is rows. All that is needed are shapes, but real rows make a better comparison.
+        Rows that it takes, a tensor whose first dimension is rows; all that is needed are shapes.
     classes, names
         Names of the classes and of the features.
-    backend
-        `thickset` or `torch` to insist on one.
     """
     try:
         import torch
     except ImportError as error:
         raise ThicksetImportError("`from_torch` needs the package `torch`: pip install torch") from error
-    if backend not in (None, "thickset", "torch"):
-        raise ThicksetValueError(f"`backend` must be `thickset` or `torch`, got {backend!r}")
     net = net.eval()
     example = torch.as_tensor(example, dtype=torch.float32)
     with torch.no_grad():
@@ -82,71 +46,13 @@ def from_torch(
             f"the module must give one logit a class, two or more; it gives {tuple(logits.shape)} for {tuple(example.shape)}"
         )
     named = [str(place) for place in range(logits.shape[1])] if classes is None else list(classes)
-    if backend != "torch":
-        try:
-            return _through_onnx(torch, net, example, named, names)
-        except Exception as error:
-            if backend == "thickset":
-                raise
-            reason = error
-    model = TorchModel._around(torch, net, example, named, names)
-    model.reason = str(reason) if backend is None else "asked for"
-    return model
-
-
-def _through_onnx(torch: Any, net: Any, example: Any, classes: list[str], names: Sequence[str] | None) -> Model:
-    file = io.BytesIO()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        torch.onnx.export(
-            net,
-            (example,),
-            file,
-            dynamo=False,
-            input_names=["input"],
-            output_names=["logits"],
-            dynamic_axes={"input": {0: "rows"}, "logits": {0: "rows"}},
-        )
-    flat = example.ndim == 2
-    columns = list(names or [f"x{place}" for place in range(example.shape[1])]) if flat else []
-    model = _of_onnx(file.getvalue(), "the module", columns, classes, example.numpy() if flat else None)
-    with torch.no_grad():
-        expected = torch.softmax(net(example), dim=1).numpy()
-    rows = example.reshape(len(example), -1).numpy()
-    _compare(model, model.predict_proba(rows), expected, "the module")
-    return model
-
-
-def _of_onnx(content: bytes, name: str, columns: list[str], classes: list[str], rows: Any) -> Model:
-    settings: dict[str, Any] = {"columns": columns, "classes": classes}
-    if columns and rows is not None:
-        # Distances are in units of the columns' ranges, as for tables that we encode ourselves.
-        low, high = np.quantile(np.asarray(rows, dtype=np.float64), (0.01, 0.99), axis=0)
-        settings["scales"] = {
-            column: [float(a), float(b)] for column, a, b in zip(columns, low, high, strict=True) if b > a
-        }
-    return Model(_native.Model.from_onnx(content, name, to_json(settings)))
-
-
-def _compare(model: Model, ours: np.ndarray[Any, Any], theirs: np.ndarray[Any, Any], what: str) -> None:
-    if ours.shape != theirs.shape:
-        raise ThicksetValueError(f"the model gives {ours.shape} probabilities, {what} {theirs.shape}")
-    difference = np.abs(ours - theirs).max(axis=1)
-    if len(difference) and difference.max() > TOLERANCE:
-        row = int(difference.argmax())
-        raise ThicksetValueError(
-            f"the model's probabilities of row {row + 1} are {np.round(ours[row], 4).tolist()}, those of {what} "
-            f"{np.round(theirs[row], 4).tolist()}; a model that differs by more than {TOLERANCE} is refused"
-        )
+    return TorchModel._around(torch, net, example, named, names)
 
 
 class TorchModel(Model):
     """A model that PyTorch computes. It can be asked everything but to be certified, saved or trained."""
 
     backend = "torch"
-
-    #: Why ONNX did not serve.
-    reason: str = ""
 
     _network: _TorchNetwork
 

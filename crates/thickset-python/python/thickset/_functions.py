@@ -173,6 +173,6 @@ def _model_of(given: Any) -> Any:
     if not isinstance(found, Model):
         raise ThicksetTypeError(
             f"expected a thickset.Model or a fitted ThicksetClassifier, got {type(given).__name__}; "
-            "`thickset.from_sklearn` and `thickset.from_torch` make models of others"
+            "`thickset.from_torch` makes a model of a module, and `predict=` and `explain=` take functions"
         )
     return found

@@ -44,7 +44,9 @@ def __getattr__(name: str) -> Any:
 def _evaluator() -> Any:
     from mlflow.models.evaluation import EvaluationResult, ModelEvaluator
 
-    class ThicksetEvaluator(ModelEvaluator):  # type: ignore[misc]
+    result: Any = EvaluationResult
+
+    class ThicksetEvaluator(ModelEvaluator):  # type: ignore[misc, unused-ignore]
         """Audits the explanations of a thickset estimator that was logged with `mlflow.sklearn`."""
 
         @classmethod
@@ -60,6 +62,6 @@ def _evaluator() -> Any:
             found = audit(estimator, dataset.features_data, dataset.labels_data, **settings)
             with mlflow.start_run(run_id=run_id, nested=True):
                 metrics = log_audit(found)
-            return EvaluationResult(metrics=metrics, artifacts={})
+            return result(metrics=metrics, artifacts={})
 
     return ThicksetEvaluator
