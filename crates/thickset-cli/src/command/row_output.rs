@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write as _};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use clap::Args;
 use thickset::row_writer::{Cell, OutputColumn, RowFormat, RowWriter};
 use thickset_engine::write_whole;

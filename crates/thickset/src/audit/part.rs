@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use thickset_engine::instruction_set;
 
+use super::certificate::{CertificateRecord, exact};
 use super::figure::{FIGURES, Summary};
 use super::plan::CheckedAudit;
 use super::progress::{Event, Observer};
@@ -52,6 +53,9 @@ pub struct AuditPart {
     pub(super) worst: Vec<WorstRow>,
     /// The linear baseline, which the first part has.
     pub(super) linear: Option<Summary>,
+    /// Why there are no certificates; absent where there are.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(super) no_certificate: Option<String>,
     pub(super) training: Vec<EpochRecord>,
     pub(super) rows: RowList,
 }
@@ -180,6 +184,8 @@ pub fn run_part(
             got: target.rows.len(),
         });
     }
+    let donors = target.rows.donors(audit.config.suite.effort.donors());
+    let audit = &audit.clone().with_donors(&donors)?;
     let block_hashes = target.block_hashes();
     let mut data = target.described_rows(&audit.names);
     let model = target.described_model();
@@ -234,6 +240,7 @@ pub fn run_part(
         members,
         worst,
         linear: of_linear,
+        no_certificate: audit.no_certificate(&target.model.model.network),
         training: target.model.training.clone(),
         rows: session.rows,
     })))
@@ -362,6 +369,10 @@ fn whole(parts: Vec<AuditPart>) -> Result<super::Audit> {
         gate: summary::gate(&rules, &found),
         summary: found,
         linear: all.linear,
+        certificate: Some(CertificateRecord {
+            absent: all.no_certificate,
+            exact: exact(&all.rows),
+        }),
         attacks: totals.attacks(k)?,
         features: counts,
         magnitudes: totals.magnitudes().iter().map(|sum| sum / count).collect(),

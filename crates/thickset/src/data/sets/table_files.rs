@@ -10,7 +10,7 @@ use crate::{Error, Result};
 const ENDINGS: [&str; 6] = [".csv", ".tsv", ".parquet", ".csv.gz", ".tsv.gz", ".pq"];
 
 /// The files that `what` names, by name; `None` if it names no table's file. A folder names those of its files that end like
-/// tables, unless it is a folder of graphs.
+/// tables, unless it is a folder of graphs or has folders in it, as one of images has.
 ///
 /// # Errors
 /// If a folder cannot be read, or a pattern fits no file.
@@ -20,7 +20,7 @@ pub fn find(what: &str) -> Result<Option<Vec<PathBuf>>> {
         return Ok(Some(vec![path.to_owned()]));
     }
     if path.is_dir() {
-        if path.join(graph_folder::LABELS).is_file() {
+        if path.join(graph_folder::LABELS).is_file() || has_folders(path)? {
             return Ok(None);
         }
         let files = files_of(path, &|name| {
@@ -47,6 +47,18 @@ pub fn find(what: &str) -> Result<Option<Vec<PathBuf>>> {
         });
     }
     Ok(Some(files))
+}
+
+fn has_folders(folder: &Path) -> Result<bool> {
+    let fail = |source| Error::io("read", folder, source);
+    for entry in fs::read_dir(folder).map_err(fail)? {
+        let entry = entry.map_err(fail)?;
+        let is_hidden = entry.file_name().to_string_lossy().starts_with('.');
+        if !is_hidden && entry.path().is_dir() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// The visible regular files of a folder whose names are wanted, by name, so that no file system's order matters.
