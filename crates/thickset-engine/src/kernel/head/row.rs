@@ -15,8 +15,8 @@ pub(crate) struct Softmax<'p> {
     top: usize,
     /// The probability of all others together.
     others: f64,
-    /// `-log p` of the top.
-    surprise: f64,
+    /// The same as a multiple of the top's.
+    odds: f64,
 }
 
 impl<'p> Softmax<'p> {
@@ -44,14 +44,14 @@ impl<'p> Softmax<'p> {
             p,
             top,
             others: others / sum,
-            surprise: others.ln_1p(),
+            odds: others,
         }
     }
 
     /// `-log p` of every class, of which `z` are the logits.
     pub(crate) fn surprises(self, z: &[f64]) -> impl Iterator<Item = f64> {
-        let most = z[self.top];
-        z.iter().map(move |z| self.surprise + (most - z))
+        let (most, of_top) = (z[self.top], self.odds.ln_1p());
+        z.iter().map(move |z| of_top + (most - z))
     }
 
     /// `p (g - <p, g>)`: the gradient of `<p, g>` in the logits.
