@@ -2,7 +2,7 @@
 
 use burn::tensor::{DType, Tensor, TensorData};
 
-use crate::kernel::is_plain;
+use crate::kernel::{is_plain, requested_instructions};
 use crate::layer::{BatchStatistics, Layer, Part};
 use crate::parameter::{Parameter, ParameterSource, Role, Scope};
 use crate::pass::Pass;
@@ -357,8 +357,9 @@ impl<'s> NetworkBuilder<'s> {
     /// The finished network.
     ///
     /// # Errors
-    /// If it has no layer.
+    /// If it has no layer, or if the environment asks for instructions that the processor does not have.
     pub fn finish(self) -> Result<Network> {
+        requested_instructions()?;
         if self.network.nodes.is_empty() {
             return Err(Error::Size {
                 name: "layers",

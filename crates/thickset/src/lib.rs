@@ -60,6 +60,7 @@ pub mod metric;
 pub mod model;
 pub mod objective;
 pub mod registry;
+pub mod row_writer;
 pub mod statistics;
 pub mod train;
 pub mod workers;

@@ -162,6 +162,7 @@ static LISTED: &[&Info] = &[
     &metric::thickness::INFO,
     &certify::certified_radius::INFO,
     &certify::certified_worst_case::INFO,
+    &certify::smoothed_top_k::INFO,
 ];
 
 /// The method of this id.

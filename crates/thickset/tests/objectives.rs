@@ -2,6 +2,7 @@
 //! one is searched for, a fixed perturbed input. `tests/golden/SPEC.md` defines every number.
 
 mod golden;
+mod weights;
 
 use std::fmt::Write as _;
 use std::sync::LazyLock;
@@ -605,9 +606,9 @@ fn every_objective_agrees_with_central_differences() {
             ];
             for entry in entries {
                 let mut moved = |change: f64| {
-                    shift(&mut changed, place, entry, change);
+                    weights::shift(&mut changed, place, entry, change);
                     let total = value(&loss_at(&changed).total);
-                    shift(&mut changed, place, entry, -change);
+                    weights::shift(&mut changed, place, entry, -change);
                     total
                 };
                 let expected = (moved(H) - moved(-H)) / (2.0 * H);
@@ -619,20 +620,6 @@ fn every_objective_agrees_with_central_differences() {
             }
         }
     }
-}
-
-/// Adds to one number of one parameter; weights are tracked afterwards.
-fn shift(network: &mut Network, place: usize, entry: usize, change: f64) {
-    {
-        let mut parameters = network.parameters_mut();
-        let value = &mut parameters[place].value;
-        let mut numbers = golden::values(value);
-        numbers[entry] += change;
-        let data = thickset_engine::TensorData::new(numbers, value.dims());
-        let device = thickset_engine::Device::flex();
-        *value = Tensor::from_data(data, (&device, thickset_engine::DType::F64));
-    }
-    network.track();
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! objective that ranks against central differences. `tests/golden/r2et_explanations/make.py` says what is computed.
 
 mod golden;
+mod weights;
 
 use golden::{Golden, Stored, close};
 use serde::Deserialize;
@@ -243,9 +244,9 @@ fn every_objective_that_ranks_agrees_with_central_differences_on_every_explanati
                 let gradient = golden::values(gradient);
                 let entry = gradient.len() / 2;
                 let mut moved = |change: f64| {
-                    shift(&mut network, place, entry, change);
+                    weights::shift(&mut network, place, entry, change);
                     let total = value(&loss_at(&network).total);
-                    shift(&mut network, place, entry, -change);
+                    weights::shift(&mut network, place, entry, -change);
                     total
                 };
                 let expected = (moved(H) - moved(-H)) / (2.0 * H);
@@ -257,20 +258,6 @@ fn every_objective_that_ranks_agrees_with_central_differences_on_every_explanati
             }
         }
     }
-}
-
-/// Adds to one number of one parameter; weights are tracked afterwards.
-fn shift(network: &mut Network, place: usize, entry: usize, change: f64) {
-    {
-        let mut parameters = network.parameters_mut();
-        let value = &mut parameters[place].value;
-        let mut numbers = golden::values(value);
-        numbers[entry] += change;
-        let data = thickset_engine::TensorData::new(numbers, value.dims());
-        let device = thickset_engine::Device::flex();
-        *value = Tensor::from_data(data, (&device, thickset_engine::DType::F64));
-    }
-    network.track();
 }
 
 #[test]

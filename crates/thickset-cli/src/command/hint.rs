@@ -23,7 +23,7 @@ fn of(error: &Error) -> Option<String> {
             format!("if that text means a missing value, add {missing}; if the column is a category, add {category}")
         }
         Error::NotUtf8 { .. } => {
-            "convert the file to UTF-8: `iconv -f latin1 -t utf-8` for a file of western Europe, `-f cp1251` for one in Cyrillic".to_owned()
+            "a file from western Europe (Latin-1, Windows) is read with --text-encoding windows-1252 where columns are inferred (`data show`, `init`); any file is converted by `iconv -f cp1252 -t utf-8`, with cp1251 for Cyrillic".to_owned()
         }
         Error::FolderInUse { .. } => "wait until that process ends, or choose another folder with --out".to_owned(),
         Error::OneClass { .. } => "choose another column with --target".to_owned(),

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use thickset::model::OpenedRows;
+use thickset::model::{OpenedRows, RowChoice, RowStream, Selection};
 use thickset::{Model, Rows, Schema, Seed};
 
-use super::rows::{DataSource, say_notes};
+use super::rows::{DataSource, SelectionOptions, say_notes};
 
 /// A model and some of the rows.
 #[derive(Args)]
@@ -18,11 +18,24 @@ pub struct ModelRows {
     #[command(flatten)]
     data: DataSource,
     /// Only this row, counted from 1; repeatable
-    #[arg(long, value_name = "NUMBER", conflicts_with = "limit", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "NUMBER", conflicts_with_all = ["max_rows", "limit", "shard"], value_parser = clap::value_parser!(u64).range(1..))]
     row: Vec<u64>,
-    /// At most so many rows, from the first on; 0 for all
-    #[arg(long, value_name = "ROWS", default_value_t = 10)]
-    limit: usize,
+    #[command(flatten)]
+    selection: SelectionOptions,
+}
+
+/// Rows that are shown where no number of them is given.
+const SHOWN: usize = 10;
+
+/// A model and rows that are gone through once.
+pub struct Streamed {
+    pub model: Model,
+    pub seed: Seed,
+    pub rows: RowStream,
+    /// The rows follow others that another machine has.
+    pub continued: bool,
+    /// Only the first few rows, because nothing else was said.
+    pub is_preview: bool,
 }
 
 /// A model and rows that fit it.
@@ -65,20 +78,11 @@ impl Loaded {
 }
 
 impl ModelRows {
+    /// Holds the rows.
     pub fn load(&self) -> Result<Loaded> {
         let model = Model::load(&self.model)?;
-        let opened = model.open_rows(&self.data.config())?;
+        let opened = model.open_selected(&self.data.config(), &self.selected())?;
         say_notes(&opened);
-        let opened = if self.row.is_empty() {
-            let most = if self.limit == 0 {
-                opened.all()
-            } else {
-                self.limit
-            };
-            opened.first(most)?
-        } else {
-            opened.only(&self.row)?
-        };
         let features = opened.rows().schema().features.iter();
         Ok(Loaded {
             features: features.map(|one| one.name.clone()).collect(),
@@ -86,5 +90,38 @@ impl ModelRows {
             model,
             opened,
         })
+    }
+
+    /// Opens the rows to be gone through once.
+    pub fn stream(&self) -> Result<Streamed> {
+        let model = Model::load(&self.model)?;
+        let selection = self.selected();
+        Ok(Streamed {
+            rows: model.stream_rows(&self.data.config(), &selection)?,
+            seed: self.data.seed(),
+            model,
+            continued: selection.shard.number > 1,
+            is_preview: selection.choice == RowChoice::First(SHOWN),
+        })
+    }
+
+    fn selected(&self) -> Selection {
+        if self.row.is_empty() {
+            let usual = RowChoice::First(SHOWN);
+            return self.selection.selection(usual, self.data.seed());
+        }
+        Selection {
+            choice: RowChoice::Only(self.row.clone()),
+            ..Selection::default()
+        }
+    }
+}
+
+impl Streamed {
+    /// Says that there may be more rows, to a person who gave no number of them.
+    pub fn say_preview(is_preview: bool, rows: usize) {
+        if is_preview && rows == SHOWN {
+            say!("the first {SHOWN} rows; --max-rows 0 takes all, --max-rows 100 a sample of 100");
+        }
     }
 }

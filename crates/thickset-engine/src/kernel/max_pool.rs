@@ -400,7 +400,7 @@ mod tests {
 
     use super::*;
     use crate::kernel::testing::{
-        alone, bits, check_gradients, flex, on_threads, random, same_in_every_argument,
+        alone, bits, cases, check_gradients, flex, on_threads, random, same_in_every_argument,
     };
 
     fn shapes() -> impl Strategy<Value = PoolShape> {
@@ -511,7 +511,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(40))]
+        #![proptest_config(cases(40))]
 
         #[test]
         fn kernels_equal_the_composed_operations(shape in shapes(), rows in 1..5usize, seed: u64) {

@@ -6,6 +6,7 @@
 
 use burn::tensor::Tensor;
 
+use super::channel_affine::ScaledChannels;
 use super::{Layer, Linearised, single};
 use crate::kernel::{channel_dot, channel_scale, channel_shift, channel_sum};
 use crate::{Init, Parameter, Result, Scope};
@@ -72,7 +73,7 @@ impl Layer for BatchNorm {
     }
 
     fn linearise(&self, inputs: &[Tensor<2>]) -> (Tensor<2>, Box<dyn Linearised>) {
-        let at = At {
+        let at = ScaledChannels {
             factor: self.factor(),
             channels: self.channels,
         };
@@ -148,20 +149,5 @@ impl Layer for BatchNorm {
 
     fn boxed(&self) -> Box<dyn Layer> {
         Box::new(self.clone())
-    }
-}
-
-struct At {
-    factor: Tensor<2>,
-    channels: usize,
-}
-
-impl Linearised for At {
-    fn pullback(&self, g: Tensor<2>) -> Vec<Tensor<2>> {
-        vec![channel_scale(g, self.factor.clone(), self.channels)]
-    }
-
-    fn tangent(&self, v: &[Tensor<2>]) -> Tensor<2> {
-        channel_scale(single(v), self.factor.clone(), self.channels)
     }
 }

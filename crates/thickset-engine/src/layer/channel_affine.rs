@@ -55,8 +55,8 @@ impl Layer for ChannelAffine {
     }
 
     fn linearise(&self, inputs: &[Tensor<2>]) -> (Tensor<2>, Box<dyn Linearised>) {
-        let at = At {
-            scale: self.scale.value.clone(),
+        let at = ScaledChannels {
+            factor: self.scale.value.clone(),
             channels: self.channels,
         };
         let scaled = at.tangent(inputs);
@@ -83,17 +83,18 @@ impl Layer for ChannelAffine {
     }
 }
 
-struct At {
-    scale: Tensor<2>,
-    channels: usize,
+/// Each channel times its own factor, which is a constant there.
+pub(super) struct ScaledChannels {
+    pub(super) factor: Tensor<2>,
+    pub(super) channels: usize,
 }
 
-impl Linearised for At {
+impl Linearised for ScaledChannels {
     fn pullback(&self, g: Tensor<2>) -> Vec<Tensor<2>> {
-        vec![channel_scale(g, self.scale.clone(), self.channels)]
+        vec![channel_scale(g, self.factor.clone(), self.channels)]
     }
 
     fn tangent(&self, v: &[Tensor<2>]) -> Tensor<2> {
-        channel_scale(single(v), self.scale.clone(), self.channels)
+        channel_scale(single(v), self.factor.clone(), self.channels)
     }
 }

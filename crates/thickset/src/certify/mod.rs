@@ -15,6 +15,9 @@
 
 pub mod certified_radius;
 pub mod certified_worst_case;
+pub mod check;
+pub mod proof;
+pub mod smoothed_top_k;
 
 mod ball;
 mod case;
@@ -33,13 +36,18 @@ mod projection;
 mod result;
 mod rounding;
 mod search;
+mod stepped;
 mod swaps;
+mod tolerance;
 mod vector;
 
 #[cfg(test)]
 mod tests;
 
+pub use ball::MoveNorm;
 pub use config::{CertifyConfig, CheckedCertify};
+pub use explained::Ranked;
 pub use network::{DenseLayer, DenseNetwork};
 pub use result::{CertifiedRadius, CertifiedWorstCase, Counterexample, Status};
 pub use rounding::Arithmetic;
+pub use tolerance::Tolerance;

@@ -17,22 +17,29 @@ mod image;
 mod opened_rows;
 mod origin;
 mod predict;
+mod row_choice;
+mod row_stream;
 mod stored;
 
 pub use attack::{AttackOptions, AttackedRow, Attacks, RadiusCurve};
 pub use audit::AuditOptions;
-pub use certify::{Certificates, CertifiedRow, CertifyOptions};
+pub use certify::{
+    Certificates, CertifiedRow, CertifyOptions, SmoothedCertificates, SmoothedOptions,
+    ToleratedRange,
+};
 pub use cnn::CnnConfig;
 pub use explain::{ExplainOptions, Explanations};
 pub use fresh::Fresh;
 pub use gcn::GcnConfig;
 pub use linear::LinearConfig;
 pub use mlp::MlpConfig;
-pub use opened_rows::{OpenedRows, PartChoice, RowsConfig};
+pub use opened_rows::{OpenedRows, PartChoice, RowsConfig, Selection};
 pub use origin::Origin;
 pub use predict::Prediction;
 pub use resnet9::Resnet9Config;
 pub use resnet18::Resnet18Config;
+pub use row_choice::{RowChoice, Shard};
+pub use row_stream::RowStream;
 pub use siamese::SiameseConfig;
 pub use stored::{Description, Model};
 
