@@ -536,6 +536,57 @@ pub enum Error {
         got: usize,
     },
 
+    // Models of other frameworks.
+    /// An ONNX file that cannot be read as a model.
+    #[error("`{file}` cannot be read as a model")]
+    Onnx {
+        /// The file.
+        file: String,
+        /// Why.
+        source: crate::onnx::OnnxError,
+    },
+    /// Columns of numbers without a scale.
+    #[error(
+        "`{file}` reads columns of numbers without scaling them, so that a distance in one column means nothing in another"
+    )]
+    NoScale {
+        /// The file.
+        file: String,
+    },
+    /// A model gives other probabilities than its framework does.
+    #[error(
+        "{different} of {rows} rows have other probabilities than expected, by up to {largest:.6} (at most {tolerance} is rounding): {examples}"
+    )]
+    Disagreement {
+        /// Rows that were compared.
+        rows: usize,
+        /// Rows that differ.
+        different: usize,
+        /// The largest difference.
+        largest: f64,
+        /// What may differ.
+        tolerance: f64,
+        /// The worst rows.
+        examples: String,
+    },
+    /// A probability outside of 0 to 1.
+    #[error("row {row} of the expected probabilities holds {value}, which is none")]
+    NotAProbability {
+        /// Counted from 1.
+        row: usize,
+        /// What came.
+        value: f64,
+    },
+    /// A value that may not be missing is.
+    #[error("{path}: row {row} has no `{column}`, and nothing stands in for it")]
+    RequiredValue {
+        /// The file.
+        path: String,
+        /// Counted from 1.
+        row: usize,
+        /// The column.
+        column: String,
+    },
     // Models.
     /// An architecture's size is impossible.
     #[error("`{name}` must be {expected}, got {got}")]

@@ -59,6 +59,7 @@ pub mod host;
 pub mod metric;
 pub mod model;
 pub mod objective;
+pub mod onnx;
 pub mod registry;
 pub mod row_writer;
 pub mod statistics;

@@ -158,6 +158,7 @@ static LISTED: &[&Info] = &[
     &metric::precision_at_k::INFO,
     &metric::sensitivity::INFO,
     &metric::spearman::INFO,
+    &metric::stability_limit::INFO,
     &metric::sufficiency::INFO,
     &metric::thickness::INFO,
     &certify::certified_radius::INFO,

@@ -125,15 +125,15 @@ fn parquet() {
         OutputColumn::flag("held"),
     ];
     let mut writer = RowWriter::new(RowFormat::Parquet, columns, Vec::new()).unwrap();
-    for row in 0..20_i64 {
+    for row in 0..20_u8 {
         let class = if row % 5 == 0 {
             Cell::Missing
         } else {
-            Cell::text(["a", "bb"][(row % 2) as usize])
+            Cell::text(["a", "bb"][usize::from(row % 2)])
         };
-        let p = Cell::Number(1.0 / (1.0 + row as f64));
+        let p = Cell::Number(1.0 / (1.0 + f64::from(row)));
         writer
-            .write(&[Cell::Whole(row), class, p, Cell::Flag(row % 3 == 0)])
+            .write(&[Cell::Whole(row.into()), class, p, Cell::Flag(row % 3 == 0)])
             .unwrap();
     }
     fuzz("parquet", readers::parquet, &[writer.finish().unwrap()]);
@@ -142,7 +142,9 @@ fn parquet() {
 #[test]
 fn images() {
     let mut bytes = Vec::new();
-    let pixels = image::GrayImage::from_fn(6, 5, |x, y| image::Luma([(x * 40 + y) as u8]));
+    let pixels = image::GrayImage::from_fn(6, 5, |x, y| {
+        image::Luma([u8::try_from(x * 40 + y).unwrap()])
+    });
     pixels
         .write_to(
             &mut std::io::Cursor::new(&mut bytes),

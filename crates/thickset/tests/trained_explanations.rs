@@ -88,7 +88,7 @@ impl Trained {
     fn objective(&self, case: &Case) -> ObjectiveConfig {
         let spec = &self.spec;
         toml::from_str(&format!(
-            "kind = \"r2et\"\ngap_weight = {}\nhessian_weight = {}\nhessian = \"{}\"\nstep = {}\nexplain = {}",
+            "kind = \"r2et\"\ngap = \"difference\"\ngap_weight = {}\nhessian_weight = {}\nhessian = \"{}\"\nstep = {}\nexplain = {}",
             spec.gap_weight, spec.hessian_weight, case.hessian, spec.step, case.explain
         ))
         .unwrap()
@@ -107,6 +107,8 @@ impl Trained {
             perturbed: None,
             seed: Seed::new(0),
             step: 0,
+            done: 1.0,
+            radius: 0.5,
         }
     }
 }

@@ -143,7 +143,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let mut notes = Vec::new();
     interrupt::notice();
     arguments.output.run(continued, |output| {
-        notes = rows.for_each(CHUNK, &mut |rows| {
+        notes = rows.for_each::<anyhow::Error>(CHUNK, &mut |rows| {
             let attacks = model.attack(rows, &options)?;
             if totals.rows() == 0 {
                 output.head(&head(&attacks.rows, attacks.k, is_suite));
@@ -164,10 +164,11 @@ pub fn run(arguments: &Arguments) -> Result<()> {
                     return Ok(ControlFlow::Break(()));
                 }
             }
+            let flow = output.flush()?;
             if interrupt::is_stopped() {
                 return Err(stopped(&arguments.output, totals.rows()).into());
             }
-            output.flush()
+            Ok(flow)
         })?;
         Ok(())
     })?;

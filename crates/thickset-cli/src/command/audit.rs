@@ -18,7 +18,7 @@ use super::output::{print, print_json};
 #[derive(Args)]
 #[command(after_help = help())]
 pub struct Arguments {
-    /// The model file
+    /// The model file, of ours or ONNX
     #[arg(long, value_name = "FILE")]
     model: PathBuf,
     #[command(flatten)]
@@ -54,7 +54,7 @@ fn help() -> String {
 }
 
 pub fn run(arguments: &Arguments) -> Result<Ending> {
-    let loaded = Loaded::read(&arguments.model)?;
+    let loaded = arguments.options.load(&arguments.model)?;
     let folder = folder(arguments, &loaded)?;
     let rows = arguments.options.rows(&loaded)?;
     let mut options = arguments.options.options();

@@ -14,12 +14,15 @@ use thickset::model::{AuditOptions, OpenedRows, Origin, RowChoice, Shard};
 
 use super::explain::How;
 use super::interrupt::{self, Interrupted};
+use super::model_file::ModelFileOptions;
 use super::rows::{DataSource, SelectionOptions, say_notes};
 use super::threat::SuiteOptions;
 use crate::progress::{Progress, ProgressOption};
 
 #[derive(Args)]
 pub struct AuditArguments {
+    #[command(flatten)]
+    file: ModelFileOptions,
     #[command(flatten)]
     data: DataSource,
     #[command(flatten)]
@@ -53,15 +56,14 @@ pub struct Loaded {
     pub origin: Origin,
 }
 
-impl Loaded {
-    pub fn read(file: &Path) -> Result<Self> {
-        let model = Model::load(file)?;
-        let origin = model.origin()?;
-        Ok(Self { model, origin })
-    }
-}
-
 impl AuditArguments {
+    /// The model of a file, for the rows.
+    pub fn load(&self, file: &Path) -> Result<Loaded> {
+        let model = self.file.load(file, self.data.name())?;
+        let origin = model.origin()?;
+        Ok(Loaded { model, origin })
+    }
+
     /// The rows for a model.
     pub fn rows(&self, loaded: &Loaded) -> Result<OpenedRows> {
         let selection = self.selection.selection(RowChoice::All, self.data.seed());

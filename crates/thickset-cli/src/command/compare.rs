@@ -63,11 +63,11 @@ pub fn run(arguments: &Arguments) -> Result<Ending> {
             "a comparison is made by one machine; leave out --shard, or compare less rows with --max-rows"
         );
     }
-    let (a, b) = (Loaded::read(&arguments.a)?, Loaded::read(&arguments.b)?);
+    let given = &arguments.options;
+    let (a, b) = (given.load(&arguments.a)?, given.load(&arguments.b)?);
     let rules = compare::rules(&b.origin.require(&arguments.require))?;
     let out = arguments.out.as_deref().map(Out::create).transpose()?;
     let partial = |side: &str| out.as_ref().map(|out| out.partial(side));
-    let given = &arguments.options;
     let (rows_of_a, rows_of_b) = (given.rows(&a)?, given.rows(&b)?);
     let options = given.options();
     compare::check_targets(

@@ -221,7 +221,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let mut notes = Vec::new();
     interrupt::notice();
     arguments.output.run(continued, |output| {
-        notes = rows.for_each(CHUNK, &mut |rows| {
+        notes = rows.for_each::<anyhow::Error>(CHUNK, &mut |rows| {
             let Explanations {
                 names,
                 rows: explained,
@@ -245,10 +245,11 @@ pub fn run(arguments: &Arguments) -> Result<()> {
                     return Ok(ControlFlow::Break(()));
                 }
             }
+            let flow = output.flush()?;
             if interrupt::is_stopped() {
                 return Err(stopped(&arguments.output, shown).into());
             }
-            output.flush()
+            Ok(flow)
         })?;
         Ok(())
     })?;

@@ -64,6 +64,13 @@ fn of(error: &Error) -> Option<String> {
             "lower the step size (train.optimizer.rate), clip gradients (train.clip), or lower the objective's weights".to_owned()
         }
         Error::OtherTrainingRows { .. } => "give --split-seed and --random-test as in training".to_owned(),
+        Error::Onnx { source, .. } => return source.instead().map(str::to_owned),
+        Error::NoScale { .. } => {
+            "add --scale data to take means and deviations from the rows, or --scale none to keep the columns' own units".to_owned()
+        }
+        Error::Disagreement { .. } => {
+            "the converter or this reader computes another model than the framework does; nothing that is said of the file would hold for the model".to_owned()
+        }
         Error::RadiusMissing => "give --radius".to_owned(),
         Error::WholeFile { .. } => "leave out --part, --split-seed and --random-test".to_owned(),
         Error::TopKOutOfRange { .. } => "set `k` to fewer than the features".to_owned(),

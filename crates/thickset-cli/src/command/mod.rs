@@ -14,12 +14,14 @@ mod data;
 mod data_view;
 mod demo;
 mod explain;
+mod export;
 mod hint;
 mod init;
 pub mod interrupt;
 mod merge;
 mod methods;
 mod model;
+mod model_file;
 mod model_rows;
 pub mod output;
 mod radii;
@@ -73,6 +75,8 @@ pub enum Command {
     Demo(demo::Arguments),
     /// Say why a model predicts what it predicts
     Explain(explain::Arguments),
+    /// Write a model as an ONNX file, for other programs to run
+    Export(export::Arguments),
     /// Write a commented configuration for your data
     Init(init::Arguments),
     /// Put the parts of an audit together that several machines made
@@ -109,6 +113,7 @@ pub fn run(command: Command) -> Result<Ending> {
         Command::Data(arguments) => data::run(arguments),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
+        Command::Export(arguments) => export::run(&arguments),
         Command::Init(arguments) => init::run(&arguments),
         Command::Methods(arguments) => methods::run(&arguments),
         Command::Model(arguments) => model::run(&arguments),

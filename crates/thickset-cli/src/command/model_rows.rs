@@ -5,16 +5,19 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 use thickset::model::{OpenedRows, RowChoice, RowStream, Selection};
-use thickset::{Model, Rows, Schema, Seed};
+use thickset::{Model, Rows, Seed};
 
+use super::model_file::ModelFileOptions;
 use super::rows::{DataSource, SelectionOptions, say_notes};
 
 /// A model and some of the rows.
 #[derive(Args)]
 pub struct ModelRows {
-    /// The model file
+    /// The model file, of ours or ONNX
     #[arg(long, value_name = "FILE")]
     model: PathBuf,
+    #[command(flatten)]
+    file: ModelFileOptions,
     #[command(flatten)]
     data: DataSource,
     /// Only this row, counted from 1; repeatable
@@ -43,49 +46,26 @@ pub struct Loaded {
     pub model: Model,
     pub seed: Seed,
     opened: OpenedRows,
-    features: Vec<String>,
 }
 
 impl Loaded {
-    /// The names of the encoded features.
-    pub fn features(&self) -> &[String] {
-        &self.features
-    }
-
     pub fn rows(&self) -> Rows<'_> {
         self.opened.rows()
     }
 
-    pub fn schema(&self) -> &Schema {
-        self.rows().schema()
-    }
-
-    /// The values of the row at this place of [`Loaded::rows`].
-    pub fn row(&self, place: usize) -> Vec<f64> {
-        let mut row = vec![0.0; self.features.len()];
-        self.rows().copy(place, &mut row);
-        row.into_iter().map(f64::from).collect()
-    }
-
-    /// Its number, counted from 1.
+    /// The number of the row at this place, counted from 1.
     pub fn number(&self, place: usize) -> u64 {
         self.rows().id(place) + 1
-    }
-
-    pub fn class(&self, class: usize) -> &str {
-        &self.model.classes()[class]
     }
 }
 
 impl ModelRows {
     /// Holds the rows.
     pub fn load(&self) -> Result<Loaded> {
-        let model = Model::load(&self.model)?;
+        let model = self.file.load(&self.model, self.data.name())?;
         let opened = model.open_selected(&self.data.config(), &self.selected())?;
         say_notes(&opened);
-        let features = opened.rows().schema().features.iter();
         Ok(Loaded {
-            features: features.map(|one| one.name.clone()).collect(),
             seed: self.data.seed(),
             model,
             opened,
@@ -94,7 +74,7 @@ impl ModelRows {
 
     /// Opens the rows to be gone through once.
     pub fn stream(&self) -> Result<Streamed> {
-        let model = Model::load(&self.model)?;
+        let model = self.file.load(&self.model, self.data.name())?;
         let selection = self.selected();
         Ok(Streamed {
             rows: model.stream_rows(&self.data.config(), &selection)?,

@@ -3,9 +3,9 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use clap::Args;
 use thickset::row_writer::{Cell, OutputColumn, RowFormat, RowWriter};
 use thickset_engine::write_whole;
@@ -63,7 +63,7 @@ enum Kind<'f> {
 type Writer<'f> = Box<RowWriter<BufWriter<&'f mut File>>>;
 
 impl OutputOptions {
-    /// Runs `work` with the output that was asked for; of a table, `head` comes first. A file appears whole or not at all.
+    /// Runs `work` with the output that was asked for. A file appears whole or not at all.
     pub fn run(
         &self,
         continued: bool,
@@ -90,16 +90,16 @@ impl OutputOptions {
             output.finish()?;
             Ok(())
         });
-        written
-            .map_err(|failed| failed.0)
-            .with_context(|| said(path))?;
+        written.map_err(|Failed(error)| {
+            // Whoever stopped the command is told no error.
+            if error.is::<Interrupted>() {
+                error
+            } else {
+                error.context(format!("`{}` was not written", path.display()))
+            }
+        })?;
         say!("wrote {rows} rows to {}", path.display());
         Ok(())
-    }
-
-    /// Whether people read what is printed.
-    pub fn is_table(&self) -> bool {
-        !self.json && self.out.is_none()
     }
 }
 
@@ -112,10 +112,6 @@ pub fn stopped(options: &OutputOptions, rows: usize) -> Interrupted {
         ),
         None => format!("{rows} rows were done and printed"),
     })
-}
-
-fn said(path: &Path) -> String {
-    format!("`{}` was not written", path.display())
 }
 
 struct Failed(anyhow::Error);

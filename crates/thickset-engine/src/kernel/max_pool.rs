@@ -23,7 +23,8 @@ use super::{ShapeError, bounded, composed, on_flex};
 
 /// Windows over channel-major images. Pairs are rows first, then columns. Make one by filling the fields and calling
 /// [`PoolShape::checked`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct PoolShape {
     pub channels: usize,
     pub height: usize,

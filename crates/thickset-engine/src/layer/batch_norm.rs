@@ -7,7 +7,7 @@
 use burn::tensor::Tensor;
 
 use super::channel_affine::ScaledChannels;
-use super::{Layer, Linearised, single};
+use super::{Form, Layer, Linearised, single};
 use crate::kernel::{channel_dot, channel_scale, channel_shift, channel_sum};
 use crate::{Init, Parameter, Result, Scope};
 
@@ -61,6 +61,12 @@ impl BatchNorm {
 impl Layer for BatchNorm {
     fn kind(&self) -> &'static str {
         "batch-norm"
+    }
+
+    fn form(&self) -> Option<Form> {
+        Some(Form::BatchNorm {
+            channels: self.channels,
+        })
     }
 
     fn out_features(&self, inputs: &[usize]) -> Option<usize> {

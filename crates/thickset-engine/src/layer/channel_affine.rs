@@ -2,9 +2,9 @@
 
 use burn::tensor::Tensor;
 
-use super::{Layer, Linearised, single};
+use super::{Form, Layer, Linearised, single};
 use crate::kernel::{channel_scale, channel_shift};
-use crate::{Init, Parameter, Result, Scope};
+use crate::{Init, Parameter, Result, Role, Scope};
 
 /// `y = scale x + shift`, channel by channel.
 #[derive(Clone, Debug)]
@@ -43,6 +43,13 @@ impl ChannelAffine {
 impl Layer for ChannelAffine {
     fn kind(&self) -> &'static str {
         "channel-affine"
+    }
+
+    fn form(&self) -> Option<Form> {
+        Some(Form::ChannelAffine {
+            channels: self.channels,
+            fixed: self.scale.role == Role::Statistic,
+        })
     }
 
     fn out_features(&self, inputs: &[usize]) -> Option<usize> {

@@ -5,7 +5,7 @@
 
 use burn::tensor::{Tensor, activation::softmax};
 
-use super::{Layer, Linearised, single};
+use super::{Form, Layer, Linearised, single};
 use crate::kernel::most_probable;
 
 /// Probabilities of each row.
@@ -15,6 +15,10 @@ pub struct Softmax;
 impl Layer for Softmax {
     fn kind(&self) -> &'static str {
         "softmax"
+    }
+
+    fn form(&self) -> Option<Form> {
+        Some(Form::Softmax)
     }
 
     fn out_features(&self, inputs: &[usize]) -> Option<usize> {

@@ -5,8 +5,8 @@ use thickset::attack::suite::SuiteConfig;
 use thickset::attack::{Change, Value};
 use thickset::audit::certificate::CertificateRecord;
 use thickset::audit::figure::{
-    Figure, RowFigures, Summary, certified, certified_p_at_k, certified_radius, changed_radius, explained,
-    noise, noise_radius,
+    Figure, RowFigures, Summary, certified, certified_p_at_k, certified_radius, changed_radius,
+    explained, noise, noise_radius,
 };
 use thickset::audit::result::{
     AttackId, Audit, AuditSettings, DataRecord, ModelRecord, Requirement, RowRecord, SCHEMA,

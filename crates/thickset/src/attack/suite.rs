@@ -138,7 +138,7 @@ impl Effort {
                     depth: 8,
                     tries: 4,
                 },
-                gate_parts: 6,
+                gate_parts: 3,
                 donors: 16,
                 refine: 0,
                 all_methods: false,

@@ -50,6 +50,9 @@ pub(crate) struct RowCertificate {
 /// Random directions in which the radius that noise changes is looked for.
 const NOISE_DIRECTIONS: usize = 5;
 
+/// Parts of the search of a radius, at least: most rows need no more.
+const RADIUS_PARTS: usize = 16;
+
 /// Radii tried in each direction, as equal shares of the largest.
 pub const RUNGS: usize = 10;
 
@@ -149,6 +152,8 @@ impl MeasuredRows<'_> {
         };
         let mut radii = vec![None; worst.len()];
         if !may_change.is_empty() {
+            let parts = self.audit.config.suite.effort.gate_parts();
+            let certify = certify.clone().with_nodes(parts.max(RADIUS_PARTS));
             let found = certify.radius(self.network, rows)?;
             for (row, found) in may_change.into_iter().zip(found) {
                 radii[row] = Some(found);

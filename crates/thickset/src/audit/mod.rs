@@ -12,6 +12,7 @@ pub mod linear;
 pub mod result;
 
 mod folder;
+mod gradient_free;
 pub(crate) mod measure;
 pub mod part;
 mod plan;
@@ -24,6 +25,9 @@ mod summary;
 mod target;
 
 pub use folder::{AuditFolder, PART};
+pub use gradient_free::{
+    Answers, GradientFreeAudit, GradientFreeConfig, GradientFreeRow, gradient_free,
+};
 pub use part::{AuditPart, PartOutcome, WholeRows, merge, run_part};
 pub use plan::{AuditConfig, CheckedAudit};
 pub use progress::{Event, Observer, ResumeFile, ResumeKey};

@@ -61,7 +61,7 @@ fn measured() -> impl Iterator<Item = &'static super::figure::Figure> {
     FIGURES
         .iter()
         .copied()
-        .filter(|figure| matches!(figure.of_row, super::figure::OfRow::Measured(_)))
+        .filter(|figure| figure.is_measured())
 }
 
 /// Reads the rows of an audit.

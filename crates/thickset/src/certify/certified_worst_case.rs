@@ -52,14 +52,21 @@ pub(super) fn certify(case: &Case<'_>, most_nodes: usize, lost: usize) -> Certif
         }
     }
     if lost < at_most {
-        // Not finished: the least number of swaps that the whole ball can be shown not to hold.
-        for more in lost + 2..=at_most {
+        // Not finished: fewer swaps are harder to rule out than more, so the least number that can be is looked for by halves.
+        let mut open = lost + 1;
+        while at_most > open {
+            let more = open + (at_most - open).div_ceil(2);
             let search = Search::new(case, Goal::Any, more, case.moves.radius);
-            let searched = search.run(AT_THE_ROOT);
+            let searched = search.run(AT_THE_ROOT.min(most_nodes));
             nodes += searched.nodes;
-            if searched.is_finished && searched.witness.is_none() {
-                at_most = more - 1;
-                break;
+            match searched.witness {
+                Some(witness) => {
+                    lost = witness.lost;
+                    open = lost + 1;
+                    worst = Some(witness);
+                }
+                None if searched.is_finished => at_most = more - 1,
+                None => open = more,
             }
         }
     }

@@ -11,9 +11,9 @@ use super::explained::{Explained, Ranked};
 use super::network::DenseNetwork;
 use super::proof::Proof;
 use super::result::{CertifiedRadius, CertifiedWorstCase};
-use super::stepped::{Stepped, choices, left};
+use super::stepped::{Choice, Stepped, choices, left};
 use super::tolerance::{self, Tolerance};
-use super::{certified_radius, certified_worst_case};
+use super::{certified_radius, certified_worst_case, segmented};
 use crate::attack::threat::{Norm, OneHot};
 use crate::attack::{Threat, ThreatConfig};
 use crate::check::as_f64;
@@ -155,8 +155,12 @@ impl CheckedCertify {
     /// The smallest move that changes each row's top-k set. Results depend neither on the other rows nor on the number of threads.
     ///
     /// # Errors
-    /// [`Error::CertifyInput`] where the network is not dense layers with `ReLU`s, and when rows or `k` do not fit it.
+    /// [`Error::CertifyInput`] where the network is neither dense layers with `ReLU`s nor segmented, and when rows or `k` do not fit it.
     pub fn radius(&self, network: &Network, rows: Points<'_>) -> Result<Vec<CertifiedRadius>> {
+        if segmented::fits(&self.asked(), network)? {
+            rows.check(network)?;
+            return segmented::radius(&self.asked(), network, rows);
+        }
         self.each(network, rows, |_, case| {
             certified_radius::certify(case, self.nodes)
         })
@@ -174,6 +178,20 @@ impl CheckedCertify {
         self.worst_case_beyond(network, rows, &vec![0; rows.ids.len()])
     }
 
+    /// What a segmented model is asked.
+    fn asked(&self) -> segmented::Asked<'_> {
+        segmented::Asked {
+            k: self.k,
+            threat: &self.threat,
+            hold: self.hold,
+            nodes: self.nodes,
+            ranked: self.ranked,
+            absolute: self.absolute,
+            times_input: self.times_input,
+            groups: self.groups.as_deref(),
+        }
+    }
+
     /// The same where it is known of each row how many salient features some move loses: the search is for one more.
     ///
     /// # Errors
@@ -184,6 +202,10 @@ impl CheckedCertify {
         rows: Points<'_>,
         lost: &[usize],
     ) -> Result<Vec<CertifiedWorstCase>> {
+        if segmented::fits(&self.asked(), network)? {
+            rows.check(network)?;
+            return segmented::worst_case(&self.asked(), network, rows);
+        }
         self.each(network, rows, |row, case| {
             let lost = lost.get(row).copied().unwrap_or(0);
             certified_worst_case::certify(case, self.nodes, lost)
@@ -248,6 +270,9 @@ impl CheckedCertify {
     /// # Errors
     /// [`Error::CertifyInput`] with what it is instead.
     pub fn fits(&self, network: &Network) -> Result<()> {
+        if segmented::fits(&self.asked(), network)? {
+            return Ok(());
+        }
         self.explained(&DenseNetwork::of(network)?).map(|_| ())
     }
 
@@ -314,9 +339,16 @@ impl CheckedCertify {
             Norm::L2 => MoveNorm::L2,
             Norm::Linf => MoveNorm::Linf,
         };
+        let choices = choices(&self.threat, &x, norm, ball.radius);
+        let steps = if choices.is_some() {
+            self.steps
+        } else {
+            Steps::Relaxed
+        };
+        let are_tried = choices.is_some();
         let mut known: Option<T> = None;
-        for choice in choices(&self.threat, &x, norm, ball.radius)? {
-            let (low, high) = self.limits(&x, &choice.x);
+        for choice in choices.unwrap_or_else(|| vec![Choice::own(&x)]) {
+            let (low, high) = self.limits(&x, &choice.x, are_tried);
             let moves = Moves {
                 norm,
                 radius: left(norm, ball.radius, choice.moved),
@@ -334,7 +366,7 @@ impl CheckedCertify {
                 salient.clone(),
             );
             let mut found = certify(&case);
-            if self.steps == Steps::Relaxed {
+            if steps == Steps::Relaxed {
                 found = found.only_in(self.k, &|point| self.threat.is_settled(&x, point));
             }
             let found = found.around(norm, choice.moved);
@@ -348,11 +380,12 @@ impl CheckedCertify {
         })
     }
 
-    /// The least and the greatest change of each feature of a row from one of its choices of categories, which stay.
-    fn limits(&self, x: &[f64], choice: &[f64]) -> (Vec<f64>, Vec<f64>) {
+    /// The least and the greatest change of each feature of a row from one of its choices of categories, which stay where all
+    /// choices are tried.
+    fn limits(&self, x: &[f64], choice: &[f64], are_tried: bool) -> (Vec<f64>, Vec<f64>) {
         let features = x.iter().zip(choice).enumerate();
         let limits = features.map(|(feature, (&x, &at))| {
-            if self.threat.is_whole(feature) {
+            if are_tried && self.threat.is_whole(feature) {
                 return (0.0, 0.0);
             }
             let (low, high) = self.threat.bounds(feature, x);

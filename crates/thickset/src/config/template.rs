@@ -25,7 +25,7 @@ kind = "{model}"
 {sizes}
 [objective]                       # `thickset methods r2et` explains it; "vanilla" is plain training
 kind = "r2et"
-gap_weight = 0.2                  # keeps salient features apart from the others; too much costs AUC
+gap_weight = 0.05                 # keeps salient features apart from the others; too much costs AUC
 hessian_weight = {hessian:<16} # keeps explanations from turning quickly; 0 leaves it out
 pairs = "all"                     # or "closest": only the pairs that are nearest to changing places
 # explain = {{ kind = "grad" }}     # what is ranked; what the paper takes for this kind of data if left out
@@ -51,7 +51,7 @@ auc_within = 0.01                 # of the best epoch's AUC; or auc_at_least = 0
 # from = "runs/vanilla/model.safetensors"
 
 # [sweep]                         # every combination is a run, one a core; the selection's rule chooses among them
-# objective.gap_weight = [0.1, 0.2, 0.4]
+# objective.gap_weight = [0.02, 0.05, 0.1]
 # objective.hessian_weight = [0.0, {hessian}]
 
 # [audit]                         # what `thickset audit` does with this model unless told otherwise

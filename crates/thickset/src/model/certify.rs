@@ -133,7 +133,7 @@ impl Model {
     }
 
     /// Proves, row by row, how far a row can move before its top-k set changes, and how low P@k can go within the radius. Of networks
-    /// of dense layers with `ReLU` only.
+    /// of dense layers with `ReLU`, and of segmented models.
     ///
     /// # Errors
     /// [`Error::CertifyInput`](crate::Error::CertifyInput) where no certificate can be given, and when rows do not fit the model or a

@@ -1,11 +1,14 @@
 //! Models: architectures that a configuration names, and one-file models on disk.
 
 pub mod cnn;
+pub mod foreign;
 pub mod gcn;
+pub mod graph;
 pub mod linear;
 pub mod mlp;
 pub mod resnet18;
 pub mod resnet9;
+pub mod segmented;
 pub mod siamese;
 
 mod attack;
@@ -14,6 +17,7 @@ mod certify;
 mod explain;
 mod fresh;
 mod image;
+mod memory;
 mod opened_rows;
 mod origin;
 mod predict;
@@ -29,8 +33,10 @@ pub use certify::{
 };
 pub use cnn::CnnConfig;
 pub use explain::{ExplainOptions, Explanations};
+pub use foreign::ForeignConfig;
 pub use fresh::Fresh;
 pub use gcn::GcnConfig;
+pub use graph::{GraphConfig, GraphLayer};
 pub use linear::LinearConfig;
 pub use mlp::MlpConfig;
 pub use opened_rows::{OpenedRows, PartChoice, RowsConfig, Selection};
@@ -40,8 +46,10 @@ pub use resnet9::Resnet9Config;
 pub use resnet18::Resnet18Config;
 pub use row_choice::{RowChoice, Shard};
 pub use row_stream::RowStream;
+pub use segmented::{Gate, SegmentedConfig};
 pub use siamese::SiameseConfig;
 pub use stored::{Description, Model};
+pub(crate) use stored::{FORMAT, ModelSource};
 
 use serde::{Deserialize, Serialize};
 use thickset_engine::layer::{Relu, Softplus};
@@ -84,10 +92,13 @@ kinds! {
     /// An architecture as a configuration states it: `model = { kind = "mlp", hidden = [64, 32] }`.
     pub enum ModelConfig of Architecture, read as "the model" {
         Cnn(CnnConfig),
+        Foreign(ForeignConfig),
+        Graph(GraphConfig),
         Linear(LinearConfig),
         Mlp(MlpConfig),
         Resnet18(Resnet18Config),
         Resnet9(Resnet9Config),
+        Segmented(SegmentedConfig),
         Siamese(SiameseConfig),
     }
 }
@@ -255,8 +266,13 @@ mod tests {
             ("linear", ModelConfig::Linear(LinearConfig::default())),
             ("mlp", ModelConfig::Mlp(MlpConfig::default())),
             ("cnn", ModelConfig::Cnn(CnnConfig::default())),
+            ("graph", ModelConfig::Graph(GraphConfig::default())),
             ("resnet9", ModelConfig::Resnet9(Resnet9Config::default())),
             ("resnet18", ModelConfig::Resnet18(Resnet18Config::default())),
+            (
+                "segmented",
+                ModelConfig::Segmented(SegmentedConfig::default()),
+            ),
             ("siamese", ModelConfig::Siamese(SiameseConfig::default())),
         ] {
             let model = parsed(&format!("model = {{ kind = \"{kind}\" }}")).unwrap();

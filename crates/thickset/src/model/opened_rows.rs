@@ -246,13 +246,11 @@ impl OpenedRows {
         Ok(self)
     }
 
-    /// What one of several machines takes of the rows.
-    ///
-    /// # Errors
-    /// If there are so many machines that none is left for this one.
-    pub fn share(mut self, shard: Shard) -> Result<Self> {
+    /// What one of several machines takes of the rows; nothing, where there are more machines than blocks of rows.
+    #[must_use]
+    pub fn share(mut self, shard: Shard) -> Self {
         if shard.is_whole() {
-            return Ok(self);
+            return self;
         }
         let numbers: Vec<usize> = match self.chosen.take() {
             Some(numbers) => numbers,
@@ -262,7 +260,7 @@ impl OpenedRows {
         self.chosen = Some(numbers[shard.places(numbers.len())].to_vec());
         self.before_share = Some(numbers);
         self.shard = shard;
-        Ok(self)
+        self
     }
 
     /// Rows that are held of the dataset or file.
@@ -318,7 +316,7 @@ impl Model {
         match run.filter(|run| is_same(&run.data.source, &config.data)) {
             Some(run) => {
                 let opened = self.open_as_in_run(config, &run)?;
-                opened.choose(&selection.choice)?.share(selection.shard)
+                Ok(opened.choose(&selection.choice)?.share(selection.shard))
             }
             None => self.open_other(config, selection, true),
         }
@@ -374,10 +372,8 @@ impl Model {
             return self.fitting(opened);
         }
         if let Some(opened) = self.open_image(config)? {
-            return self
-                .fitting(opened)?
-                .choose(&selection.choice)?
-                .share(selection.shard);
+            let opened = self.fitting(opened)?.choose(&selection.choice)?;
+            return Ok(opened.share(selection.shard));
         }
         let split = SplitRecord {
             seed: config.split_seed.unwrap_or(0),
@@ -394,7 +390,7 @@ impl Model {
         };
         let dataset = data::open(&config.data, &options)?;
         let opened = self.part_of(config, dataset, split)?;
-        opened.choose(&selection.choice)?.share(selection.shard)
+        Ok(opened.choose(&selection.choice)?.share(selection.shard))
     }
 
     /// A single image's file, for a model of images.
@@ -546,7 +542,7 @@ fn read_files(
             },
         );
         rows.shard = Shard::WHOLE;
-        return rows.share(selection.shard);
+        return Ok(rows.share(selection.shard));
     }
     // Where machines share the rows, all must be counted first.
     let first = match selection.choice {

@@ -6,14 +6,14 @@ use std::sync::OnceLock;
 use serde::{Deserialize, Serialize};
 use thickset_engine::{Network, StoredModel};
 
-use super::{Fresh, ModelConfig};
+use super::{Fresh, ModelConfig, Origin};
 use crate::config::RunConfig;
 use crate::data::{Dataset, Encoding, InputShape, Schema};
 use crate::train::EpochRecord;
 use crate::{Error, Result, Seed};
 
 /// The version of [`Description`] that this release writes and reads.
-const FORMAT: u32 = 1;
+pub(crate) const FORMAT: u32 = 1;
 
 /// What a model's weights are of.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -38,7 +38,7 @@ pub struct Description {
 
 impl Description {
     /// Whether its parts agree, as far as they can be judged without the weights.
-    fn check(&self) -> std::result::Result<(), String> {
+    pub(crate) fn check(&self) -> std::result::Result<(), String> {
         let Self {
             input, features, ..
         } = self;
@@ -97,6 +97,8 @@ pub(crate) enum ModelSource {
     Run(Box<(RunConfig, Vec<EpochRecord>)>),
     /// A file, which may lie in a run's folder.
     File(PathBuf),
+    /// Bytes, with what was known of the model that they were written from.
+    Bytes(Box<Origin>),
 }
 
 impl Model {
@@ -135,6 +137,13 @@ impl Model {
     /// # Errors
     /// If the architecture does not fit the rows.
     pub fn for_dataset(model: ModelConfig, dataset: &Dataset, seed: Seed) -> Result<Self> {
+        let (model, scores) = match model {
+            ModelConfig::Segmented(config) => {
+                let (config, scores) = config.fit(dataset, seed)?;
+                (ModelConfig::Segmented(config), Some(scores))
+            }
+            other => (other, None),
+        };
         let mut fresh = Self::fresh(
             model,
             dataset.shape().clone(),
@@ -143,9 +152,26 @@ impl Model {
             dataset.encoding.clone(),
             seed,
         )?;
+        if let Some(scores) = scores {
+            scores.write(&mut fresh.network);
+        }
         let is_plain = dataset.encoding.is_none() && *dataset.shape() == InputShape::Table;
         fresh.description.schema = is_plain.then(|| dataset.schema.clone());
         Ok(fresh)
+    }
+
+    /// A model of parts that agree.
+    pub(crate) fn from_parts(
+        description: Description,
+        network: Network,
+        source: ModelSource,
+    ) -> Self {
+        Self {
+            description,
+            network,
+            source,
+            schema: OnceLock::new(),
+        }
     }
 
     /// What the features of a row are.
@@ -190,20 +216,40 @@ impl Model {
         Ok(self.network.save(path, &self.description_text())?)
     }
 
-    fn description_text(&self) -> String {
+    pub(crate) fn description_text(&self) -> String {
         serde_json::to_string(&self.description).expect("a description is plain data")
     }
 
-    /// Reads a model and checks that file and architecture agree.
+    /// Reads a model and checks that file and architecture agree. A file whose name ends in `.onnx` is read as [`crate::onnx`] says.
     ///
     /// # Errors
     /// If the file cannot be read, is not a model, or does not fit the architecture it states.
     pub fn load(path: &Path) -> Result<Self> {
+        if crate::onnx::is_onnx(path) {
+            let imported = crate::onnx::open(path, &crate::onnx::OnnxOptions::default())?;
+            return Ok(imported.model);
+        }
         let in_file = |source| Error::ModelFile {
             path: path.display().to_string(),
             source,
         };
-        let mut stored = StoredModel::read(path).map_err(in_file)?;
+        let stored = StoredModel::read(path).map_err(in_file)?;
+        Self::of_stored(stored, path, ModelSource::File(path.to_owned()))
+    }
+
+    /// The model of a file's content; `path` is for messages.
+    ///
+    /// # Errors
+    /// As for [`Model::load`].
+    pub(super) fn of_stored(
+        mut stored: StoredModel,
+        path: &Path,
+        source: ModelSource,
+    ) -> Result<Self> {
+        let in_file = |source| Error::ModelFile {
+            path: path.display().to_string(),
+            source,
+        };
         let description: Description =
             serde_json::from_str(stored.description()).map_err(|source| {
                 Error::ModelDescription {
@@ -237,7 +283,7 @@ impl Model {
         Ok(Self {
             description,
             network,
-            source: ModelSource::File(path.to_owned()),
+            source,
             schema: OnceLock::new(),
         })
     }

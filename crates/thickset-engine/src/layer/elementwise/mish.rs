@@ -4,6 +4,7 @@ use burn::tensor::Tensor;
 
 use super::{Elementwise, complement};
 use crate::kernel::{softplus, softplus_slope};
+use crate::layer::Form;
 
 /// `x tanh(log(1 + exp(x)))`.
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +23,10 @@ impl Mish {
 
 impl Elementwise for Mish {
     const KIND: &'static str = "mish";
+
+    fn form(&self) -> Option<Form> {
+        Some(Form::Mish)
+    }
 
     fn value(&self, x: Tensor<2>) -> Tensor<2> {
         let [t, _, _] = Self::parts(x.clone());

@@ -6,7 +6,7 @@
 use burn::tensor::Tensor;
 
 use crate::kernel::{softplus, softplus_slope};
-use crate::layer::{Layer, Linearised, Part, same, single};
+use crate::layer::{Form, Layer, Linearised, Part, same, single};
 use crate::{Error, Result};
 
 /// `log(1 + exp(beta x)) / beta`.
@@ -40,6 +40,10 @@ impl Softplus {
 impl Layer for Softplus {
     fn kind(&self) -> &'static str {
         "softplus"
+    }
+
+    fn form(&self) -> Option<Form> {
+        Some(Form::Softplus { beta: self.beta })
     }
 
     fn out_features(&self, inputs: &[usize]) -> Option<usize> {

@@ -288,7 +288,9 @@ pub(in crate::data) fn labels(target: &TargetRule, table: &Table) -> Result<Vec<
 }
 
 impl ColumnEncoding {
-    pub(in crate::data) fn name(&self) -> &str {
+    /// The column's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
         match self {
             Self::Number(number) => &number.column,
             Self::Flag(rule) => &rule.column,

@@ -185,6 +185,14 @@ fn recipe_for(what: &str, table: &Table, options: &OpenOptions) -> Result<Recipe
     })
 }
 
+/// A table's file as it is, delimited text or Parquet by its first bytes.
+///
+/// # Errors
+/// For whatever is missing or wrong, with file and line where there are some.
+pub fn read_table(path: &Path, rule: &ReadRule, wanted: &Wanted) -> Result<Table> {
+    read_all(&[path.to_owned()], rule, wanted)
+}
+
 /// The rows of a table's file by an encoding that was fitted before, in the order of the file; the target is not needed.
 ///
 /// # Errors

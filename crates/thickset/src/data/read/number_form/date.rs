@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn days_count_from_1970() {
-        use DateOrder::*;
+        use DateOrder::{Compact, DayMonthYear, MonthDayYear, MonthYear, YearMonthDay};
         for (order, text, expected) in [
             (YearMonthDay, "1970-01-01", 0.0_f64),
             (YearMonthDay, "2000-03-01", 11_017.0),
@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn what_is_no_date_of_this_order_is_none() {
-        use DateOrder::*;
+        use DateOrder::{Compact, DayMonthYear, MonthDayYear, YearMonthDay};
         for (order, text) in [
             (YearMonthDay, "2023-02-29"),
             (YearMonthDay, "31.12.1999"),
