@@ -119,5 +119,6 @@ fn schema() -> Schema {
     Schema {
         shape: InputShape::Table,
         features: (0..FEATURES).map(feature).collect(),
+        references: None,
     }
 }

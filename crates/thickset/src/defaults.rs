@@ -1,10 +1,14 @@
 //! What is done where nothing else is said: the one place for numbers that several parts share.
 
 use crate::data::{InputShape, Schema};
+use crate::explain::ExplainConfig;
 use crate::explain::reduce::ReductionConfig;
 
 /// Salient features.
 pub const K: usize = 8;
+
+/// Reasons that a person is given.
+pub const REASONS: usize = 4;
 
 /// Radius of the l2 ball, in encoded units, in which a row may move.
 pub const RADIUS: f64 = 0.5;
@@ -17,6 +21,16 @@ pub fn salient(given: Option<usize>, importances: usize) -> usize {
         .unwrap_or(K.min(importances / 2))
         .min(importances.saturating_sub(1))
         .max(1)
+}
+
+/// The size of the salient set that belongs to an explanation, given the data's own: contributions are reasons, of which a person is
+/// given [`REASONS`]; the data's is that of the papers' explanations.
+#[must_use]
+pub fn salient_of(explain: &ExplainConfig, of_data: Option<usize>) -> Option<usize> {
+    match explain.explanation.behaviour().contributions() {
+        Some(_) => Some(REASONS),
+        None => of_data,
+    }
 }
 
 /// How attributions of rows like these become importances: their size, summed over the channels of a colour image.

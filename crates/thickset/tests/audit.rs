@@ -11,10 +11,11 @@ use thickset::audit::compare::{self, Verdict};
 use thickset::audit::figure::{FIGURES, Words, explained, noise, unchanged};
 use thickset::audit::result::{RowRecord, SplitRecord};
 use thickset::audit::{
-    Audit, AuditConfig, AuditFolder, AuditTarget, CheckedAudit, Event, NamedModel, Outcome,
-    ResumeFile, ResumeKey, RunOptions, run,
+    Audit, AuditConfig, AuditFolder, AuditTarget, BinRecord, CheckedAudit, ColumnRecord, Event,
+    NamedModel, Outcome, ReasonsRecord, ResumeFile, ResumeKey, RunOptions, run,
 };
 use thickset::data::{Dataset, OpenOptions, open};
+use thickset::decision::DecisionConfig;
 use thickset::explain::{ExplainConfig, ExplanationConfig};
 use thickset::metric::{accuracy, auc, distinctness, kendall};
 use thickset::model::{CnnConfig, LinearConfig, MlpConfig, Model, ModelConfig, Origin};
@@ -652,6 +653,31 @@ fn the_documented_keys_are_those_of_the_files() {
         precision_at_k: None,
         agreement: None,
     }];
+    audit.settings.decision = DecisionConfig {
+        adverse: Some("malignant".to_owned()),
+        cutoff: Some(0.2),
+    };
+    audit.reasons = Some(ReasonsRecord {
+        adverse: "malignant".to_owned(),
+        reference: "median".to_owned(),
+        columns: vec![ColumnRecord {
+            column: "radius".to_owned(),
+            reference: "13".to_owned(),
+            size: 0.5,
+            mean: 0.25,
+            bins: vec![BinRecord {
+                label: "up to 13".to_owned(),
+                value: Some(11.0),
+                rows: 3,
+                contribution: 0.5,
+                precision: 1.0,
+                decided: 0.5,
+                auc: Some(0.5),
+            }],
+        }],
+        samples: Vec::new(),
+        change: Some("a change".to_owned()),
+    });
     let closed = [
         "model.architecture",
         "data.shape",

@@ -4,15 +4,15 @@ use std::fmt::Write as _;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use thickset::Seed;
 use thickset::attack::{AttackKind, AttackOption, ConstraintConfig, suite};
 use thickset::model::{AttackOptions, Attacks};
+use thickset::{Model, Seed};
 
 use super::attack_view::{Row, summary, table};
 use super::explain::How;
 use super::model_rows::ModelRows;
 use super::output::print;
-use super::threat::SuiteOptions;
+use super::threat::{DecisionOptions, SuiteOptions};
 
 #[derive(Args)]
 #[command(after_help = "Examples:
@@ -20,8 +20,8 @@ use super::threat::SuiteOptions;
   thickset attack --model model.safetensors --data adult --limit 200 --effort thorough
   thickset attack --model model.safetensors --data loans.csv --radii 0.1,0.2,0.4 --limit 0
   thickset attack --model model.safetensors --data loans.csv --method er-attack --radius 0.3 --steps 50
-  thickset attack --model model.safetensors --data loans.csv --box --integer --one-hot whole \\
-    --column-budget age=2 --json > attacked.jsonl
+  thickset attack --model model.safetensors --data loans.csv --only income=100 --adverse default --cutoff 0.2
+  thickset attack --model model.safetensors --data loans.csv --error income=5% age=1 --json > attacked.jsonl
   thickset attack --model model.safetensors --data loans.csv --method '{ kind = \"random\", points = 1000 }'
   thickset attack --model model.safetensors --data loans.csv --method '{ kind = \"moo\", surrogate = 10.0 }'")]
 pub struct Arguments {
@@ -34,6 +34,8 @@ pub struct Arguments {
     method: String,
     #[command(flatten)]
     suite: SuiteOptions,
+    #[command(flatten)]
+    decision: DecisionOptions,
     /// Attack with the suite once for each of these radii, and print P@k by radius
     #[arg(
         long,
@@ -100,13 +102,19 @@ impl Arguments {
         Ok(())
     }
 
-    fn options(&self, method: Option<AttackKind>, seed: Seed) -> AttackOptions {
-        AttackOptions {
+    fn options(
+        &self,
+        method: Option<AttackKind>,
+        model: &Model,
+        seed: Seed,
+    ) -> Result<AttackOptions> {
+        Ok(AttackOptions {
             method,
             effort: self.suite.effort(),
             k: self.suite.k,
             radius: self.suite.threat.radius,
-            threat: self.suite.threat.config(),
+            threat: self.suite.threat.of(model)?,
+            decision: self.decision.config(),
             constraint: self.constraint,
             steps: self.steps,
             step_size: self.step_size,
@@ -114,7 +122,7 @@ impl Arguments {
             surrogate: self.surrogate,
             shares: self.shares,
             explain: self.how.options(seed),
-        }
+        })
     }
 }
 
@@ -122,7 +130,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let chosen = arguments.chosen()?;
     arguments.check(chosen.as_ref())?;
     let loaded = arguments.source.load()?;
-    let options = arguments.options(chosen, loaded.seed);
+    let options = arguments.options(chosen, &loaded.model, loaded.seed)?;
     if !arguments.radii.is_empty() {
         return super::radii::run(&loaded, &options, &arguments.radii, arguments.json);
     }

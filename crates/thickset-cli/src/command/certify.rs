@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
+use thickset::attack::ThreatConfig;
 use thickset::certify::{CertifiedRadius, CertifiedWorstCase, CertifyConfig, Status};
 use thickset::model::CertifyOptions;
 use thickset::statistics;
@@ -58,10 +59,11 @@ struct Line<'a> {
 
 pub fn run(arguments: &Arguments) -> Result<()> {
     let loaded = arguments.source.load()?;
+    let usual = ThreatConfig::default();
     let options = CertifyOptions {
         k: arguments.k,
         radius: arguments.threat.radius,
-        threat: arguments.threat.config(),
+        threat: arguments.threat.config(&usual).unwrap_or_default(),
         any_class: arguments.any_class,
         nodes: Some(arguments.nodes),
         explain: arguments.how.options(loaded.seed),

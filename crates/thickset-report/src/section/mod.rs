@@ -1,11 +1,14 @@
 //! The parts of a model's report, each from the audit alone.
 
 pub mod attacks;
+pub mod columns;
+pub mod decisions;
 pub mod features;
 pub mod first_change;
 pub mod linear;
 pub mod maps;
 pub mod methods;
+pub mod people;
 pub mod reproduce;
 pub mod stability;
 pub mod tiles;

@@ -206,6 +206,7 @@ pub fn credit(want: &Table) -> Audit {
     magnitudes.sort_by(|a, b| b.total_cmp(a));
     let summary = summary(&rows, FEATURES.len(), K, want.auc);
     Audit {
+        reasons: None,
         schema: SCHEMA,
         version: "0.1.0".to_owned(),
         instruction_set: Some("x86-64-fma".to_owned()),
@@ -239,6 +240,7 @@ pub fn credit(want: &Table) -> Audit {
             has_labels: true,
         },
         settings: AuditSettings {
+            decision: thickset::decision::DecisionConfig::default(),
             seed: Seed::new(0),
             k: K,
             explain: ExplainConfig::default(),

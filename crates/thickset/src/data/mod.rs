@@ -7,6 +7,7 @@ mod dataset;
 mod encode;
 pub(crate) mod exact;
 mod read;
+mod references;
 mod schema;
 mod sets;
 
@@ -23,6 +24,7 @@ pub use read::read_rule::{ReadRule, Wanted};
 pub use read::source::hash;
 pub(crate) use read::source::hexadecimal;
 pub use read::table::{Column, ColumnType, Table, Texts, Values};
+pub use references::References;
 pub use schema::{Feature, FeatureKind, InputShape, Schema};
 pub use sets::describe::{ClassSummary, FeatureSummary, Summary, describe};
 pub use sets::export::export;

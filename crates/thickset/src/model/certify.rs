@@ -52,12 +52,12 @@ impl Model {
     /// setting is out of range.
     pub fn certify(&self, rows: &Rows<'_>, options: &CertifyOptions) -> Result<Certificates> {
         let origin = self.origin()?;
-        let explain = origin.explain_config(rows, &options.explain);
+        let explain = self.explain_config(&origin, &options.explain)?;
         let width = explain.check(rows.schema())?.names(0).len();
         let usual = CertifyConfig::default();
         let config = CertifyConfig {
-            k: origin.k(rows, options.k, width),
-            threat: origin.threat(rows, &options.threat, options.radius)?,
+            k: origin.k(rows, options.k, (&explain, width)),
+            threat: origin.threat(rows, Some(&options.threat), options.radius)?,
             hold_prediction: !options.any_class,
             nodes: options.nodes.unwrap_or(usual.nodes),
         };

@@ -10,13 +10,16 @@ pub mod siamese;
 
 mod attack;
 mod audit;
+mod audit_reasons;
 mod certify;
+mod decide;
 mod explain;
 mod fresh;
 mod image;
 mod opened_rows;
 mod origin;
 mod predict;
+mod reasons;
 mod stored;
 
 pub use attack::{AttackOptions, AttackedRow, Attacks, RadiusCurve};
@@ -31,6 +34,7 @@ pub use mlp::MlpConfig;
 pub use opened_rows::{OpenedRows, PartChoice, RowsConfig};
 pub use origin::Origin;
 pub use predict::Prediction;
+pub use reasons::ReasonsOptions;
 pub use resnet9::Resnet9Config;
 pub use resnet18::Resnet18Config;
 pub use siamese::SiameseConfig;

@@ -203,7 +203,7 @@ impl Model {
                 chosen: (0..labels.len()).collect(),
                 all: labels.len(),
                 source: Source::File {
-                    schema: encoding.schema(),
+                    schema: self.schema().clone(),
                     values: encoded.values,
                     labels,
                 },

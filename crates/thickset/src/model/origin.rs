@@ -15,7 +15,7 @@ use crate::train::{EpochRecord, RunFolder};
 use crate::{Error, Result, file};
 
 /// What is known of a model beside its weights.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Origin {
     /// The run's name, or that of the file without folders and ending.
     pub name: String,

@@ -25,7 +25,7 @@ pub use observer::{Event, Observer};
 pub use optimizer::{OptimizerConfig, Schedule};
 pub use parallel::{Job, JobObserver, train_all};
 pub use selection::{SelectionConfig, Standing};
-pub use settings::{RetrainConfig, TrainConfig, salient_features};
+pub use settings::{RetrainConfig, TrainConfig, salient_features, salient_reasons};
 pub use sink::Sink;
 pub use sweep::{Sweep, SweepRun, sweep};
 pub use trainer::{Trained, train, train_into, train_objective, train_observed};

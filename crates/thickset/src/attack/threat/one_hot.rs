@@ -219,6 +219,7 @@ mod tests {
                 feature("b", Some(0)),
                 feature("c", Some(0)),
             ],
+            references: None,
         }
     }
 

@@ -176,6 +176,7 @@ impl Encoding {
         Schema {
             shape: InputShape::Table,
             features,
+            references: None,
         }
     }
 

@@ -140,7 +140,7 @@ pub fn finish_table(
             "column `{column}` has values outside its groups in {rows} rows"
         ));
     }
-    Ok(Dataset {
+    let mut dataset = Dataset {
         name: name.to_owned(),
         title: recipe.title.clone(),
         labels,
@@ -159,7 +159,9 @@ pub fn finish_table(
         recipe: Some(recipe),
         values: encoded.values,
         pairs: None,
-    })
+    };
+    dataset.learn_references();
+    Ok(dataset)
 }
 
 /// Refuses fewer than ten rows or two classes.

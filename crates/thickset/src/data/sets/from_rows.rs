@@ -93,6 +93,7 @@ impl Dataset {
             pairs: None,
         };
         dataset.learn_ranges();
+        dataset.learn_references();
         Ok(dataset)
     }
 
@@ -104,6 +105,7 @@ impl Dataset {
         if self.recipe.is_none() && self.encoding.is_none() {
             self.learn_ranges();
         }
+        self.learn_references();
         self
     }
 
@@ -131,6 +133,7 @@ impl Dataset {
             });
         }
         self.classes = names;
+        self.learn_references();
         Ok(self)
     }
 
