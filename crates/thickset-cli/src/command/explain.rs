@@ -26,7 +26,7 @@ pub struct Arguments {
     source: ModelRows,
     #[command(flatten)]
     how: How,
-    /// Salient features to name [default: 8, or all if there are fewer]
+    /// Salient features to name [default: 4 for contributions, else 8, or all if there are fewer]
     #[arg(long)]
     k: Option<usize>,
     /// Print one JSON object a row
@@ -38,13 +38,13 @@ pub struct Arguments {
 #[derive(Args)]
 pub struct How {
     /// The explanation's id (see `thickset methods --family explanation`), or an inline table with settings [default: what the
-    /// model was trained for, else grad]
+    /// model was trained for: contributions for tables, else grad]
     #[arg(long, visible_alias = "explain", value_name = "ID|TABLE")]
     explanation: Option<ExplanationConfig>,
-    /// How attributions become importances [default: absolute; channel-sum for colour images]
+    /// How attributions become importances [default: signed for contributions; absolute; channel-sum for colour images]
     #[arg(long, value_enum)]
     reduce: Option<ReduceName>,
-    /// What an importance is of [default: feature]
+    /// What an importance is of [default: column for contributions, else feature]
     #[arg(long, value_enum)]
     per: Option<PerName>,
 }
@@ -149,13 +149,21 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let Explanations {
         names,
         rows: explained,
-        ..
+        config,
     } = explanations;
     let width = names.len();
+    let is_reason = matches!(config.explanation, ExplanationConfig::Contributions(_));
+    // The value that a column contributes by stands beside its name.
+    let has_values = is_reason && config.per == Per::Column;
+    let usual = if is_reason {
+        defaults::REASONS
+    } else {
+        defaults::K
+    };
     let k = match arguments.k {
         Some(k) if (1..=width).contains(&k) => k,
         Some(k) => return Err(thickset::Error::TopKOutOfRange { k, largest: width }.into()),
-        None => defaults::K.min(width),
+        None => usual.min(width),
     };
     let mut text = String::new();
     if !arguments.json {
@@ -174,10 +182,18 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         }
         let order = ranking::descending(&explained.importance)?;
         let top = order.iter().take(k);
+        let values = if has_values {
+            loaded.model.column_values(&loaded.row(place))
+        } else {
+            Vec::new()
+        };
         let top: Vec<String> = top
             .map(|&feature| {
-                let name = one_line(&names[feature]);
-                format!("{name} {:.3}", explained.importance[feature])
+                let (name, importance) = (one_line(&names[feature]), explained.importance[feature]);
+                match values.get(feature) {
+                    Some(value) => format!("{name} {} {importance:+.3}", one_line(&value.text)),
+                    None => format!("{name} {importance:.3}"),
+                }
             })
             .collect();
         writeln!(

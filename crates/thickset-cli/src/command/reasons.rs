@@ -16,6 +16,7 @@ use super::model_rows::ModelRows;
 use super::output::{one_line, print};
 use super::threat::{DecisionOptions, SuiteOptions};
 
+#[expect(clippy::struct_excessive_bools, reason = "switches of a command")]
 #[derive(Args)]
 #[command(after_help = "Examples:
   thickset reasons --model runs/loans/model.safetensors --data loans.csv --adverse default --cutoff 0.2

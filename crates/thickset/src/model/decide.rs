@@ -71,7 +71,7 @@ impl DecidingModel {
             return;
         }
         let rows = std::mem::take(&mut audit.rows);
-        for mut row in rows.iter() {
+        for mut row in &rows {
             row.probabilities = self.own_probabilities(&row.probabilities);
             audit.rows.push(&row);
         }

@@ -9,7 +9,7 @@ use super::{CertifyOptions, ExplainOptions, Model, Origin};
 use crate::attack::ThreatConfig;
 use crate::attack::suite::{Effort, SuiteConfig};
 use crate::attack::threat::OneHot;
-use crate::decision::DecisionConfig;
+use crate::decision::{Decision, DecisionConfig};
 use crate::explain::{CheckedExplain, ExplanationConfig, Per, Points, chunk_rows};
 use crate::host::read;
 use crate::metric::ranking;
@@ -137,51 +137,17 @@ impl Model {
             ),
             score: self.scores(&reference, decision.adverse).remove(0),
         };
+        let asked = Asked {
+            model: self,
+            explain: &explain,
+            decision,
+            compared: &compared,
+            k,
+            options,
+        };
         let mut found = Vec::new();
         for part in rows.parts(chunk_rows(self.network.features())) {
-            let probabilities = read(self.network.probabilities(part.tensor(&self.network)));
-            let probabilities = probabilities.chunks(self.classes().len());
-            let taken: Vec<(usize, f64, bool)> = probabilities
-                .enumerate()
-                .map(|(place, row)| (place, row[decision.adverse], decision.is_adverse(row)))
-                .filter(|(_, _, is_adverse)| *is_adverse || options.all_rows)
-                .collect();
-            if taken.is_empty() {
-                continue;
-            }
-            let values = part.gather(taken.iter().map(|(place, _, _)| *place));
-            let ids: Vec<u64> = taken.iter().map(|(place, _, _)| part.id(*place)).collect();
-            let points = Points {
-                values: &values,
-                ids: &ids,
-            };
-            let classes = vec![decision.adverse; ids.len()];
-            let seed = options.explain.seed;
-            let explained = explain.attribute_classes(&self.network, points, &classes, seed)?;
-            let scores = self.scores(&values, decision.adverse);
-            let width = self.network.features();
-            for (row, (explained, (_, probability, is_adverse))) in
-                explained.into_iter().zip(taken).enumerate()
-            {
-                let own = &values[row * width..][..width];
-                let own = column_values(rows.schema(), self.description.encoding.as_ref(), own);
-                let reasons = compared.reasons(&own, &explained.importance, k, options)?;
-                let sum: f64 = explained.importance.iter().sum();
-                found.push(RowReasons {
-                    row: ids[row] + 1,
-                    is_adverse,
-                    probability,
-                    score: scores[row],
-                    reference_score: compared.score,
-                    sum,
-                    gap: (sum - (scores[row] - compared.score)).abs(),
-                    reasons,
-                    holds: None,
-                    changes: None,
-                    certified: None,
-                    contributions: explained.importance,
-                });
-            }
+            found.extend(asked.of_part(&part)?);
         }
         let mut change = None;
         if options.attack {
@@ -207,6 +173,12 @@ impl Model {
             change,
             rows: found,
         })
+    }
+
+    /// The columns of an encoded row as a person knows them.
+    #[must_use]
+    pub fn column_values(&self, row: &[f64]) -> Vec<ColumnValue> {
+        column_values(self.schema(), self.description.encoding.as_ref(), row)
     }
 
     /// The score of a class at each of these rows.
@@ -239,6 +211,73 @@ fn reference_name(explain: &CheckedExplain) -> String {
     match &explain.config().explanation {
         ExplanationConfig::Contributions(config) => config.reference.to_string(),
         other => other.kind().to_owned(),
+    }
+}
+
+/// What is asked of every part of the rows.
+struct Asked<'a> {
+    model: &'a Model,
+    explain: &'a CheckedExplain,
+    decision: Decision,
+    compared: &'a Compared,
+    k: usize,
+    options: &'a ReasonsOptions,
+}
+
+impl Asked<'_> {
+    /// The reasons of the rows of a part that are decided against, or of all of them.
+    fn of_part(&self, part: &Rows<'_>) -> Result<Vec<RowReasons>> {
+        let Self {
+            model,
+            explain,
+            decision,
+            compared,
+            ..
+        } = self;
+        let network = &model.network;
+        let probabilities = read(network.probabilities(part.tensor(network)));
+        let probabilities = probabilities.chunks(model.classes().len());
+        let taken: Vec<(usize, f64, bool)> = probabilities
+            .enumerate()
+            .map(|(place, row)| (place, row[decision.adverse], decision.is_adverse(row)))
+            .filter(|(_, _, is_adverse)| *is_adverse || self.options.all_rows)
+            .collect();
+        if taken.is_empty() {
+            return Ok(Vec::new());
+        }
+        let values = part.gather(taken.iter().map(|(place, _, _)| *place));
+        let ids: Vec<u64> = taken.iter().map(|(place, _, _)| part.id(*place)).collect();
+        let points = Points {
+            values: &values,
+            ids: &ids,
+        };
+        let classes = vec![decision.adverse; ids.len()];
+        let seed = self.options.explain.seed;
+        let explained = explain.attribute_classes(network, points, &classes, seed)?;
+        let scores = model.scores(&values, decision.adverse);
+        let width = network.features();
+        let mut found = Vec::with_capacity(ids.len());
+        let rows = explained.into_iter().zip(taken).enumerate();
+        for (row, (explained, (_, probability, is_adverse))) in rows {
+            let own = model.column_values(&values[row * width..][..width]);
+            let reasons = compared.reasons(&own, &explained.importance, self.k, self.options)?;
+            let sum: f64 = explained.importance.iter().sum();
+            found.push(RowReasons {
+                row: ids[row] + 1,
+                is_adverse,
+                probability,
+                score: scores[row],
+                reference_score: compared.score,
+                sum,
+                gap: (sum - (scores[row] - compared.score)).abs(),
+                reasons,
+                holds: None,
+                changes: None,
+                certified: None,
+                contributions: explained.importance,
+            });
+        }
+        Ok(found)
     }
 }
 

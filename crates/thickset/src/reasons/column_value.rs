@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::data::{ColumnEncoding, Encoding, Feature, FeatureKind, Schema};
+use crate::data::{ColumnEncoding, Encoding, Feature, FeatureKind, NumberEncoding, Schema};
 
 /// A column of a row.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -62,10 +62,11 @@ fn of_column(name: &str, features: &[(&Feature, f64)], encoding: Option<&Encodin
     if let Some((feature, encoded)) = number {
         let number = own_number(feature, *encoded);
         let shown = shown(number);
-        let text = match &feature.unit {
+        let mut text = match &feature.unit {
             Some(unit) => format!("{shown} {unit}"),
             None => shown,
         };
+        text.push_str(beyond(feature, number, encoding));
         return value(text, Some(number), false);
     }
     let on: Vec<(&Feature, f64)> = features
@@ -86,6 +87,34 @@ fn of_column(name: &str, features: &[(&Feature, f64)], encoding: Option<&Encodin
     };
     value(text, None, false)
 }
+
+/// What is said of a number at a bound that the encoding sets greater or smaller ones to: it may be that or more.
+fn beyond(feature: &Feature, number: f64, encoding: Option<&Encoding>) -> &'static str {
+    let columns = encoding.map_or(&[][..], |encoding| &encoding.columns);
+    let rule = columns.iter().find_map(|column| match column {
+        ColumnEncoding::Number(rule) if rule.column == feature.column => Some(rule),
+        _ => None,
+    });
+    // Of a few grades or a count the bound is most often the value itself.
+    let is_fine = |rule: &&NumberEncoding| !rule.integer || rule.high - rule.low > GRADES;
+    let Some(rule) = rule.filter(|rule| rule.clip).filter(is_fine) else {
+        return "";
+    };
+    let near = (rule.high - rule.low).abs() * NEAR_BOUND;
+    if (number - rule.high).abs() <= near {
+        " or more"
+    } else if rule.low != 0.0 && (number - rule.low).abs() <= near {
+        " or less"
+    } else {
+        ""
+    }
+}
+
+/// Whole numbers of so short a range are grades or counts.
+const GRADES: f64 = 10.0;
+
+/// Share of the range that a bound may be off in single precision.
+const NEAR_BOUND: f64 = 1e-6;
 
 /// The category of a feature, without its column.
 pub(super) fn level(feature: &Feature) -> String {

@@ -55,6 +55,7 @@ struct Object<'a> {
 
 impl<W: Write> ReasonsWriter<W> {
     /// To this place, which is best buffered.
+    #[must_use]
     pub fn new(out: W, format: Format) -> Self {
         Self {
             out,
