@@ -92,19 +92,7 @@ fn of_column(record: &ReasonsRecord, column: &ColumnRecord, id: &str) -> Chart {
         .filter_map(|bin| Some([bin.value?, bin.contribution]))
         .collect();
     let title = column.column.clone();
-    let most = column
-        .bins
-        .iter()
-        .max_by(|a, b| a.contribution.total_cmp(&b.contribution));
-    let caption = most.map_or_else(String::new, |bin| {
-        format!(
-            "Pushes most towards “{}” where it is {}: {} on average, over {} rows.",
-            record.adverse,
-            bin.label,
-            signed(bin.contribution),
-            count(bin.rows)
-        )
-    });
+    let caption = extreme(record, column);
     let drawing = if numbers.len() > 1 {
         let series = [Series {
             name: column.column.clone(),
@@ -153,6 +141,30 @@ fn of_column(record: &ReasonsRecord, column: &ColumnRecord, id: &str) -> Chart {
         values: Some(values),
     }
 }
+
+/// Where a column pushes most.
+fn extreme(record: &ReasonsRecord, column: &ColumnRecord) -> String {
+    let by = |a: &&BinRecord, b: &&BinRecord| a.contribution.total_cmp(&b.contribution);
+    let most = column.bins.iter().max_by(by);
+    let ends = most.zip(column.bins.iter().min_by(by));
+    ends.map_or_else(String::new, |(most, least)| {
+        let (direction, bin) = if most.contribution >= LEAST_PUSH {
+            ("towards", most)
+        } else {
+            ("away from", least)
+        };
+        format!(
+            "Pushes most {direction} “{}” where it is {}: {} on average, over {} rows.",
+            record.adverse,
+            bin.label,
+            signed(bin.contribution),
+            count(bin.rows)
+        )
+    })
+}
+
+/// Less is shown as zero.
+const LEAST_PUSH: f64 = 0.0005;
 
 /// A group of people.
 pub struct Subgroup {

@@ -152,7 +152,8 @@ impl Model {
         )?;
         let is_plain = dataset.encoding.is_none() && *dataset.shape() == InputShape::Table;
         fresh.description.schema = is_plain.then(|| dataset.schema.clone());
-        fresh.description.references = dataset.schema.references.clone();
+        let references = &dataset.schema.references;
+        fresh.description.references.clone_from(references);
         Ok(fresh)
     }
 
