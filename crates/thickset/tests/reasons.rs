@@ -1,5 +1,7 @@
 //! Reasons from rows to sentences: they add up, name what a person has, hold or do not, and nothing moves that could not.
 
+use std::fmt::Write as _;
+
 use thickset::attack::suite::Effort;
 use thickset::attack::threat::Amount;
 use thickset::attack::{ThreatConfig, changes};
@@ -26,7 +28,7 @@ fn people() -> Dataset {
             + f64::from(u8::from(home == "own"))
             + stream.normal();
         let outcome = if pays > 2.5 { "repaid" } else { "default" };
-        text += &format!("{age},{income:.2},{children},{job},{home},{outcome}\n");
+        writeln!(text, "{age},{income:.2},{children},{job},{home},{outcome}").unwrap();
     }
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("people.csv");
