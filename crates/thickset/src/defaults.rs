@@ -1,8 +1,6 @@
 //! What is done where nothing else is said: the one place for numbers that several parts share.
 
-use crate::data::{InputShape, Schema};
 use crate::explain::ExplainConfig;
-use crate::explain::reduce::ReductionConfig;
 
 /// Salient features.
 pub const K: usize = 8;
@@ -30,16 +28,5 @@ pub fn salient_of(explain: &ExplainConfig, of_data: Option<usize>) -> Option<usi
     match explain.explanation.behaviour().contributions() {
         Some(_) => Some(REASONS),
         None => of_data,
-    }
-}
-
-/// How attributions of rows like these become importances: their size, summed over the channels of a colour image.
-#[must_use]
-pub fn reduction(schema: &Schema, is_of_units: bool) -> ReductionConfig {
-    match schema.shape {
-        InputShape::Image { channels, .. } if channels > 1 && !is_of_units => {
-            ReductionConfig::ChannelSum
-        }
-        _ => ReductionConfig::Absolute,
     }
 }

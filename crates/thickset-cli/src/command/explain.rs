@@ -1,6 +1,6 @@
 //! `thickset explain`: why a model predicts what it predicts, row by row.
 
-use std::fmt::Write as _;
+use std::ops::ControlFlow;
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
@@ -9,10 +9,15 @@ use thickset::explain::reduce::ReductionConfig;
 use thickset::explain::{Explained, ExplanationConfig, Per};
 use thickset::metric::ranking;
 use thickset::model::{ExplainOptions, Explanations};
-use thickset::{Seed, defaults};
+use thickset::reasons::ColumnValue;
+use thickset::row_writer::{Cell, OutputColumn};
+use thickset::{Model, Seed, defaults};
 
-use super::model_rows::{Loaded, ModelRows};
-use super::output::{one_line, print};
+use super::interrupt;
+use super::model_rows::{ModelRows, Streamed};
+use super::output::one_line;
+use super::row_output::{OutputOptions, OutputRow, stopped};
+use super::rows::say_all;
 
 #[derive(Args)]
 #[command(after_help = "Examples:
@@ -20,7 +25,8 @@ use super::output::{one_line, print};
   thickset explain --model model.safetensors --data adult --row 17 --k 5
   thickset explain --model model.safetensors --data loans.csv --explanation integrated-gradients --per column
   thickset explain --model model.safetensors --data loans.csv \\
-    --explanation '{ kind = \"smooth-grad\", draws = 20, variance = 0.01 }' --json --limit 0 > why.jsonl")]
+    --explanation '{ kind = \"smooth-grad\", draws = 20, variance = 0.01 }' --json --max-rows 0 > why.jsonl
+  thickset explain --model model.safetensors --data 'rows/*.parquet' --max-rows 0 --out why.parquet")]
 pub struct Arguments {
     #[command(flatten)]
     source: ModelRows,
@@ -29,9 +35,8 @@ pub struct Arguments {
     /// Salient features to name [default: 4 for contributions, else 8, or all if there are fewer]
     #[arg(long)]
     k: Option<usize>,
-    /// Print one JSON object a row
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: OutputOptions,
 }
 
 /// How predictions are explained.
@@ -110,16 +115,16 @@ pub struct Answer<'a> {
 
 impl<'a> Answer<'a> {
     pub fn new(
-        loaded: &'a Loaded,
+        model: &'a Model,
         explained: &'a Explained,
         names: &'a [String],
         k: usize,
     ) -> Result<Self> {
         let order = ranking::descending(&explained.importance)?;
         Ok(Self {
-            class: loaded.class(explained.class),
+            class: &model.classes()[explained.class],
             probabilities: Named {
-                names: loaded.model.classes(),
+                names: model.classes(),
                 values: &explained.probabilities,
             },
             attribution: Named {
@@ -135,74 +140,155 @@ impl<'a> Answer<'a> {
     }
 }
 
+/// The explanation of one row.
 #[derive(serde::Serialize)]
 struct Line<'a> {
     row: u64,
     #[serde(flatten)]
     answer: Answer<'a>,
+    #[serde(skip)]
+    explained: &'a Explained,
+    /// The row's own values, where importances are contributions of columns.
+    #[serde(skip)]
+    values: Vec<ColumnValue>,
 }
 
-pub fn run(arguments: &Arguments) -> Result<()> {
-    let loaded = arguments.source.load()?;
-    let options = arguments.how.options(loaded.seed);
-    let explanations = loaded.model.explain(&loaded.rows(), &options)?;
-    let Explanations {
-        names,
-        rows: explained,
-        config,
-    } = explanations;
-    let width = names.len();
-    let is_reason = matches!(config.explanation, ExplanationConfig::Contributions(_));
-    // The value that a column contributes by stands beside its name.
-    let has_values = is_reason && config.per == Per::Column;
-    let usual = if is_reason {
-        defaults::REASONS
-    } else {
-        defaults::K
-    };
-    let k = match arguments.k {
-        Some(k) if (1..=width).contains(&k) => k,
-        Some(k) => return Err(thickset::Error::TopKOutOfRange { k, largest: width }.into()),
-        None => usual.min(width),
-    };
-    let mut text = String::new();
-    if !arguments.json {
-        writeln!(
-            text,
-            "{:>7}  {:<20}  {:>11}  top {k}",
-            "row", "class", "probability"
-        )?;
-    }
-    for (place, explained) in explained.iter().enumerate() {
-        let answer = Answer::new(&loaded, explained, &names, k)?;
-        let row = loaded.number(place);
-        if arguments.json {
-            writeln!(text, "{}", serde_json::to_string(&Line { row, answer })?)?;
-            continue;
-        }
-        let order = ranking::descending(&explained.importance)?;
-        let top = order.iter().take(k);
-        let values = if has_values {
-            loaded.model.column_values(&loaded.row(place))
-        } else {
-            Vec::new()
-        };
+impl OutputRow for Line<'_> {
+    fn text(&self) -> Result<String> {
+        let Explained {
+            importance,
+            probabilities,
+            class,
+        } = self.explained;
+        let names = self.answer.attribution.names;
+        let order = ranking::descending(importance)?;
+        let top = order.iter().take(self.answer.top.len());
         let top: Vec<String> = top
             .map(|&feature| {
-                let (name, importance) = (one_line(&names[feature]), explained.importance[feature]);
-                match values.get(feature) {
+                let (name, importance) = (one_line(&names[feature]), importance[feature]);
+                match self.values.get(feature) {
                     Some(value) => format!("{name} {} {importance:+.3}", one_line(&value.text)),
                     None => format!("{name} {importance:.3}"),
                 }
             })
             .collect();
-        writeln!(
-            text,
-            "{row:>7}  {:<20}  {:>11.4}  {}",
-            one_line(answer.class),
-            explained.probabilities[explained.class],
+        Ok(format!(
+            "{:>7}  {:<20}  {:>11.4}  {}\n",
+            self.row,
+            one_line(self.answer.class),
+            probabilities[*class],
             top.join(", ")
-        )?;
+        ))
     }
-    print(&text)
+
+    fn json(&self) -> Result<String> {
+        Ok(serde_json::to_string(self)?)
+    }
+
+    fn columns(&self) -> Vec<OutputColumn> {
+        let answer = &self.answer;
+        let mut columns = vec![OutputColumn::whole("row"), OutputColumn::text("class")];
+        let named = |kind: &'static str| {
+            move |name: &String| OutputColumn::number(format!("{kind} {name}"))
+        };
+        columns.extend(answer.probabilities.names.iter().map(named("probability")));
+        let top = 1..=answer.top.len();
+        columns.extend(top.map(|place| OutputColumn::text(format!("top {place}"))));
+        columns.extend(answer.attribution.names.iter().map(named("attribution")));
+        columns
+    }
+
+    fn cells(&self) -> Result<Vec<Cell<'_>>> {
+        let answer = &self.answer;
+        let numbers = |named: &Named<'_>| {
+            named
+                .values
+                .iter()
+                .map(|value| Cell::Number(*value))
+                .collect::<Vec<_>>()
+        };
+        let mut cells = vec![Cell::count(self.row), Cell::text(answer.class)];
+        cells.extend(numbers(&answer.probabilities));
+        cells.extend(answer.top.iter().map(|name| Cell::text(*name)));
+        cells.extend(numbers(&answer.attribution));
+        Ok(cells)
+    }
+}
+
+/// Rows that are explained at a time.
+const CHUNK: usize = 4096;
+
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let Streamed {
+        model,
+        seed,
+        rows,
+        continued,
+        is_preview,
+    } = arguments.source.stream()?;
+    let options = arguments.how.options(seed);
+    let mut shown = 0;
+    let mut notes = Vec::new();
+    interrupt::notice();
+    arguments.output.run(continued, |output| {
+        notes = rows.for_each::<anyhow::Error>(CHUNK, &mut |rows| {
+            let Explanations {
+                names,
+                rows: explained,
+                config,
+            } = model.explain(rows, &options)?;
+            let is_reason = matches!(config.explanation, ExplanationConfig::Contributions(_));
+            let has_values = is_reason && config.per == Per::Column;
+            let usual = if is_reason {
+                defaults::REASONS
+            } else {
+                defaults::K
+            };
+            let k = top_k(arguments.k, usual, names.len())?;
+            let mut own = vec![0.0; rows.schema().len()];
+            if shown == 0 {
+                output.head(&format!(
+                    "{:>7}  {:<20}  {:>11}  top {k}\n",
+                    "row", "class", "probability"
+                ));
+            }
+            shown += explained.len();
+            for (place, explained) in explained.iter().enumerate() {
+                let values = if has_values {
+                    rows.copy(place, &mut own);
+                    let own: Vec<f64> = own.iter().copied().map(f64::from).collect();
+                    model.column_values(&own)
+                } else {
+                    Vec::new()
+                };
+                let line = Line {
+                    values,
+                    row: rows.id(place) + 1,
+                    answer: Answer::new(&model, explained, &names, k)?,
+                    explained,
+                };
+                if output.row(&line)?.is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+            let flow = output.flush()?;
+            if interrupt::is_stopped() {
+                return Err(stopped(&arguments.output, shown).into());
+            }
+            Ok(flow)
+        })?;
+        Ok(())
+    })?;
+    say_all(&notes);
+    Streamed::say_preview(is_preview, shown);
+    Ok(())
+}
+
+/// The number of features to name.
+fn top_k(given: Option<usize>, usual: usize, width: usize) -> Result<usize> {
+    match given {
+        Some(k) if (1..=width).contains(&k) => Ok(k),
+        Some(k) => Err(thickset::Error::TopKOutOfRange { k, largest: width }.into()),
+        None => Ok(usual.min(width)),
+    }
 }

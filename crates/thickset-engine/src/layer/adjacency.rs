@@ -6,7 +6,7 @@
 
 use burn::tensor::{Int, Tensor, TensorData};
 
-use super::{Layer, Linearised, single};
+use super::{Form, Layer, Linearised, single};
 use crate::{Error, Result};
 
 /// Largest graph: beyond it one row alone has more than a hundred million numbers.
@@ -59,6 +59,10 @@ impl Adjacency {
 impl Layer for Adjacency {
     fn kind(&self) -> &'static str {
         "adjacency"
+    }
+
+    fn form(&self) -> Option<Form> {
+        Some(Form::Adjacency { nodes: self.nodes })
     }
 
     fn out_features(&self, inputs: &[usize]) -> Option<usize> {

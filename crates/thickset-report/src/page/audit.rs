@@ -13,6 +13,7 @@ use crate::number::{count, counted, percent, plain};
 use crate::prose::sentence::Fragment;
 use crate::prose::verdict::{self, Verdict};
 use crate::prose::{Nouns, budget};
+use crate::section::certified::Certified;
 use crate::section::columns::Subgroups;
 use crate::section::decisions::Confusion;
 use crate::section::linear::LinearComparison;
@@ -21,8 +22,8 @@ use crate::section::people::Person;
 use crate::section::tiles::Tile;
 use crate::section::worst::Worst;
 use crate::section::{
-    attacks, columns, decisions, features, first_change, linear, maps, methods, people, reproduce,
-    stability, tiles, training, worst,
+    attacks, certified, columns, decisions, features, first_change, linear, maps, methods, people,
+    reproduce, stability, tiles, training, worst,
 };
 
 /// The whole page.
@@ -55,6 +56,7 @@ struct Model {
     gate: Vec<Line>,
     /// What the explanations are, where they are contributions of columns.
     reasons: Option<ReasonsPart>,
+    certified: Option<Certified>,
     stability: Vec<Chart>,
     linear: Option<LinearComparison>,
     use_of_linear: &'static str,
@@ -184,6 +186,7 @@ fn model(audit: &Audit, index: usize, is_single: bool) -> Model {
         appendix: tiles::of(audit, true),
         gate: audit.gate.iter().map(line).collect(),
         reasons: ReasonsPart::new(audit, &id),
+        certified: certified::of(audit, &id),
         stability: stability::of(audit, &id),
         linear: linear::of(audit),
         use_of_linear: linear::use_of(audit),
@@ -214,10 +217,22 @@ fn line(requirement: &Requirement) -> Line {
 
 /// What was not shown.
 fn limits(audits: &[Audit]) -> Vec<String> {
+    let has_certificates = |audit: &Audit| {
+        let record = audit.certificate.as_ref();
+        record.is_some_and(|record| record.absent.is_none())
+    };
+    let proved = if audits.iter().all(has_certificates) {
+        "What is certified is a lower bound: it is proved for the model as it computes, in any order of sums."
+    } else if audits.iter().any(has_certificates) {
+        "What is certified is a lower bound, proved for the model as it computes; models without one have no such bound."
+    } else {
+        "Nothing here is a certificate."
+    };
     let mut limits = vec![
-        "An attack finds a bad point; it does not prove that there is none worse. So the P@k under attack is an upper bound on the \
-         stability: a longer search can only lower it. Nothing here is a certificate."
-            .to_owned(),
+        format!(
+            "An attack finds a bad point; it does not prove that there is none worse. So the P@k under attack is an upper bound on \
+             the stability: a longer search can only lower it. {proved}"
+        ),
         "The numbers hold for these rows, this way to explain, this k and this budget. A larger budget changes more."
             .to_owned(),
         "The intervals are for the mean over rows like these. They say nothing of training: trained again, even with the same \

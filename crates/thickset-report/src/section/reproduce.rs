@@ -144,6 +144,7 @@ pub fn command(audit: &Audit) -> String {
         ("--box", threat.r#box && !is_table),
         ("--immutable", threat.immutable && !is_table),
         ("--integer", threat.integer && !is_table),
+        ("--no-certificates", !settings.certify),
     ];
     words.extend(
         flags

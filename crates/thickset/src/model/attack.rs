@@ -3,7 +3,7 @@
 use thickset_engine::Network;
 
 use super::{ExplainOptions, Model, Origin};
-use crate::attack::suite::{Effort, SuiteConfig, over_radii};
+use crate::attack::suite::{Effort, SuiteConfig, SuiteRows, over_radii};
 use crate::attack::threat::Norm;
 use crate::attack::{AttackConfig, AttackKind, Attacked, ConstraintConfig, ThreatConfig};
 use crate::config::RunConfig;
@@ -172,8 +172,14 @@ impl Model {
         };
         let seed = options.explain.seed;
         let schema = rows.schema();
-        let network = &deciding.network;
-        let found = over_radii(&suite, radii, &explain, schema, network, points, seed)?;
+        let donors = rows.donors(suite.effort.donors());
+        let on = SuiteRows {
+            network: &deciding.network,
+            rows: points,
+            donors: &donors,
+            seed,
+        };
+        let found = over_radii(&suite, radii, &explain, schema, &on)?;
         Ok(RadiusCurve { k, radii: found })
     }
 }
@@ -199,7 +205,10 @@ fn found(
             k,
             threat,
         };
-        let suite = suite.check(explain.config(), schema)?;
+        let donors = rows.donors(suite.effort.donors());
+        let suite = suite
+            .check(explain.config(), schema)?
+            .with_donors(&donors)?;
         return Ok(suite.perturb(network, points, seed)?.rows);
     };
     let usual = AttackConfig::default();
