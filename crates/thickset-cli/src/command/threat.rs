@@ -171,7 +171,11 @@ impl ThreatOptions {
             config.only = self.only.iter().cloned().collect();
             config.error = self.error.iter().cloned().collect();
         }
-        (self.threat.is_some() || config != *usual).then_some(config)
+        // What is given counts as given, even where it changes nothing.
+        let is_given = self.threat.is_some()
+            || self.one_hot.is_some()
+            || [in_box, immutable, integer].iter().any(|one| one.is_some());
+        (is_given || config != *usual).then_some(config)
     }
 
     /// The same for a model, having said what has no effect on its rows.

@@ -225,8 +225,10 @@ impl ThreatConfig {
         let given = self.only.keys().chain(self.error.keys());
         let given = given.chain(self.feature_budget.keys());
         for name in given {
-            let mut features = schema.features.iter().filter(|one| names(name, one));
-            if self.immutable && name != EVERY_NUMBER && features.all(|one| one.immutable) {
+            let features = schema.features.iter().filter(|one| names(name, one));
+            let named: Vec<&Feature> = features.collect();
+            let all_stay = !named.is_empty() && named.iter().all(|one| one.immutable);
+            if self.immutable && name != EVERY_NUMBER && all_stay {
                 notes.push(format!(
                     "the amount for `{name}` has no effect: the column is marked immutable, so it never moves"
                 ));
