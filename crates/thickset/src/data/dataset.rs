@@ -37,6 +37,8 @@ pub struct Dataset {
     pub(super) values: Vec<f32>,
     /// The two inputs of each row, for pairs.
     pub(super) pairs: Option<Vec<[u32; 2]>>,
+    /// How much each row counts.
+    pub(super) weights: Option<Vec<f64>>,
 }
 
 impl Dataset {
