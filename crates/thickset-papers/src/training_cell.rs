@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use thickset::attack::ThreatConfig;
 use thickset::config::RunConfig;
 use thickset::data::{InputShape, hash};
 use thickset::explain::{ExplainConfig, InlineExplain};
@@ -74,12 +75,14 @@ impl TrainingJob<'_> {
     fn run(&self, from: Option<PathBuf>) -> RunConfig {
         // On all data, models train and are chosen by the absolute gradient; that of tables is the default.
         let (mut objective, mut probe) = (self.objective.clone(), self.probe.clone());
+        let plain = InlineExplain::from(ExplainConfig::default());
         if *self.data.dataset.shape() != InputShape::Table {
-            let plain = InlineExplain::from(ExplainConfig::default());
             objective = objective.with_explain(&plain);
-            probe.explain = Some(plain);
+            probe.explain = Some(plain.clone());
         }
         RunConfig {
+            explain: Some(plain),
+            threat: Some(ThreatConfig::default()),
             name: "bench".to_owned(),
             seed: self.data.seed,
             k: Some(self.data.k),

@@ -67,7 +67,7 @@ impl Options {
             effort: self.effort,
             k: self.k,
             radius: self.radius(),
-            threat: self.threat(),
+            threat: self.threat.clone(),
             constraint: self.constraint,
             steps: self.steps,
             step_size: self.step_size,
@@ -97,7 +97,7 @@ impl Options {
             effort: self.effort,
             k: self.k,
             radius: self.radius(),
-            threat: self.threat(),
+            threat: self.threat.clone(),
             require: self.require.clone(),
             data_name: self.data_name.clone(),
             ..AuditOptions::default()

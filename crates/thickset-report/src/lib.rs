@@ -22,6 +22,7 @@ mod section;
 use askama::Template as _;
 use thickset::audit::Audit;
 use thickset::bench::Bench;
+use thickset::reasons::{Reasons, RowReasons};
 
 pub use error::Error;
 pub use section::reproduce::quoted;
@@ -39,6 +40,14 @@ pub fn audit(audits: &[Audit]) -> Result<String, Error> {
         error::check_schema("audit", audit.schema, known)?;
     }
     Ok(page::audit::Page::new(audits).render()?)
+}
+
+/// A letter with the reasons of one row, to be printed.
+///
+/// # Errors
+/// When the page cannot be made.
+pub fn letter(reasons: &Reasons, row: &RowReasons) -> Result<String, Error> {
+    Ok(page::letter::Page::new(reasons, row).render()?)
 }
 
 /// The page of a bench.

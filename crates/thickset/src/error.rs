@@ -504,6 +504,45 @@ pub enum Error {
         /// What came.
         got: String,
     },
+    /// Contributions asked for where there is nothing to compare a row with.
+    #[error("contributions need {expected}, got {got}")]
+    Contributions {
+        /// What they need.
+        expected: &'static str,
+        /// What came.
+        got: String,
+    },
+    /// Reasons asked for without saying against what.
+    #[error("which class is adverse must be said; the classes are {}", quoted_list(.known))]
+    NoAdverseClass {
+        /// What there is.
+        known: Vec<String>,
+    },
+    /// A cut-off for more than two classes.
+    #[error("a cut-off decides between two classes, got a model of {classes}")]
+    CutoffClasses {
+        /// How many there are.
+        classes: usize,
+    },
+    /// A cut-off for a network that cannot be made to predict by it.
+    #[error("a cut-off needs a network that ends in a linear layer with a bias, got another one")]
+    CutoffNetwork,
+    /// Reason codes that cannot be used.
+    #[error("`{path}`: {problem}")]
+    Codes {
+        /// The file.
+        path: String,
+        /// What was expected and what came.
+        problem: String,
+    },
+    /// A class that the model does not have.
+    #[error("there is no class `{name}`; the classes are {}", quoted_list(.known))]
+    NoSuchClass {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: Vec<String>,
+    },
     /// A threat set in which nothing can move.
     #[error("every column is immutable, so no attack can move anything")]
     AllImmutable,

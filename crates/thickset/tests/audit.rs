@@ -14,10 +14,11 @@ use thickset::audit::figure::{
 };
 use thickset::audit::result::{RowRecord, SplitRecord};
 use thickset::audit::{
-    Audit, AuditConfig, AuditFolder, AuditTarget, CheckedAudit, Event, NamedModel, Outcome,
-    ResumeFile, ResumeKey, RunOptions, run,
+    Audit, AuditConfig, AuditFolder, AuditTarget, BinRecord, CheckedAudit, ColumnRecord, Event,
+    NamedModel, Outcome, ReasonsRecord, ResumeFile, ResumeKey, RunOptions, run,
 };
 use thickset::data::{Dataset, OpenOptions, open};
+use thickset::decision::DecisionConfig;
 use thickset::explain::{ExplainConfig, ExplanationConfig};
 use thickset::metric::{accuracy, auc, distinctness, kendall};
 use thickset::model::{Activation, CnnConfig, LinearConfig, MlpConfig, Model, ModelConfig, Origin};
@@ -703,6 +704,31 @@ fn the_documented_keys_are_those_of_the_files() {
         precision_at_k: None,
         agreement: None,
     }];
+    audit.settings.decision = DecisionConfig {
+        adverse: Some("malignant".to_owned()),
+        cutoff: Some(0.2),
+    };
+    audit.reasons = Some(ReasonsRecord {
+        adverse: "malignant".to_owned(),
+        reference: "median".to_owned(),
+        columns: vec![ColumnRecord {
+            column: "radius".to_owned(),
+            reference: "13".to_owned(),
+            size: 0.5,
+            mean: 0.25,
+            bins: vec![BinRecord {
+                label: "up to 13".to_owned(),
+                value: Some(11.0),
+                rows: 3,
+                contribution: 0.5,
+                precision: 1.0,
+                decided: 0.5,
+                auc: Some(0.5),
+            }],
+        }],
+        samples: Vec::new(),
+        change: Some("a change".to_owned()),
+    });
     let closed = [
         "model.architecture",
         "data.shape",
@@ -720,7 +746,8 @@ fn the_documented_keys_are_those_of_the_files() {
     assert_eq!(found, documented("audit-json.md"));
 
     let flat = fresh(&dataset, ModelConfig::Linear(LinearConfig::default()), 1);
-    let other = in_chunks(&plan, &target(&flat, &dataset, 12), 12);
+    let mut other = in_chunks(&plan, &target(&flat, &dataset, 12), 12);
+    other.settings = audit.settings.clone();
     let rules = compare::rules(&["agreement>=0".to_owned()]).unwrap();
     let compared = compare::compare(&audit, &other, &rules).unwrap();
     let closed = [

@@ -4,9 +4,9 @@ use std::ops::ControlFlow;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use thickset::Seed;
 use thickset::attack::{AttackKind, AttackOption, ConstraintConfig, suite};
 use thickset::model::AttackOptions;
+use thickset::{Model, Seed};
 
 use super::attack_view::{Row, Shown, Totals, head};
 use super::explain::How;
@@ -14,7 +14,7 @@ use super::interrupt;
 use super::model_rows::{ModelRows, Streamed};
 use super::row_output::{OutputOptions, stopped};
 use super::rows::say_all;
-use super::threat::SuiteOptions;
+use super::threat::{DecisionOptions, SuiteOptions};
 
 #[derive(Args)]
 #[command(after_help = "Examples:
@@ -22,8 +22,8 @@ use super::threat::SuiteOptions;
   thickset attack --model model.safetensors --data adult --max-rows 200 --effort thorough
   thickset attack --model model.safetensors --data loans.csv --radii 0.1,0.2,0.4 --max-rows 0
   thickset attack --model model.safetensors --data loans.csv --method er-attack --radius 0.3 --steps 50
-  thickset attack --model model.safetensors --data loans.csv --box --integer --one-hot whole \\
-    --column-budget age=2 --max-rows 0 --out attacked.csv
+  thickset attack --model model.safetensors --data loans.csv --only income=100 --adverse default --cutoff 0.2
+  thickset attack --model model.safetensors --data loans.csv --error income=5% age=1 --max-rows 0 --out attacked.csv
   thickset attack --model model.safetensors --data loans.csv --method '{ kind = \"random\", points = 1000 }'
   thickset attack --model model.safetensors --data loans.csv --method '{ kind = \"moo\", surrogate = 10.0 }'")]
 pub struct Arguments {
@@ -36,6 +36,8 @@ pub struct Arguments {
     method: String,
     #[command(flatten)]
     suite: SuiteOptions,
+    #[command(flatten)]
+    decision: DecisionOptions,
     /// Attack with the suite once for each of these radii, and print P@k by radius
     #[arg(
         long,
@@ -101,13 +103,19 @@ impl Arguments {
         Ok(())
     }
 
-    fn options(&self, method: Option<AttackKind>, seed: Seed) -> AttackOptions {
-        AttackOptions {
+    fn options(
+        &self,
+        method: Option<AttackKind>,
+        model: &Model,
+        seed: Seed,
+    ) -> Result<AttackOptions> {
+        Ok(AttackOptions {
             method,
             effort: self.suite.effort(),
             k: self.suite.k,
             radius: self.suite.threat.radius,
-            threat: self.suite.threat.config(),
+            threat: self.suite.threat.of(model)?,
+            decision: self.decision.config(),
             constraint: self.constraint,
             steps: self.steps,
             step_size: self.step_size,
@@ -115,7 +123,7 @@ impl Arguments {
             surrogate: self.surrogate,
             shares: self.shares,
             explain: self.how.options(seed),
-        }
+        })
     }
 }
 
@@ -127,7 +135,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     arguments.check(chosen.as_ref())?;
     if !arguments.radii.is_empty() {
         let loaded = arguments.source.load()?;
-        let options = arguments.options(chosen, loaded.seed);
+        let options = arguments.options(chosen, &loaded.model, loaded.seed)?;
         return super::radii::run(&loaded, &options, &arguments.radii, arguments.output.json);
     }
     let Streamed {
@@ -137,7 +145,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         continued,
         is_preview,
     } = arguments.source.stream()?;
-    let options = arguments.options(chosen, seed);
+    let options = arguments.options(chosen, &model, seed)?;
     let is_suite = options.method.is_none();
     let mut totals = Totals::default();
     let mut notes = Vec::new();

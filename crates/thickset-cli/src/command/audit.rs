@@ -57,7 +57,7 @@ pub fn run(arguments: &Arguments) -> Result<Ending> {
     let loaded = arguments.options.load(&arguments.model)?;
     let folder = folder(arguments, &loaded)?;
     let rows = arguments.options.rows(&loaded)?;
-    let mut options = arguments.options.options();
+    let mut options = arguments.options.options(&loaded.model)?;
     options.resume = resume(folder.partial());
     let Loaded { model, origin } = &loaded;
     let mut config = model.audit_config(origin, &rows.rows(), &options)?;

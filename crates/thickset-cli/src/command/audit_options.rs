@@ -16,7 +16,7 @@ use super::explain::How;
 use super::interrupt::{self, Interrupted};
 use super::model_file::ModelFileOptions;
 use super::rows::{DataSource, SelectionOptions, say_notes};
-use super::threat::SuiteOptions;
+use super::threat::{DecisionOptions, SuiteOptions};
 use crate::progress::{Progress, ProgressOption};
 
 #[derive(Args)]
@@ -31,6 +31,8 @@ pub struct AuditArguments {
     how: How,
     #[command(flatten)]
     suite: SuiteOptions,
+    #[command(flatten)]
+    decision: DecisionOptions,
     /// Random points of each row for the noise floor
     #[arg(long, value_name = "POINTS", default_value_t = 20)]
     noise_draws: usize,
@@ -79,15 +81,16 @@ impl AuditArguments {
     }
 
     /// How models are audited.
-    pub fn options(&self) -> AuditOptions {
+    pub fn options(&self, model: &Model) -> Result<AuditOptions> {
         let data = Path::new(self.data.name());
         let name = data.file_name().unwrap_or(data.as_os_str());
-        AuditOptions {
+        Ok(AuditOptions {
             explain: self.how.options(self.data.seed()),
             effort: self.suite.effort(),
             k: self.suite.k,
             radius: self.suite.threat.radius,
-            threat: self.suite.threat.config(),
+            threat: self.suite.threat.of(model)?,
+            decision: self.decision.config(),
             thickness: ThicknessSettings {
                 neighbours: self.neighbours,
                 points: self.points,
@@ -97,7 +100,7 @@ impl AuditArguments {
             certify: !self.no_certificates,
             data_name: Some(name.to_string_lossy().into_owned()),
             ..AuditOptions::default()
-        }
+        })
     }
 
     /// Audits a model with these settings. With a file for the rows done, goes on where an earlier audit was killed.

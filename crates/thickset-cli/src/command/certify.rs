@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result};
 use clap::Args;
 use serde::Serialize;
+use thickset::attack::ThreatConfig;
 use thickset::certify::smoothed_top_k::SmoothedTopKConfig;
 use thickset::certify::{CertifiedRadius, CertifiedWorstCase, CertifyConfig, Status};
 use thickset::model::CertifyOptions;
@@ -89,10 +90,11 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if arguments.smoothed {
         return smoothed::run(arguments, &loaded);
     }
+    let usual = ThreatConfig::default();
     let options = CertifyOptions {
         k: arguments.k,
         radius: arguments.threat.radius,
-        threat: arguments.threat.config(),
+        threat: arguments.threat.config(&usual).unwrap_or_default(),
         any_class: arguments.any_class,
         nodes: Some(arguments.nodes),
         explain: arguments.how.options(loaded.seed),

@@ -69,7 +69,7 @@ pub fn run(arguments: &Arguments) -> Result<Ending> {
     let out = arguments.out.as_deref().map(Out::create).transpose()?;
     let partial = |side: &str| out.as_ref().map(|out| out.partial(side));
     let (rows_of_a, rows_of_b) = (given.rows(&a)?, given.rows(&b)?);
-    let options = given.options();
+    let options = given.options(&a.model)?;
     compare::check_targets(
         &a.model.audit_target(&a.origin, &rows_of_a.rows(), &options),
         &b.model.audit_target(&b.origin, &rows_of_b.rows(), &options),

@@ -9,6 +9,7 @@ use thickset::explain::reduce::ReductionConfig;
 use thickset::explain::{Explained, ExplanationConfig, Per};
 use thickset::metric::ranking;
 use thickset::model::{ExplainOptions, Explanations};
+use thickset::reasons::ColumnValue;
 use thickset::row_writer::{Cell, OutputColumn};
 use thickset::{Model, Seed, defaults};
 
@@ -31,7 +32,7 @@ pub struct Arguments {
     source: ModelRows,
     #[command(flatten)]
     how: How,
-    /// Salient features to name [default: 8, or all if there are fewer]
+    /// Salient features to name [default: 4 for contributions, else 8, or all if there are fewer]
     #[arg(long)]
     k: Option<usize>,
     #[command(flatten)]
@@ -42,13 +43,13 @@ pub struct Arguments {
 #[derive(Args)]
 pub struct How {
     /// The explanation's id (see `thickset methods --family explanation`), or an inline table with settings [default: what the
-    /// model was trained for, else grad]
+    /// model was trained for: contributions for tables, else grad]
     #[arg(long, visible_alias = "explain", value_name = "ID|TABLE")]
     explanation: Option<ExplanationConfig>,
-    /// How attributions become importances [default: absolute; channel-sum for colour images]
+    /// How attributions become importances [default: signed for contributions; absolute; channel-sum for colour images]
     #[arg(long, value_enum)]
     reduce: Option<ReduceName>,
-    /// What an importance is of [default: feature]
+    /// What an importance is of [default: column for contributions, else feature]
     #[arg(long, value_enum)]
     per: Option<PerName>,
 }
@@ -147,6 +148,9 @@ struct Line<'a> {
     answer: Answer<'a>,
     #[serde(skip)]
     explained: &'a Explained,
+    /// The row's own values, where importances are contributions of columns.
+    #[serde(skip)]
+    values: Vec<ColumnValue>,
 }
 
 impl OutputRow for Line<'_> {
@@ -160,7 +164,13 @@ impl OutputRow for Line<'_> {
         let order = ranking::descending(importance)?;
         let top = order.iter().take(self.answer.top.len());
         let top: Vec<String> = top
-            .map(|&feature| format!("{} {:.3}", one_line(&names[feature]), importance[feature]))
+            .map(|&feature| {
+                let (name, importance) = (one_line(&names[feature]), importance[feature]);
+                match self.values.get(feature) {
+                    Some(value) => format!("{name} {} {importance:+.3}", one_line(&value.text)),
+                    None => format!("{name} {importance:.3}"),
+                }
+            })
             .collect();
         Ok(format!(
             "{:>7}  {:<20}  {:>11.4}  {}\n",
@@ -225,9 +235,17 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             let Explanations {
                 names,
                 rows: explained,
-                ..
+                config,
             } = model.explain(rows, &options)?;
-            let k = top_k(arguments.k, names.len())?;
+            let is_reason = matches!(config.explanation, ExplanationConfig::Contributions(_));
+            let has_values = is_reason && config.per == Per::Column;
+            let usual = if is_reason {
+                defaults::REASONS
+            } else {
+                defaults::K
+            };
+            let k = top_k(arguments.k, usual, names.len())?;
+            let mut own = vec![0.0; rows.schema().len()];
             if shown == 0 {
                 output.head(&format!(
                     "{:>7}  {:<20}  {:>11}  top {k}\n",
@@ -236,7 +254,15 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             }
             shown += explained.len();
             for (place, explained) in explained.iter().enumerate() {
+                let values = if has_values {
+                    rows.copy(place, &mut own);
+                    let own: Vec<f64> = own.iter().copied().map(f64::from).collect();
+                    model.column_values(&own)
+                } else {
+                    Vec::new()
+                };
                 let line = Line {
+                    values,
                     row: rows.id(place) + 1,
                     answer: Answer::new(&model, explained, &names, k)?,
                     explained,
@@ -259,10 +285,10 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 }
 
 /// The number of features to name.
-fn top_k(given: Option<usize>, width: usize) -> Result<usize> {
+fn top_k(given: Option<usize>, usual: usize, width: usize) -> Result<usize> {
     match given {
         Some(k) if (1..=width).contains(&k) => Ok(k),
         Some(k) => Err(thickset::Error::TopKOutOfRange { k, largest: width }.into()),
-        None => Ok(defaults::K.min(width)),
+        None => Ok(usual.min(width)),
     }
 }

@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use thickset::Seed;
 use thickset::config::{RunConfig, template};
-use thickset::train::salient_features;
+use thickset::train::salient_reasons;
 use thickset_engine::write_whole;
 
 use super::data::Reading;
@@ -39,7 +39,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let data = arguments.reading.config(&arguments.data);
     let seed = Seed::new(arguments.seed);
     let dataset = data.open(seed)?;
-    let k = salient_features(None, &dataset)?;
+    let k = salient_reasons(&dataset)?;
     let name = arguments
         .name
         .clone()

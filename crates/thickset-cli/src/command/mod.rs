@@ -25,6 +25,7 @@ mod model_file;
 mod model_rows;
 pub mod output;
 mod radii;
+mod reasons;
 mod report;
 mod row_output;
 mod rows;
@@ -85,6 +86,8 @@ pub enum Command {
     Methods(methods::Methods),
     /// Say what a model file holds
     Model(model::Arguments),
+    /// Say why rows are decided against, as a person can be told, and how far those reasons hold
+    Reasons(reasons::Arguments),
     /// Make the page of audits or of a bench from their JSON
     Report(report::Arguments),
     /// Train a model by its configuration
@@ -117,6 +120,7 @@ pub fn run(command: Command) -> Result<Ending> {
         Command::Init(arguments) => init::run(&arguments),
         Command::Methods(arguments) => methods::run(&arguments),
         Command::Model(arguments) => model::run(&arguments),
+        Command::Reasons(arguments) => reasons::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
         Command::Train(arguments) => train::run(&arguments),
     }?;

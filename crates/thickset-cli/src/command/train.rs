@@ -36,7 +36,7 @@ pub struct Arguments {
     /// Change one setting; repeatable
     #[arg(long, value_name = "SETTING=VALUE")]
     set: Vec<String>,
-    /// Begin with this model and keep its ranking
+    /// Start from this model's weights, and train so that its ranking of features stays
     #[arg(long, value_name = "MODEL")]
     from: Option<PathBuf>,
     /// The folder that run folders are made in

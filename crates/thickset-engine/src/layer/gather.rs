@@ -57,7 +57,7 @@ impl Layer for Gather {
             indices: self
                 .indices
                 .iter()
-                .map(|index| index.unsigned_abs() as usize)
+                .map(|index| usize::try_from(index.unsigned_abs()).unwrap_or(usize::MAX))
                 .collect(),
         })
     }

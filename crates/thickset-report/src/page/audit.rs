@@ -8,19 +8,22 @@ use thickset::audit::result::Requirement;
 use thickset::registry::Info;
 
 use super::side_by_side::{self, SideBySide};
-use crate::chart::Chart;
+use crate::chart::{Chart, Key};
 use crate::number::{count, counted, percent, plain};
 use crate::prose::sentence::Fragment;
 use crate::prose::verdict::{self, Verdict};
 use crate::prose::{Nouns, budget};
 use crate::section::certified::Certified;
+use crate::section::columns::Subgroups;
+use crate::section::decisions::Confusion;
 use crate::section::linear::LinearComparison;
 use crate::section::maps::Picture;
+use crate::section::people::Person;
 use crate::section::tiles::Tile;
 use crate::section::worst::Worst;
 use crate::section::{
-    attacks, certified, features, first_change, linear, maps, methods, reproduce, stability, tiles,
-    training, worst,
+    attacks, certified, columns, decisions, features, first_change, linear, maps, methods, people,
+    reproduce, stability, tiles, training, worst,
 };
 
 /// The whole page.
@@ -49,7 +52,10 @@ struct Model {
     level: u8,
     verdict: Verdict,
     tiles: Vec<Tile>,
+    appendix: Vec<Tile>,
     gate: Vec<Line>,
+    /// What the explanations are, where they are contributions of columns.
+    reasons: Option<ReasonsPart>,
     certified: Option<Certified>,
     stability: Vec<Chart>,
     linear: Option<LinearComparison>,
@@ -65,6 +71,36 @@ struct Model {
     facts: Vec<(&'static str, String)>,
     command: String,
     needs: String,
+}
+
+/// The part of a page on contributions of columns.
+struct ReasonsPart {
+    adverse: String,
+    compared_with: String,
+    people: Vec<Person>,
+    weights: Option<Chart>,
+    dependence: Vec<Chart>,
+    keys: Vec<Key>,
+    confusion: Option<Confusion>,
+    calibration: Option<Chart>,
+    subgroups: Option<Subgroups>,
+}
+
+impl ReasonsPart {
+    fn new(audit: &Audit, id: &str) -> Option<Self> {
+        let record = audit.reasons.as_ref()?;
+        Some(Self {
+            adverse: record.adverse.clone(),
+            compared_with: columns::compared_with(record),
+            people: people::of(record),
+            weights: columns::importance(record, id),
+            dependence: columns::dependence(record, id),
+            keys: columns::keys(record),
+            confusion: decisions::confusion(audit, record),
+            calibration: decisions::calibration(audit, record, id),
+            subgroups: columns::subgroups(audit, record),
+        })
+    }
 }
 
 /// A line of the gate.
@@ -146,8 +182,10 @@ fn model(audit: &Audit, index: usize, is_single: bool) -> Model {
         heading: (!is_single).then(|| format!("{} on {}", audit.model.name, audit.data.name)),
         level: if is_single { 2 } else { 3 },
         verdict: verdict::of(audit),
-        tiles: tiles::of(audit),
+        tiles: tiles::of(audit, false),
+        appendix: tiles::of(audit, true),
         gate: audit.gate.iter().map(line).collect(),
+        reasons: ReasonsPart::new(audit, &id),
         certified: certified::of(audit, &id),
         stability: stability::of(audit, &id),
         linear: linear::of(audit),

@@ -2,4 +2,5 @@
 
 pub mod audit;
 pub mod bench;
+pub mod letter;
 mod side_by_side;

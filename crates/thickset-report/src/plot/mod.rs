@@ -8,6 +8,7 @@
 pub mod bars;
 pub mod bins;
 pub mod curves;
+pub mod diverging;
 pub mod frame;
 pub mod histogram;
 pub mod marker;

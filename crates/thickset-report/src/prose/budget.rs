@@ -23,9 +23,19 @@ pub fn of(audit: &Audit) -> Vec<String> {
         format!(
             "{ball}, in the model's own encoding (unless it was trained on standardised numbers, 1 is the usual range of a value)."
         ),
-        "The predicted class stays the same: an attack that changes the prediction does not count."
-            .to_owned(),
+        if audit.settings.decision.cutoff.is_some() {
+            "The decision at the cut-off stays the same: an attack that changes it does not count."
+        } else {
+            "The predicted class stays the same: an attack that changes the prediction does not count."
+        }
+        .to_owned(),
     ];
+    if threat.names_columns() {
+        said.push(format!(
+            "Allowed are {}; nothing else moves.",
+            threat.in_words()
+        ));
+    }
     let mut held = Vec::new();
     if threat.r#box {
         held.push("values stay in the range of the training data".to_owned());

@@ -2,11 +2,14 @@
 
 pub mod attacks;
 pub mod certified;
+pub mod columns;
+pub mod decisions;
 pub mod features;
 pub mod first_change;
 pub mod linear;
 pub mod maps;
 pub mod methods;
+pub mod people;
 pub mod reproduce;
 pub mod stability;
 pub mod tiles;

@@ -1,6 +1,7 @@
 //! How to make the same audit again.
 
 use serde_json::Value;
+use thickset::attack::ThreatConfig;
 use thickset::attack::threat::{Norm, OneHot};
 use thickset::audit::Audit;
 use thickset::explain::{ExplanationConfig, Per};
@@ -84,8 +85,20 @@ pub fn command(audit: &Audit) -> String {
     add("k", &settings.k.to_string());
     add("explanation", &explanation(&settings.explain.explanation));
     add("reduce", settings.explain.reduce.kind());
-    if settings.explain.per == Per::Column {
-        add("per", "column");
+    let is_reason = matches!(
+        settings.explain.explanation,
+        ExplanationConfig::Contributions(_)
+    );
+    match settings.explain.per {
+        Per::Column => add("per", "column"),
+        Per::Feature if is_reason => add("per", "feature"),
+        Per::Feature => {}
+    }
+    if let Some(adverse) = &settings.decision.adverse {
+        add("adverse", adverse);
+    }
+    if let Some(cutoff) = settings.decision.cutoff {
+        add("cutoff", &cutoff.to_string());
     }
     add("effort", budget::effort(settings.suite.effort));
     let norm = match threat.ball.norm {
@@ -94,10 +107,23 @@ pub fn command(audit: &Audit) -> String {
     };
     add("norm", norm);
     add("radius", &threat.ball.radius.to_string());
+    let table = ThreatConfig::table();
+    let is_table = threat.r#box == table.r#box
+        && threat.immutable == table.immutable
+        && threat.integer == table.integer
+        && threat.one_hot == table.one_hot;
+    add("threat", if is_table { "table" } else { "papers" });
     match threat.one_hot {
         OneHot::Free => {}
+        OneHot::Whole if is_table => {}
         OneHot::Simplex => add("one-hot", "simplex"),
         OneHot::Whole => add("one-hot", "whole"),
+    }
+    for (column, most) in &threat.only {
+        add("only", &format!("{column}={most}"));
+    }
+    for (column, most) in &threat.error {
+        add("error", &format!("{column}={most}"));
     }
     for (column, most) in &threat.feature_budget {
         add("column-budget", &format!("{column}={most}"));
@@ -115,9 +141,9 @@ pub fn command(audit: &Audit) -> String {
             "--random-test",
             split.is_some_and(|split| split.random_test),
         ),
-        ("--box", threat.r#box),
-        ("--immutable=false", !threat.immutable),
-        ("--integer", threat.integer),
+        ("--box", threat.r#box && !is_table),
+        ("--immutable", threat.immutable && !is_table),
+        ("--integer", threat.integer && !is_table),
         ("--no-certificates", !settings.certify),
     ];
     words.extend(

@@ -6,6 +6,15 @@ use thickset::audit::figure::FIGURES;
 use crate::number::{interval, style};
 use crate::prose::Nouns;
 
+/// Figures that say little to those who do not know the papers.
+const SPECIAL: [&str; 5] = [
+    "comprehensiveness",
+    "dffot",
+    "kendall",
+    "sufficiency",
+    "thickness",
+];
+
 /// One figure.
 pub struct Tile {
     /// Its name.
@@ -18,11 +27,14 @@ pub struct Tile {
     pub meaning: String,
 }
 
-/// The figures that an audit has, in the order of their table.
-pub fn of(audit: &Audit) -> Vec<Tile> {
+/// The figures that an audit has, in the order of their table: those for every reader, or those for specialists.
+pub fn of(audit: &Audit, for_specialists: bool) -> Vec<Tile> {
     let k = audit.settings.k.to_string();
     let nouns = Nouns::of(audit);
-    let tiles = FIGURES.iter().filter_map(|figure| {
+    let chosen = FIGURES
+        .iter()
+        .filter(|figure| SPECIAL.contains(&figure.id) == for_specialists);
+    let tiles = chosen.filter_map(|figure| {
         let found = audit.summary.get(figure)?;
         let style = style(figure.unit);
         Some(Tile {

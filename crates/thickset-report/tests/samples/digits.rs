@@ -126,6 +126,7 @@ pub fn digits() -> Audit {
     let features = feature_counts(&rows, &mean);
     mean.sort_by(|a, b| b.total_cmp(a));
     Audit {
+        reasons: None,
         schema: SCHEMA,
         version: "0.1.0".to_owned(),
         instruction_set: Some("x86-64-fma".to_owned()),
@@ -155,6 +156,7 @@ pub fn digits() -> Audit {
             has_labels: true,
         },
         settings: AuditSettings {
+            decision: thickset::decision::DecisionConfig::default(),
             seed: Seed::new(0),
             k: K,
             explain: ExplainConfig::default(),

@@ -234,6 +234,7 @@ pub fn credit(want: &Table) -> Audit {
         summary.set(figure, Some(median.into()));
     }
     Audit {
+        reasons: None,
         schema: SCHEMA,
         version: "0.1.0".to_owned(),
         instruction_set: Some("x86-64-fma".to_owned()),
@@ -267,6 +268,7 @@ pub fn credit(want: &Table) -> Audit {
             has_labels: true,
         },
         settings: AuditSettings {
+            decision: thickset::decision::DecisionConfig::default(),
             seed: Seed::new(0),
             k: K,
             explain: ExplainConfig::default(),

@@ -194,6 +194,7 @@ mod tests {
                 feature("town=A", "town", Some(1)),
                 feature("town=B", "town", Some(1)),
             ],
+            references: None,
         }
     }
 

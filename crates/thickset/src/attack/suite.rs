@@ -223,8 +223,11 @@ impl SuiteConfig {
             method: method.clone(),
             ..base.clone()
         };
+        // Where the explanation's own slopes lead on, twins would only cost.
+        let has_slopes = explain.explanation.behaviour().has_slopes();
+        let twins = if has_slopes { &[] } else { plan.twins };
         let directions: Vec<Option<f64>> = std::iter::once(None)
-            .chain(plan.twins.iter().copied().map(Some))
+            .chain(twins.iter().copied().map(Some))
             .collect();
         let mut methods: Vec<AttackKind> =
             vec![ErAttackConfig {}.into(), MseAttackConfig::default().into()];
@@ -269,9 +272,14 @@ impl SuiteConfig {
                 });
             }
         }
-        for &beta in plan.twins {
+        let followed: Vec<Option<f64>> = if has_slopes {
+            vec![None]
+        } else {
+            twins.iter().copied().map(Some).collect()
+        };
+        for surrogate in followed {
             members.push(AttackConfig {
-                surrogate: Some(beta),
+                surrogate,
                 steps: plan.border.0,
                 restarts: plan.border.1,
                 ..with(&BorderConfig::default().into())

@@ -17,6 +17,7 @@ pub(crate) mod measure;
 pub mod part;
 mod plan;
 mod progress;
+mod reasons;
 mod row_file;
 mod row_list;
 mod run;
@@ -31,6 +32,8 @@ pub use gradient_free::{
 pub use part::{AuditPart, PartOutcome, WholeRows, merge, run_part};
 pub use plan::{AuditConfig, CheckedAudit};
 pub use progress::{Event, Observer, ResumeFile, ResumeKey};
+pub(crate) use reasons::{AuditedRow, Columns, sampled_people};
+pub use reasons::{BinRecord, ColumnRecord, ReasonsRecord};
 pub use result::Audit;
 pub use row_list::RowList;
 pub use run::{Outcome, RunOptions, run};

@@ -377,6 +377,7 @@ fn whole(parts: Vec<AuditPart>) -> Result<super::Audit> {
         features: counts,
         magnitudes: totals.magnitudes().iter().map(|sum| sum / count).collect(),
         worst,
+        reasons: None,
         training: all.training,
         rows_file: None,
         rows: all.rows,

@@ -7,6 +7,7 @@ use crate::attack::suite::{CheckedSuite, SuiteConfig};
 use crate::certify::{CertifyConfig, CheckedCertify};
 use crate::check::as_f64;
 use crate::data::Schema;
+use crate::decision::DecisionConfig;
 use crate::explain::{CheckedExplain, ExplainConfig};
 use crate::metric::faithfulness::Counts;
 use crate::{Error, Result, Seed};
@@ -19,6 +20,8 @@ const MOST: usize = 1_000_000;
 pub struct AuditConfig {
     /// Decides every draw.
     pub seed: Seed,
+    /// The decision that attacks keep; the most probable class where nothing is said.
+    pub decision: DecisionConfig,
     /// How predictions are explained.
     pub explain: ExplainConfig,
     /// How explanations are attacked; its `k` is the audit's.
@@ -39,6 +42,7 @@ impl Default for AuditConfig {
     fn default() -> Self {
         Self {
             seed: Seed::new(0),
+            decision: DecisionConfig::default(),
             explain: ExplainConfig::default(),
             suite: SuiteConfig::default(),
             thickness: ThicknessSettings::default(),
@@ -164,7 +168,8 @@ impl CheckedAudit {
         AuditSettings {
             seed: config.seed,
             k: config.suite.k,
-            explain: self.explain.config().clone(),
+            decision: config.decision.clone(),
+            explain: self.explain.config().clone().without_learned_row(),
             suite: config.suite.clone(),
             thickness: config.thickness,
             noise_draws: config.noise_draws,

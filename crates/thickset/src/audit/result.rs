@@ -10,11 +10,13 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::certificate::CertificateRecord;
 use super::figure::{RowFigures, Summary};
+use super::reasons::ReasonsRecord;
 use super::row_list::RowList;
 use crate::Seed;
 use crate::attack::Change;
 use crate::attack::suite::SuiteConfig;
 use crate::data::{InputShape, Part};
+use crate::decision::DecisionConfig;
 use crate::explain::ExplainConfig;
 use crate::model::ModelConfig;
 use crate::registry::{Family, family};
@@ -58,6 +60,10 @@ pub struct Audit {
     pub magnitudes: Vec<f64>,
     /// The rows with the lowest P@k, the lowest first, described in full; of equals the one with the lower thickness.
     pub worst: Vec<WorstRow>,
+    /// What each column contributes, for whom it is worse, and the reasons of three people; none where contributions of columns are
+    /// not what was audited, and in files of older versions.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub reasons: Option<ReasonsRecord>,
     /// What was required, and whether it holds.
     pub gate: Vec<Requirement>,
     /// The epochs of the training, if the run's folder has them.
@@ -135,6 +141,9 @@ pub struct AuditSettings {
     pub seed: Seed,
     /// Salient features.
     pub k: usize,
+    /// Which class is adverse, and from which probability on, where that was said.
+    #[serde(skip_serializing_if = "DecisionConfig::is_empty", default)]
+    pub decision: DecisionConfig,
     /// How predictions are explained.
     pub explain: ExplainConfig,
     /// How explanations are attacked.

@@ -102,6 +102,7 @@ pub fn run(
         features: counts,
         magnitudes: totals.magnitudes().iter().map(|sum| sum / count).collect(),
         worst,
+        reasons: None,
         training: target.model.training.clone(),
         rows_file: None,
         rows,

@@ -14,6 +14,10 @@ pub use template::template;
 
 use serde::{Deserialize, Serialize};
 
+use crate::attack::ThreatConfig;
+use crate::data::Schema;
+use crate::decision::DecisionConfig;
+use crate::explain::{ExplainConfig, InlineExplain};
 use crate::model::{MlpConfig, ModelConfig};
 use crate::objective::ObjectiveConfig;
 use crate::train::{RetrainConfig, SelectionConfig, TrainConfig, ValidationAttackConfig};
@@ -30,6 +34,16 @@ pub struct RunConfig {
     /// Size of the salient set; the dataset's own, or 8 and at most half of the features, where absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub k: Option<usize>,
+    /// What is handed out, trained for, attacked and audited; signed contributions of columns for tables, and what the papers
+    /// explain by for all others, where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub explain: Option<InlineExplain>,
+    /// What a row could become; the possible for tables, and a ball for all others, where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub threat: Option<ThreatConfig>,
+    /// Which class is adverse, and from which probability on.
+    #[serde(skip_serializing_if = "DecisionConfig::is_empty")]
+    pub decision: DecisionConfig,
     /// Where rows come from.
     pub data: DataConfig,
     /// The architecture.
@@ -59,6 +73,9 @@ impl Default for RunConfig {
             name: "run".to_owned(),
             seed: Seed::new(0),
             k: None,
+            explain: None,
+            threat: None,
+            decision: DecisionConfig::default(),
             data: DataConfig::default(),
             model: ModelConfig::Mlp(MlpConfig::default()),
             objective: ObjectiveConfig::default(),
@@ -149,11 +166,38 @@ impl RunConfig {
             retrain.check()?;
         }
         self.audit.check()?;
+        self.decision.check()?;
         // Every combination makes sense, or none is begun. Each has an objective, and so a model, of its own.
         if self.variants()?.is_empty() {
             self.model = self.objective.objective().model(self.model);
         }
         Ok(CheckedRun(self))
+    }
+
+    /// What is handed out for rows of this schema, and so attacked and audited.
+    #[must_use]
+    pub fn handed_out(&self, schema: &Schema) -> ExplainConfig {
+        let own = self.explain.as_ref();
+        match own.or_else(|| self.objective.objective().explain()) {
+            Some(explain) => explain.resolve(&schema.shape),
+            None => ExplainConfig::for_schema(schema),
+        }
+    }
+
+    /// What the objective ranks in rows of this schema: its own `explain`, else what is handed out.
+    #[must_use]
+    pub fn trained_for(&self, schema: &Schema) -> ExplainConfig {
+        match self.objective.objective().explain() {
+            Some(explain) => explain.resolve(&schema.shape),
+            None => self.handed_out(schema),
+        }
+    }
+
+    /// What the rows of this schema could become, as far as the run is concerned; its radius is not the data's yet.
+    #[must_use]
+    pub fn threat_of(&self, schema: &Schema) -> ThreatConfig {
+        let usual = || ThreatConfig::usual(&schema.shape);
+        self.threat.clone().unwrap_or_else(usual)
     }
 
     /// Refuses paths that cannot be written into a configuration.

@@ -4,20 +4,21 @@ use std::fmt::Write as _;
 
 use super::DataConfig;
 use crate::Seed;
-use crate::data::{Dataset, MissingColumn, Scale};
+use crate::data::{Dataset, FeatureKind, InputShape, MissingColumn, Scale};
 use crate::objective::r2et;
 
 /// A configuration for this data with the defaults spelled out, for a person to read and change.
 #[must_use]
 pub fn template(name: &str, seed: Seed, data: &DataConfig, dataset: &Dataset, k: usize) -> String {
+    let is_table = *dataset.shape() == InputShape::Table;
     format!(
         r#"# A training run: `thickset train run.toml` trains it, `--resume` goes on after an interruption,
 # `--set train.epochs=50` changes one setting. `thickset methods` lists what can be chosen.
 
 name = {name}                     # results go to runs/<name>/
 {seed:<33} # same seed, same machine kind: the same model, byte for byte
-k = {k}                             # size of the salient set: the features a person is told
-
+k = {k}                             # {salient}
+{reasons}
 [data]                            # {rows} rows, {features} features, {classes} classes
 {data}
 [model]
@@ -28,7 +29,7 @@ kind = "r2et"
 gap_weight = 0.05                 # keeps salient features apart from the others; too much costs AUC
 hessian_weight = {hessian:<16} # keeps explanations from turning quickly; 0 leaves it out
 pairs = "all"                     # or "closest": only the pairs that are nearest to changing places
-# explain = {{ kind = "grad" }}     # what is ranked; what the paper takes for this kind of data if left out
+# explain = {{ kind = "grad" }}     # what is ranked, if not what is handed out
 
 [train]
 epochs = 30
@@ -60,6 +61,16 @@ auc_within = 0.01                 # of the best epoch's AUC; or auc_at_least = 0
 # require = ["p_at_k>=0.9", "auc>=0.85"]   # exit code 1 unless all of these hold
 "#,
         name = quoted(name),
+        salient = if is_table {
+            "how many reasons a person is told"
+        } else {
+            "size of the salient set: the features a person is told"
+        },
+        reasons = if is_table {
+            reasons(dataset)
+        } else {
+            String::new()
+        },
         rows = dataset.rows(),
         features = dataset.features(),
         classes = dataset.classes.len(),
@@ -68,6 +79,34 @@ auc_within = 0.01                 # of the best epoch's AUC; or auc_at_least = 0
         hessian = r2et::hessian_weight(dataset.shape()),
         model = model(dataset).0,
         sizes = model(dataset).1,
+    )
+}
+
+/// What is handed out for rows of a table, all as comments: the defaults, and examples in the data's own columns.
+fn reasons(dataset: &Dataset) -> String {
+    let number = dataset.schema.features.iter();
+    let number = number.filter(|one| one.kind == FeatureKind::Number && !one.immutable);
+    let number = number.map(|one| one.column.as_str()).next();
+    let number = toml::Value::from(number.unwrap_or("income"));
+    // A bare key where the name allows one.
+    let is_bare = |text: &str| {
+        let letters = |letter: char| letter.is_ascii_alphanumeric() || "-_".contains(letter);
+        !text.is_empty() && text.chars().all(letters)
+    };
+    let number = match number.as_str() {
+        Some(name) if is_bare(name) => name.to_owned(),
+        _ => number.to_string(),
+    };
+    let adverse = quoted(dataset.classes.last().map_or("bad", String::as_str));
+    format!(
+        r#"
+# What is told, trained for, attacked and audited: each column's signed contribution to the score, compared with a reference row.
+# explain = {{ kind = "contributions", reference = "median" }}   # or "mean-of-class:NAME", or a file with one row
+# What a row could become: immutable columns stay, categories and whole numbers stay whole, values stay in the training range.
+# threat = {{ error = {{ {number} = "5%" }} }}   # or only = {{ {number} = 100 }}; or threat = "papers" for the free ball
+# When a row is decided against: `thickset reasons` says why.
+# decision = {{ adverse = {adverse}, cutoff = 0.5 }}
+"#
     )
 }
 
@@ -204,7 +243,6 @@ fn list_of(texts: &[String]) -> String {
 
 /// The architecture that fits the shape of the data, and its settings.
 fn model(dataset: &Dataset) -> (&'static str, &'static str) {
-    use crate::data::InputShape;
     match dataset.shape() {
         InputShape::Image { .. } => ("cnn", ""),
         InputShape::Pair { of } if matches!(**of, InputShape::Graph { .. }) => {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::encode::encoding::Encoding;
+use super::references::References;
 use super::schema::{InputShape, Schema};
 use super::sets::recipe::{AttackDefaults, Recipe};
 use super::sets::split::{Part, Split};
@@ -108,6 +109,18 @@ impl Dataset {
     #[must_use]
     pub fn part(&self, part: Part) -> &[usize] {
         self.split.rows(part)
+    }
+
+    /// Learns from the training rows what others are compared with, where the rows are a table's.
+    pub(super) fn learn_references(&mut self) {
+        let train = self.part(Part::Train);
+        self.schema.references = References::learn(
+            &self.schema,
+            &self.classes,
+            &self.values,
+            &self.labels,
+            train,
+        );
     }
 
     /// The inputs that rows are made of, row-major: the rows themselves, or what they pair.

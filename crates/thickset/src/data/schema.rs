@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::references::References;
 use crate::{Error, Result};
 
 /// The most features of a row of images or graphs; each has a name, and a layer of 64 outputs has 64 weights for it.
@@ -183,6 +184,9 @@ pub struct Schema {
     pub shape: InputShape,
     /// One a matrix column.
     pub features: Vec<Feature>,
+    /// Rows to compare others with, where training rows of a table are known. A model's file holds them beside its encoding.
+    #[serde(skip)]
+    pub references: Option<References>,
 }
 
 impl Schema {
@@ -242,6 +246,7 @@ impl Schema {
         Self {
             shape: InputShape::Table,
             features: names.iter().map(|name| number(name.as_ref())).collect(),
+            references: None,
         }
     }
 
@@ -321,6 +326,7 @@ impl Schema {
                 width,
             },
             features,
+            references: None,
         }
     }
 
@@ -349,6 +355,7 @@ impl Schema {
         Self {
             shape: InputShape::Graph { nodes },
             features,
+            references: None,
         }
     }
 
@@ -369,6 +376,7 @@ impl Schema {
                 of: Box::new(of.shape.clone()),
             },
             features: side("left").chain(side("right")).collect(),
+            references: None,
         }
     }
 }

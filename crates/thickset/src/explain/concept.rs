@@ -5,7 +5,7 @@ use thickset_engine::{Network, Pass, Tensor};
 
 use super::{Binding, Explain, Explanation, ExplanationAt, ExplanationConfig};
 use crate::Result;
-use crate::data::InputShape;
+use crate::data::Schema;
 use crate::registry::{Family, Info};
 
 /// The registry's entry.
@@ -35,7 +35,7 @@ impl Explain for ConceptConfig {
         true
     }
 
-    fn check(&self, _shape: &InputShape) -> Result<ExplanationConfig> {
+    fn check(&self, _schema: &Schema) -> Result<ExplanationConfig> {
         Ok((*self).into())
     }
 

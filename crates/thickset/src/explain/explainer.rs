@@ -1,11 +1,12 @@
 //! From a configuration to importances: an explanation, its reduction, and what an importance stands for.
 
 use serde::{Deserialize, Serialize};
-use thickset_engine::{Network, Tensor};
+use thickset_engine::{Chain, Network, Tensor};
 
+use super::contributions::ContributionsConfig;
 use super::grad_input::GradInputConfig;
 use super::reduce::{CheckedReduction, ReductionConfig};
-use super::{Binding, Explainer, ExplanationConfig};
+use super::{Binding, Explainer, ExplanationConfig, ModelView};
 use crate::check::{check_finite, check_length};
 use crate::data::{InputShape, Schema};
 use crate::host::read;
@@ -62,12 +63,34 @@ impl ExplainConfig {
         }
     }
 
+    /// What rows are explained by where nothing else is said: of a table whose typical row is known, signed contributions of its
+    /// columns, which are reasons a person can be given; of all others what the papers explain by.
+    #[must_use]
+    pub fn for_schema(schema: &Schema) -> Self {
+        // Of a single column there is nothing to rank.
+        let is_table = schema.shape == InputShape::Table && schema.by_column().len() > 1;
+        if is_table && schema.references.is_some() {
+            return Self::contributions();
+        }
+        Self::usual(&schema.shape)
+    }
+
+    /// Signed contributions of a table's columns, compared with its typical row.
+    #[must_use]
+    pub fn contributions() -> Self {
+        Self {
+            explanation: ContributionsConfig::default().into(),
+            reduce: ReductionConfig::Signed,
+            per: Per::Column,
+        }
+    }
+
     /// Checks the settings, and that they fit rows of this schema.
     ///
     /// # Errors
     /// When a setting is out of range, or the reduction or the grouping does not fit the input.
     pub fn check(&self, schema: &Schema) -> Result<CheckedExplain> {
-        let explanation = self.explanation.behaviour().check(&schema.shape)?;
+        let explanation = self.explanation.behaviour().check(schema)?;
         let of_units = self.explanation.behaviour().is_of_units();
         // A layer's units have no channels and no columns.
         let shape = if of_units {
@@ -349,6 +372,8 @@ impl CheckedExplain {
         seed: Seed,
     ) -> Result<Vec<Explained>> {
         let mut all = Vec::new();
+        let chain = self.config.explanation.behaviour().contributions();
+        let chain = chain.and_then(|_| network.chain());
         for (x, ids) in parts {
             let logits = read(network.logits(x.clone()));
             let classes = match given {
@@ -360,9 +385,8 @@ impl CheckedExplain {
                 ids: &ids,
                 seed,
             };
-            let importance = self.bind(network, binding)?.importance(network, x.clone());
-            let [_, width] = importance.dims();
-            let importance = read(importance);
+            let importance = self.importances_of(network, chain.as_ref(), binding, &x)?;
+            let width = importance.len() / ids.len().max(1);
             check_finite("the explanation", &importance)?;
             let probabilities = read(network.probabilities(x));
             for (row, &class) in classes.iter().enumerate() {
@@ -375,6 +399,25 @@ impl CheckedExplain {
             }
         }
         Ok(all)
+    }
+}
+
+impl CheckedExplain {
+    /// The importances of a batch; contributions by the fast path, where the network has one.
+    fn importances_of(
+        &self,
+        network: &Network,
+        chain: Option<&Chain>,
+        to: Binding<'_>,
+        x: &Tensor<2>,
+    ) -> Result<Vec<f64>> {
+        if chain.is_none() {
+            return Ok(read(self.bind(network, to)?.importance(network, x.clone())));
+        }
+        let mut view = ModelView::default();
+        self.probe(network, chain, to)?
+            .evaluate(&read(x.clone()), &mut view);
+        Ok(view.importance)
     }
 }
 

@@ -7,7 +7,7 @@ use super::{
     Attribution, Binding, Explain, Explanation, ExplanationAt, ExplanationConfig, Of, hot,
 };
 use crate::Result;
-use crate::data::InputShape;
+use crate::data::Schema;
 use crate::registry::{Family, Info, Setting};
 
 /// The registry's entry.
@@ -43,7 +43,7 @@ impl Explain for GradConfig {
         Some(self.of)
     }
 
-    fn check(&self, _shape: &InputShape) -> Result<ExplanationConfig> {
+    fn check(&self, _schema: &Schema) -> Result<ExplanationConfig> {
         Ok((*self).into())
     }
 

@@ -5,7 +5,7 @@ use thickset_engine::{InputGradient, Network, Output, Pass, Tensor};
 
 use super::{Binding, Explain, Explanation, ExplanationAt, ExplanationConfig, Of, hot};
 use crate::Result;
-use crate::data::InputShape;
+use crate::data::Schema;
 use crate::registry::{Family, Info, Setting};
 
 /// The registry's entry.
@@ -37,7 +37,7 @@ impl Explain for GradInputConfig {
         &INFO
     }
 
-    fn check(&self, _shape: &InputShape) -> Result<ExplanationConfig> {
+    fn check(&self, _schema: &Schema) -> Result<ExplanationConfig> {
         Ok((*self).into())
     }
 

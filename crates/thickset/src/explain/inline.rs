@@ -15,17 +15,9 @@ pub struct InlineExplain {
     /// How its attributions become importances; the papers' rule for the kind of data if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reduce: Option<ReductionConfig>,
-    /// What an importance stands for.
-    #[serde(default, skip_serializing_if = "is_per_feature")]
-    pub per: Per,
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde passes the field by reference"
-)]
-fn is_per_feature(per: &Per) -> bool {
-    *per == Per::Feature
+    /// What an importance stands for; what belongs to the method if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per: Option<Per>,
 }
 
 impl InlineExplain {
@@ -33,17 +25,21 @@ impl InlineExplain {
     /// first.
     #[must_use]
     pub fn resolve(&self, shape: &InputShape) -> ExplainConfig {
-        let usual = if self.explanation.behaviour().is_of_units() {
-            ReductionConfig::Signed
-        } else if self.per == Per::Column {
-            ReductionConfig::Absolute
-        } else {
-            ExplainConfig::usual(shape).reduce
-        };
+        let method = self.explanation.behaviour();
+        let (usual, per) = method.usual_form().unwrap_or_else(|| {
+            let reduce = if method.is_of_units() {
+                ReductionConfig::Signed
+            } else if self.per == Some(Per::Column) {
+                ReductionConfig::Absolute
+            } else {
+                ExplainConfig::usual(shape).reduce
+            };
+            (reduce, Per::Feature)
+        });
         ExplainConfig {
             explanation: self.explanation.clone(),
             reduce: self.reduce.unwrap_or(usual),
-            per: self.per,
+            per: self.per.unwrap_or(per),
         }
     }
 }
@@ -53,7 +49,7 @@ impl From<ExplainConfig> for InlineExplain {
         Self {
             explanation: config.explanation,
             reduce: Some(config.reduce),
-            per: config.per,
+            per: Some(config.per),
         }
     }
 }
@@ -75,7 +71,7 @@ mod tests {
             }
             .into(),
             reduce: Some(ReductionConfig::Signed),
-            per: Per::Feature,
+            per: None,
         };
         assert_eq!(explain, expected);
         let written = toml::to_string(&explain).unwrap();

@@ -12,7 +12,7 @@ use super::{
     Binding, Explain, Explanation, ExplanationAt, ExplanationConfig, Of, check_count, hot,
 };
 use crate::check::as_f64;
-use crate::data::InputShape;
+use crate::data::Schema;
 use crate::registry::{Family, Info, Setting};
 use crate::{Error, Result};
 
@@ -80,7 +80,7 @@ impl Explain for IntegratedGradientsConfig {
         &INFO
     }
 
-    fn check(&self, _shape: &InputShape) -> Result<ExplanationConfig> {
+    fn check(&self, _schema: &Schema) -> Result<ExplanationConfig> {
         check_count(
             "`integrated-gradients.steps`",
             "in 1..=10000",

@@ -8,6 +8,7 @@
 //! The class explained is chosen by the caller, row by row, and does not change while a row moves.
 
 pub mod concept;
+pub mod contributions;
 pub mod grad;
 pub mod grad_input;
 pub mod integrated_gradients;
@@ -29,7 +30,8 @@ pub(crate) use probe::{ModelView, Probe, RowGradient};
 use serde::{Deserialize, Serialize};
 use thickset_engine::{Network, Output, Pass, Tensor};
 
-use crate::data::InputShape;
+use self::reduce::ReductionConfig;
+use crate::data::Schema;
 use crate::kinds::kinds;
 use crate::registry::Info;
 use crate::{Error, Result, Seed};
@@ -72,11 +74,26 @@ pub trait Explain {
         None
     }
 
+    /// Whether its slopes on a `ReLU` network say where it changes, so that no smooth twin is needed to follow them.
+    fn has_slopes(&self) -> bool {
+        self.contributions().is_some()
+    }
+
+    /// The settings of contributions, where it is those; they have a fast path of their own.
+    fn contributions(&self) -> Option<&contributions::ContributionsConfig> {
+        None
+    }
+
+    /// The reduction and the grouping that belong to it, where the kind of data does not decide.
+    fn usual_form(&self) -> Option<(ReductionConfig, Per)> {
+        None
+    }
+
     /// Checks the settings, and gives them with everything that depends on the input filled in.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`], with the setting's name.
-    fn check(&self, shape: &InputShape) -> Result<ExplanationConfig>;
+    /// [`Error::OutOfRange`], with the setting's name; where the explanation does not fit such rows, what it expected.
+    fn check(&self, schema: &Schema) -> Result<ExplanationConfig>;
 
     /// The explanation of the rows of one batch.
     fn bind(&self, network: &Network, to: Binding<'_>) -> Box<dyn Explanation>;
@@ -86,6 +103,7 @@ kinds! {
     /// An explanation as a configuration states it: `explanation = { kind = "grad", of = "logit" }`.
     pub enum ExplanationConfig of Explain, read as "the explanation" {
         Concept(concept::ConceptConfig),
+        Contributions(contributions::ContributionsConfig),
         Grad(grad::GradConfig),
         GradInput(grad_input::GradInputConfig),
         IntegratedGradients(integrated_gradients::IntegratedGradientsConfig),
@@ -238,7 +256,12 @@ mod tests {
             assert_eq!(read, kind);
             let written = toml::to_string(&kind).unwrap();
             assert_eq!(toml::from_str::<ExplanationConfig>(&written).unwrap(), kind);
-            kind.behaviour().check(&InputShape::Table).unwrap();
+            let mut schema = crate::toy::schema();
+            schema.references = Some(crate::data::References {
+                typical: vec![0.0; 3],
+                class_means: std::collections::BTreeMap::new(),
+            });
+            kind.behaviour().check(&schema).unwrap();
         }
     }
 }

@@ -11,7 +11,7 @@ use super::{
     Attribution, Binding, Explain, Explanation, ExplanationAt, ExplanationConfig, check_count,
 };
 use crate::check::as_f64;
-use crate::data::InputShape;
+use crate::data::{InputShape, Schema};
 use crate::registry::{Family, Info, Setting};
 use crate::{Error, Result};
 
@@ -84,14 +84,16 @@ impl Explain for SmoothGradConfig {
         self.base.behaviour().is_of_units()
     }
 
-    fn check(&self, shape: &InputShape) -> Result<ExplanationConfig> {
+    fn check(&self, schema: &Schema) -> Result<ExplanationConfig> {
         check_count(
             "`smooth-grad.draws`",
             "in 1..=10000",
             self.draws,
             MOST_DRAWS,
         )?;
-        let variance = self.variance.unwrap_or_else(|| usual_variance(shape));
+        let variance = self
+            .variance
+            .unwrap_or_else(|| usual_variance(&schema.shape));
         if !(variance >= 0.0 && variance.is_finite()) {
             return Err(Error::OutOfRange {
                 what: "`smooth-grad.variance`",
@@ -100,7 +102,7 @@ impl Explain for SmoothGradConfig {
             });
         }
         let checked = Self {
-            base: Box::new(self.base.behaviour().check(shape)?),
+            base: Box::new(self.base.behaviour().check(schema)?),
             draws: self.draws,
             variance: Some(variance),
         };
@@ -182,7 +184,9 @@ pub fn attribute_with_noise(
     to: Binding<'_>,
     noise: &[Vec<f64>],
 ) -> Result<Tensor<2>> {
-    let base = base.behaviour().check(&InputShape::Table)?;
+    let base = base
+        .behaviour()
+        .check(&Schema::of_shape(&InputShape::Table, network.features()))?;
     crate::check::check_not_empty("the noise", noise)?;
     for draw in noise {
         crate::check::check_length("a draw of noise", draw, x.dims()[0] * x.dims()[1])?;

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use super::{AttackOptions, ExplainOptions, Model, OpenedRows, Origin};
+use super::{ExplainOptions, Model, OpenedRows, Origin};
 use crate::attack::ThreatConfig;
 use crate::attack::suite::{Effort, SuiteConfig};
 use crate::audit::result::ThicknessSettings;
@@ -11,6 +11,7 @@ use crate::audit::{
     ResumeFile, RunOptions,
 };
 use crate::config::AuditDefaults;
+use crate::decision::DecisionConfig;
 use crate::{Error, Result, Rows};
 
 /// How a model is audited. What is left out is the model's own, or that of its data.
@@ -24,8 +25,11 @@ pub struct AuditOptions {
     pub k: Option<usize>,
     /// The largest move in encoded units. An l-infinity ball has no usual one.
     pub radius: Option<f64>,
-    /// Which inputs an attack may reach; its radius counts only where `radius` and the data's own are absent.
-    pub threat: ThreatConfig,
+    /// Which inputs an attack may reach; its radius counts only where `radius` and the data's own are absent. The run's, or what
+    /// such rows could become, where absent.
+    pub threat: Option<ThreatConfig>,
+    /// The decision that attacks keep; the run's, or the most probable class, where nothing is said.
+    pub decision: DecisionConfig,
     /// How thickness is measured.
     pub thickness: ThicknessSettings,
     /// Draws of the noise floor for each row.
@@ -45,13 +49,13 @@ pub struct AuditOptions {
 impl Default for AuditOptions {
     fn default() -> Self {
         let usual = AuditConfig::default();
-        let AttackOptions { threat, .. } = AttackOptions::default();
         Self {
             explain: ExplainOptions::default(),
             effort: None,
             k: None,
             radius: None,
-            threat,
+            threat: None,
+            decision: DecisionConfig::default(),
             thickness: usual.thickness,
             noise_draws: usual.noise_draws,
             worst: usual.worst,
@@ -103,18 +107,20 @@ impl Model {
         options: &AuditOptions,
     ) -> Result<AuditConfig> {
         let schema = rows.schema();
-        let explain = origin.explain_config(rows, &options.explain);
+        let explain = self.explain_config(origin, &options.explain)?;
         // As many names as importances; settings that do not fit are refused when they are checked.
         let width = explain
             .check(schema)
             .map_or(schema.len(), |explain| explain.names(0).len());
+        let k = origin.k(rows, options.k, (&explain, width));
         Ok(AuditConfig {
             seed: options.explain.seed,
+            decision: origin.decision(&options.decision),
             explain,
             suite: SuiteConfig {
                 effort: options.effort.or(origin.audit().effort).unwrap_or_default(),
-                k: origin.k(rows, options.k, width),
-                threat: origin.threat(rows, &options.threat, options.radius)?,
+                k,
+                threat: origin.threat(rows, options.threat.as_ref(), options.radius)?,
             },
             thickness: options.thickness,
             noise_draws: options.noise_draws,
@@ -136,14 +142,23 @@ impl Model {
         config: &AuditConfig,
         observer: &mut dyn Observer,
     ) -> Result<Option<Audit>> {
-        let checked = config.check(rows.schema())?;
-        let target = self.audit_target(origin, rows, options);
+        let own = AuditConfig {
+            explain: self.with_own_reference(config.explain.clone())?,
+            ..config.clone()
+        };
+        let checked = own.check(rows.schema())?;
+        let deciding = self.deciding(&Origin::default(), &config.decision)?;
+        let target = deciding.audit_target(origin, rows, options);
         let run = RunOptions {
             resume: options.resume.clone(),
             ..RunOptions::default()
         };
         Ok(match audit::run(&checked, &target, &run, observer)? {
-            Outcome::Done(audit) => Some(*audit),
+            Outcome::Done(mut audit) => {
+                deciding.restore_probabilities(&mut audit);
+                audit.reasons = self.reasons_record(origin, rows, &own, &audit)?;
+                Some(*audit)
+            }
             Outcome::Stopped => None,
         })
     }
@@ -162,7 +177,18 @@ impl Model {
         observer: &mut dyn Observer,
     ) -> Result<Option<AuditPart>> {
         let rows = opened.rows();
-        let checked = config.check(rows.schema())?;
+        // What a part has measured cannot be brought back to the model's own probabilities when parts are put together.
+        if config.decision.cutoff.is_some() {
+            return Err(Error::AuditInput {
+                expected: "all rows at once where a cut-off is given",
+                got: "a part of them".to_owned(),
+            });
+        }
+        let own = AuditConfig {
+            explain: self.with_own_reference(config.explain.clone())?,
+            ..config.clone()
+        };
+        let checked = own.check(rows.schema())?;
         let target = self.audit_target(origin, &rows, options);
         let run = RunOptions {
             resume: options.resume.clone(),

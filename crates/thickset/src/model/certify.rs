@@ -108,12 +108,12 @@ impl Model {
         options: &SmoothedOptions,
     ) -> Result<SmoothedCertificates> {
         let origin = self.origin()?;
-        let explain = origin.explain_config(rows, &options.explain);
+        let explain = self.explain_config(&origin, &options.explain)?;
         let names = explain.check(rows.schema())?.names(0);
         let usual = SmoothedTopKConfig::default();
         let config = SmoothedTopKConfig {
-            k: origin.k(rows, options.k, names.len()),
-            threat: origin.threat(rows, &options.threat, options.radius)?,
+            k: origin.k(rows, options.k, (&explain, names.len())),
+            threat: origin.threat(rows, Some(&options.threat), options.radius)?,
             draws: options.draws.unwrap_or(usual.draws),
             sigma: options.sigma.unwrap_or(usual.sigma),
             confidence: options.confidence.unwrap_or(usual.confidence),
@@ -225,12 +225,12 @@ impl Model {
         options: &CertifyOptions,
     ) -> Result<CheckedCertify> {
         let origin = self.origin()?;
-        let explain = origin.explain_config(rows, &options.explain);
+        let explain = self.explain_config(&origin, &options.explain)?;
         let width = explain.check(rows.schema())?.names(0).len();
         let usual = CertifyConfig::default();
         let config = CertifyConfig {
-            k: origin.k(rows, options.k, width),
-            threat: origin.threat(rows, &options.threat, options.radius)?,
+            k: origin.k(rows, options.k, (&explain, width)),
+            threat: origin.threat(rows, Some(&options.threat), options.radius)?,
             hold_prediction: !options.any_class,
             nodes: options.nodes.unwrap_or(usual.nodes),
         };

@@ -30,7 +30,7 @@ impl ExplainOptions {
         let asked = InlineExplain {
             explanation: explanation.clone(),
             reduce: self.reduce.or(is_own.then_some(own.reduce)),
-            per: self.per.unwrap_or(own.per),
+            per: self.per.or(is_own.then_some(own.per)),
         };
         asked.resolve(&schema.shape)
     }
@@ -68,7 +68,7 @@ impl Model {
     /// # Errors
     /// When rows do not fit the model, the explanation does not fit the rows, or something is not finite.
     pub fn explain(&self, rows: &Rows<'_>, options: &ExplainOptions) -> Result<Explanations> {
-        let config = self.origin()?.explain_config(rows, options);
+        let config = self.explain_config(&self.origin()?, options)?;
         let explain = config.check(rows.schema())?;
         let explained = explain.attribute_rows(&self.network, rows, options.seed)?;
         let width = explained.first().map_or(0, |row| row.importance.len());
@@ -81,23 +81,38 @@ impl Model {
 }
 
 impl Origin {
-    /// What the model's run ranked in rows of this schema, if there is a run: the explanation that it trained for and that its
-    /// epochs were chosen by.
+    /// What the model's run hands out for rows of this schema, if there is a run.
     #[must_use]
     pub fn explain(&self, schema: &Schema) -> Option<ExplainConfig> {
         let run = self.run.as_ref()?;
-        Some(run.objective.explain(schema))
+        Some(run.handed_out(schema))
     }
+}
 
-    /// How the model's predictions are explained where the options leave something out.
+impl Model {
+    /// How the model's predictions are explained where the options leave something out. What rows are compared with is the model's
+    /// own, whatever rows it is asked about.
     pub(super) fn explain_config(
         &self,
-        rows: &Rows<'_>,
+        origin: &Origin,
         options: &ExplainOptions,
-    ) -> ExplainConfig {
-        let schema = rows.schema();
-        let own = self.explain(schema);
-        let own = own.unwrap_or_else(|| ExplainConfig::usual(&schema.shape));
-        options.config(schema, &own)
+    ) -> Result<ExplainConfig> {
+        let schema = self.schema();
+        let own = origin.explain(schema);
+        let own = own.unwrap_or_else(|| ExplainConfig::for_schema(schema));
+        let config = options
+            .config(schema, &own)
+            .with_reference(self.description.encoding.as_ref())?;
+        self.with_own_reference(config)
+    }
+
+    /// The same with the row that this model compares others with.
+    pub(super) fn with_own_reference(&self, config: ExplainConfig) -> Result<ExplainConfig> {
+        let (mut config, schema) = (config.without_learned_row(), self.schema());
+        let is_known = schema.references.is_some();
+        if is_known && config.explanation.behaviour().contributions().is_some() {
+            config.explanation = config.explanation.behaviour().check(schema)?;
+        }
+        Ok(config)
     }
 }

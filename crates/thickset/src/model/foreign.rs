@@ -71,6 +71,7 @@ impl Model {
             }
         }
         let description = Description {
+            references: None,
             format: FORMAT,
             model: ForeignConfig::default().into(),
             input: schema.shape.clone(),

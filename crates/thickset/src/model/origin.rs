@@ -16,7 +16,7 @@ use crate::train::{EpochRecord, RunFolder};
 use crate::{Error, Result, file};
 
 /// What is known of a model beside its weights.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Origin {
     /// The run's name, or that of the file without folders and ending.

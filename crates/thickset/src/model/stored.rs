@@ -8,7 +8,7 @@ use thickset_engine::{Network, StoredModel};
 
 use super::{Fresh, ModelConfig, Origin};
 use crate::config::RunConfig;
-use crate::data::{Dataset, Encoding, InputShape, Schema};
+use crate::data::{Dataset, Encoding, InputShape, References, Schema};
 use crate::train::EpochRecord;
 use crate::{Error, Result, Seed};
 
@@ -34,6 +34,9 @@ pub struct Description {
     /// What the features of a table are that has no encoding; images and graphs need no names.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub schema: Option<Schema>,
+    /// Rows of a table to compare others with, learned from the training rows; absent in files of before and for other inputs.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub references: Option<References>,
 }
 
 impl Description {
@@ -53,6 +56,9 @@ impl Description {
                     "the schema is of {shape} with {named} features, the model takes {input} with {features}"
                 ));
             }
+        }
+        if let Some(references) = &self.references {
+            references.check(*features)?;
         }
         let Some(encoding) = &self.encoding else {
             return Ok(());
@@ -125,6 +131,7 @@ impl Model {
                 classes,
                 encoding,
                 schema: None,
+                references: None,
             },
             network,
             source: ModelSource::Unknown,
@@ -157,6 +164,8 @@ impl Model {
         }
         let is_plain = dataset.encoding.is_none() && *dataset.shape() == InputShape::Table;
         fresh.description.schema = is_plain.then(|| dataset.schema.clone());
+        let references = &dataset.schema.references;
+        fresh.description.references.clone_from(references);
         Ok(fresh)
     }
 
@@ -181,12 +190,16 @@ impl Model {
             let Description {
                 encoding, schema, ..
             } = &self.description;
-            match (encoding, schema) {
+            let schema = match (encoding, schema) {
                 (Some(encoding), _) => encoding.schema(),
                 (None, Some(schema)) => schema.clone(),
                 (None, None) => {
                     Schema::of_shape(&self.description.input, self.description.features)
                 }
+            };
+            Schema {
+                references: self.description.references.clone(),
+                ..schema
             }
         })
     }

@@ -292,6 +292,7 @@ fn build(graph: &Graph, options: &OnnxOptions) -> OnnxResult<Built> {
     let layout = InputLayout::new(graph, &to, &names, ended.white);
     Ok(Built {
         description: Description {
+            references: None,
             format: crate::model::FORMAT,
             model: ModelConfig::from(ended.assembled.graph),
             input: ended.input,

@@ -114,7 +114,7 @@ pub(super) fn default_values(info: &Info) -> toml::Table {
         }
         Family::Constraint => of_kind::<ConstraintConfig>(id).unwrap_or_default(),
         Family::Threat => {
-            let values = table(&ThreatConfig::default());
+            let values = table(&ThreatConfig::table());
             match values.get(id) {
                 Some(toml::Value::Table(own)) => own.clone(),
                 _ => values,

@@ -32,6 +32,7 @@ fn settings(config: &RunConfig) -> String {
         name: empty.name,
         data: empty.data,
         audit: empty.audit,
+        decision: empty.decision,
         ..config.clone()
     };
     hexadecimal(&Sha256::digest(relevant.to_text()))

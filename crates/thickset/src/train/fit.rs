@@ -39,11 +39,12 @@ impl Fit {
                 what: "the training rows",
             });
         }
-        let explain = config.objective.explain(&dataset.schema);
+        let explain = config.trained_for(&dataset.schema);
+        let explain = explain.with_reference(dataset.encoding.as_ref())?;
         let explain = explain.check(&dataset.schema)?;
         let mut model = Model::for_dataset(config.model.clone(), dataset, config.seed)?;
         let importances = explain.importances(&model.network)?;
-        let k = salient_importances(config.k, dataset, importances)?;
+        let k = salient_importances(config.k, dataset, (explain.config(), importances))?;
         config.objective.objective().check_k(k)?;
         let mut reference = None;
         if let Some(retrain) = &config.retrain {

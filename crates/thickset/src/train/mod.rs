@@ -28,7 +28,7 @@ pub use parallel::{Job, JobObserver, train_all};
 pub use row_weights::ClassWeight;
 pub(crate) use row_weights::is_weight;
 pub use selection::{Quality, SelectionConfig, Standing};
-pub use settings::{RetrainConfig, TrainConfig, salient_features};
+pub use settings::{RetrainConfig, TrainConfig, salient_features, salient_reasons};
 pub use sink::Sink;
 pub use sweep::{Sweep, SweepRun, sweep};
 pub use trainer::{Trained, train, train_into, train_objective, train_observed};

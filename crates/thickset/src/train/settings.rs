@@ -8,6 +8,7 @@ use super::optimizer::{OptimizerConfig, Schedule};
 use super::row_weights::ClassWeight;
 use crate::check::{check_positive, check_weight};
 use crate::data::Dataset;
+use crate::explain::ExplainConfig;
 use crate::{Error, Result, defaults};
 
 /// Epochs, batches and the optimiser.
@@ -137,16 +138,28 @@ impl RetrainConfig {
 /// # Errors
 /// If the given one leaves no other feature.
 pub fn salient_features(given: Option<usize>, dataset: &Dataset) -> Result<usize> {
-    salient_importances(given, dataset, dataset.features())
+    let explain = ExplainConfig::usual(dataset.shape());
+    salient_importances(given, dataset, (&explain, dataset.features()))
 }
 
-/// The same for explanations of so many importances, which may be pixels or a layer's units instead of features.
+/// The same for what is handed out of this dataset where nothing else is said: reasons for tables.
+///
+/// # Errors
+/// If there is nothing to choose among.
+pub fn salient_reasons(dataset: &Dataset) -> Result<usize> {
+    let explain = ExplainConfig::for_schema(&dataset.schema);
+    let importances = explain.check(&dataset.schema)?.names(0).len();
+    salient_importances(None, dataset, (&explain, importances))
+}
+
+/// The same for an explanation of so many importances, which may be columns, pixels or a layer's units instead of features.
 pub(super) fn salient_importances(
     given: Option<usize>,
     dataset: &Dataset,
-    importances: usize,
+    (explain, importances): (&ExplainConfig, usize),
 ) -> Result<usize> {
     let own = dataset.attack.as_ref().map(|attack| attack.k);
+    let own = defaults::salient_of(explain, own);
     let k = given.unwrap_or_else(|| defaults::salient(own, importances));
     if k == 0 || k >= importances {
         let largest = importances.saturating_sub(1);

@@ -141,6 +141,11 @@ fn fitted(run: &CheckedRun, dataset: &Dataset) -> Result<(RunConfig, Fit)> {
     let fit = Fit::new(run.config(), dataset)?;
     let mut config = run.config().clone();
     config.k = Some(fit.k);
+    // Files of before say nothing, and mean what the papers explain by.
+    let handed_out = config.handed_out(&dataset.schema);
+    if handed_out.explanation.behaviour().contributions().is_some() {
+        config.explain = Some(handed_out.into());
+    }
     Ok((config, fit))
 }
 
@@ -184,8 +189,10 @@ impl<'r> Trainer<'r> {
         let own = dataset.attack.as_ref().map(|attack| attack.epsilon);
         let own = own.unwrap_or(defaults::RADIUS);
         let (schema, seed) = (&dataset.schema, config.seed);
-        let chosen_by = config.probe.explain(&config.objective, schema);
-        let attack = config.probe.bind(&chosen_by, schema, k, own, seed)?;
+        let chosen_by = config.probe.explain(config, schema);
+        let chosen_by = chosen_by.with_reference(dataset.encoding.as_ref())?;
+        let threat = (config.threat_of(schema), own);
+        let attack = config.probe.bind(&chosen_by, schema, k, threat, seed)?;
         let distinct = config.selection.distinctness_at_least.map(|_| k);
         let validation = Validation::new(dataset, &chosen_by, config.probe.rows, distinct, seed)?;
         let hash = reference.as_ref().map(|reference| &*reference.sha256);

@@ -11,9 +11,9 @@ use super::settings::check_count;
 use crate::attack::threat::BallConfig;
 use crate::attack::{AttackConfig, CheckedAttack, ThreatConfig};
 use crate::check::{as_f64, check_positive};
+use crate::config::RunConfig;
 use crate::data::Schema;
 use crate::explain::{ExplainConfig, InlineExplain, Points};
-use crate::objective::ObjectiveConfig;
 use crate::{Result, Seed};
 
 /// What validation rows are attacked by.
@@ -78,12 +78,12 @@ impl ValidationAttackConfig {
         }
     }
 
-    /// What is attacked and compared in rows of this schema: its own explanation, or what the objective ranks.
+    /// What is attacked and compared in rows of this schema: its own explanation, or what the run ranks.
     #[must_use]
-    pub fn explain(&self, objective: &ObjectiveConfig, schema: &Schema) -> ExplainConfig {
+    pub fn explain(&self, run: &RunConfig, schema: &Schema) -> ExplainConfig {
         match &self.explain {
             Some(explain) => explain.resolve(&schema.shape),
-            None => objective.explain(schema),
+            None => run.trained_for(schema),
         }
     }
 
@@ -96,25 +96,32 @@ impl ValidationAttackConfig {
         explain: &ExplainConfig,
         schema: &Schema,
         k: usize,
-        epsilon: f64,
+        (threat, epsilon): (ThreatConfig, f64),
         seed: Seed,
     ) -> Result<ValidationAttack> {
+        let is_any_free = schema.features.iter().any(|one| !one.immutable);
+        let radius = match self.epsilon {
+            Some(radius) => radius,
+            None if threat.names_columns() => threat.reach(schema),
+            None => epsilon,
+        };
         let plain = AttackConfig {
             k,
             steps: self.steps,
             threat: ThreatConfig {
                 ball: BallConfig {
-                    radius: self.epsilon.unwrap_or(epsilon),
+                    radius,
                     ..BallConfig::default()
                 },
-                immutable: self.immutable && schema.features.iter().any(|one| !one.immutable),
-                ..ThreatConfig::default()
+                immutable: threat.immutable && self.immutable && is_any_free,
+                ..threat
             },
             ..AttackConfig::default()
         };
+        let has_slopes = explain.explanation.behaviour().has_slopes();
         let on_shares = AttackConfig {
             shares: true,
-            surrogate: Some(TWIN),
+            surrogate: (!has_slopes).then_some(TWIN),
             steps: STEPS_ON_SHARES,
             restarts: STARTS,
             ..plain.clone()

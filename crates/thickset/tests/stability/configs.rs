@@ -1,7 +1,7 @@
 //! What tests attack with, and which settings there are.
 
 use thickset::Seed;
-use thickset::attack::threat::{BallConfig, Norm};
+use thickset::attack::threat::{Amount, BallConfig, Norm};
 use thickset::attack::{
     AttackConfig, AttackKind, ConstraintConfig, ThreatConfig, constraint, random,
 };
@@ -172,7 +172,13 @@ fn every_attack_constraint_and_part_of_a_threat_is_reachable_from_a_configuratio
             serde_json::from_str(&format!(r#"{{"kind": "{}"}}"#, info.id)).unwrap();
         assert_eq!(config.kind(), info.id);
     }
-    let threat = serde_json::to_value(ThreatConfig::default()).unwrap();
+    let named = || [("x1".to_owned(), Amount::Free)].into();
+    let threat = ThreatConfig {
+        only: named(),
+        error: named(),
+        ..ThreatConfig::default()
+    };
+    let threat = serde_json::to_value(threat).unwrap();
     for info in family(Family::Threat) {
         assert!(
             threat.get(info.id.replace('-', "_")).is_some(),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use safetensors::SafeTensors;
 use safetensors::tensor::Dtype;
-use thickset::data::{Feature, FeatureKind, InputShape, Schema};
+use thickset::data::{Feature, FeatureKind, InputShape, References, Schema};
 use thickset::model::{Activation, MlpConfig, ModelConfig};
 use thickset_engine::{
     DType, Device, Init, Network, Parameter, ParameterSource, Role, Tensor, TensorData,
@@ -167,5 +167,9 @@ pub fn table(features: usize) -> Schema {
     Schema {
         shape: InputShape::Table,
         features: (0..features).map(feature).collect(),
+        references: Some(References {
+            typical: vec![0.0; features],
+            class_means: std::collections::BTreeMap::new(),
+        }),
     }
 }

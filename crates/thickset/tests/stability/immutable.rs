@@ -171,9 +171,9 @@ fn no_attack_of_the_registry_moves_an_immutable_column() {
 fn a_set_is_named_or_stated_part_by_part_and_old_files_keep_what_they_say() {
     let read = |text: &str| serde_json::from_str::<ThreatConfig>(text).unwrap();
     assert!(ThreatConfig::default().immutable);
-    assert_eq!(read("\"table\""), ThreatConfig::default());
+    assert_eq!(read("\"table\""), ThreatConfig::table());
     assert_eq!(read("\"papers\""), ThreatConfig::papers());
-    assert_eq!(read("{}"), ThreatConfig::default());
+    assert_eq!(read("{}"), ThreatConfig::table());
     // As audits before this default wrote it.
     let old = r#"{"ball": {"norm": "l2", "radius": 0.5}, "box": false, "immutable": false, "integer": false,
         "one_hot": "free", "feature_budget": {}}"#;

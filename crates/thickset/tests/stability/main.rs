@@ -12,6 +12,7 @@ mod attacks;
 mod bits;
 mod configs;
 mod constraints;
+mod contributions;
 mod explanations;
 mod golden;
 mod images;

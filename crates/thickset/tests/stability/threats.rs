@@ -138,6 +138,7 @@ fn threats() -> impl Strategy<Value = ThreatConfig> {
                 feature_budget: budget
                     .map(|budget| BTreeMap::from([("x1".to_owned(), budget)]))
                     .unwrap_or_default(),
+                ..ThreatConfig::papers()
             },
         )
 }

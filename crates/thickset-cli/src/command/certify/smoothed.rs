@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use anyhow::Result;
 use serde::Serialize;
+use thickset::attack::ThreatConfig;
 use thickset::model::SmoothedOptions;
 use thickset::statistics;
 
@@ -30,7 +31,10 @@ pub fn run(arguments: &Arguments, loaded: &Loaded) -> Result<()> {
     let options = SmoothedOptions {
         k: arguments.k,
         radius: arguments.threat.radius,
-        threat: arguments.threat.config(),
+        threat: arguments
+            .threat
+            .config(&ThreatConfig::default())
+            .unwrap_or_default(),
         draws: Some(arguments.draws),
         sigma: Some(arguments.sigma),
         confidence: Some(arguments.confidence),

@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use thickset::attack::ThreatConfig;
 use thickset::config::{DataConfig, RunConfig};
 use thickset::data::Dataset;
 use thickset::explain::{ExplainConfig, InlineExplain};
@@ -37,6 +38,8 @@ pub(super) fn trained(
     // What the report shows of both datasets is the absolute gradient.
     let plain = InlineExplain::from(ExplainConfig::default());
     let run = RunConfig {
+        explain: Some(plain.clone()),
+        threat: Some(ThreatConfig::default()),
         name: name.clone(),
         seed: options.seed,
         data: DataConfig {

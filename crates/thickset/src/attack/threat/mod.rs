@@ -10,13 +10,17 @@
 //! [projected]: Threat::project
 //! [settled]: Threat::settle
 
+mod amount;
 pub mod ball;
 mod ball_of_tensors;
 pub mod r#box;
+pub mod error;
 pub mod feature_budget;
 pub mod immutable;
 pub mod integer;
 pub mod one_hot;
+pub mod only;
+mod words;
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Formatter};
@@ -25,10 +29,11 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+pub use amount::Amount;
 pub use ball::{BallConfig, Norm};
 pub use one_hot::OneHot;
 
-use crate::data::Schema;
+use crate::data::{InputShape, Schema};
 use crate::registry::Info;
 use crate::{Result, Stream};
 
@@ -48,10 +53,12 @@ pub trait ThreatPart: Sync {
 pub static PARTS: &[&dyn ThreatPart] = &[
     &ball::Ball,
     &r#box::Box,
+    &error::MeasurementError,
     &feature_budget::FeatureBudget,
     &immutable::Immutable,
     &integer::Integer,
     &one_hot::OneHotGroups,
+    &only::Only,
 ];
 
 /// The registry's entries of this family.
@@ -59,10 +66,10 @@ pub(crate) fn infos() -> impl Iterator<Item = &'static Info> {
     PARTS.iter().map(|part| part.info())
 }
 
-/// The set as a configuration states it: a table of its parts, or a name. `"table"` is the default, in which immutable
-/// columns stay as they are; `"papers"` is the ball alone.
+/// The set as a configuration states it: a table of its parts, or a name. `"table"` is what a row of a table could become, and
+/// what a table of parts leaves out is its; `"papers"` is the ball alone.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(remote = "Self", deny_unknown_fields, default)]
+#[serde(remote = "Self", deny_unknown_fields, default = "ThreatConfig::table")]
 pub struct ThreatConfig {
     /// The ball around the row, in encoded units.
     pub ball: BallConfig,
@@ -76,10 +83,17 @@ pub struct ThreatConfig {
     pub one_hot: OneHot,
     /// The most a column may move, in its own unit.
     pub feature_budget: BTreeMap<String, f64>,
+    /// Columns that move by at most so much; where some are named, here or in `error`, all others stay.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub only: BTreeMap<String, Amount>,
+    /// How far the numbers of columns may be off; `*` stands for every number.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub error: BTreeMap<String, Amount>,
 }
 
 impl Default for ThreatConfig {
-    /// The ball around the row, immutable columns as they are.
+    /// The ball around the row, immutable columns as they are: the set that fits rows of every kind. What the methods of a model
+    /// use where nothing is said is [`ThreatConfig::usual`].
     fn default() -> Self {
         Self {
             immutable: true,
@@ -114,7 +128,7 @@ impl<'de> Visitor<'de> for NameOrTable {
 
     fn visit_str<E: de::Error>(self, name: &str) -> std::result::Result<ThreatConfig, E> {
         match name {
-            "table" => Ok(ThreatConfig::default()),
+            "table" => Ok(ThreatConfig::table()),
             "papers" => Ok(ThreatConfig::papers()),
             _ => Err(E::unknown_variant(name, &NAMES)),
         }
@@ -126,6 +140,28 @@ impl<'de> Visitor<'de> for NameOrTable {
 }
 
 impl ThreatConfig {
+    /// What rows of this shape could become: of a table see [`ThreatConfig::table`]; images, graphs and pairs move in the ball.
+    #[must_use]
+    pub fn usual(shape: &InputShape) -> Self {
+        match shape {
+            InputShape::Table => Self::table(),
+            _ => Self::default(),
+        }
+    }
+
+    /// What a row of a table could become within the ball: immutable columns and whether a value is missing stay, categories stay
+    /// whole, integers stay integers, and numbers stay in the range of the training rows.
+    #[must_use]
+    pub fn table() -> Self {
+        Self {
+            r#box: true,
+            immutable: true,
+            integer: true,
+            one_hot: OneHot::Whole,
+            ..Self::papers()
+        }
+    }
+
     /// The ball alone, as the papers have it.
     #[must_use]
     pub fn papers() -> Self {
@@ -136,6 +172,8 @@ impl ThreatConfig {
             integer: false,
             one_hot: OneHot::Free,
             feature_budget: BTreeMap::new(),
+            only: BTreeMap::new(),
+            error: BTreeMap::new(),
         }
     }
 
@@ -150,6 +188,8 @@ impl ThreatConfig {
             low: vec![f64::NEG_INFINITY; count],
             high: vec![f64::INFINITY; count],
             limits: vec![f64::INFINITY; count],
+            shares: vec![None; count],
+            named: None,
             is_bounded: false,
             immutable: vec![false; count],
             whole: Vec::new(),
@@ -160,10 +200,25 @@ impl ThreatConfig {
         for part in PARTS {
             part.apply(self, schema, &mut threat)?;
         }
+        if let Some(named) = threat.named.take() {
+            let limits = threat.limits.iter_mut().zip(named);
+            for (limit, _) in limits.filter(|(_, is_named)| !is_named) {
+                *limit = 0.0;
+            }
+        }
         let bounds = threat.low.iter().chain(&threat.high).chain(&threat.limits);
-        threat.is_bounded = bounds.into_iter().any(|bound| bound.is_finite());
+        threat.is_bounded = bounds.into_iter().any(|bound| bound.is_finite())
+            || threat.shares.iter().any(Option::is_some);
         Ok(threat)
     }
+}
+
+/// A share of a value in its own unit, `offset + factor * encoded`.
+#[derive(Clone, Copy, Debug)]
+struct OwnShare {
+    share: f64,
+    offset: f64,
+    factor: f64,
 }
 
 /// A set of inputs around any row.
@@ -174,6 +229,10 @@ pub struct Threat {
     high: Vec<f64>,
     /// The most each feature may move.
     limits: Vec<f64>,
+    /// The most each may move as a share of the row's own value.
+    shares: Vec<Option<OwnShare>>,
+    /// The features that are named, while parts are applied and some are.
+    named: Option<Vec<bool>>,
     /// Features that stay because a person cannot change them.
     immutable: Vec<bool>,
     /// Whether any feature has a bound of its own.
@@ -202,7 +261,10 @@ impl Threat {
 
     /// The least and the greatest value of a feature of a row.
     pub(crate) fn bounds(&self, feature: usize, at: f64) -> (f64, f64) {
-        let limit = self.limits[feature];
+        let of_value = self.shares[feature].map_or(f64::INFINITY, |own| {
+            own.share * (own.offset + own.factor * at).abs() / own.factor
+        });
+        let limit = self.limits[feature].min(of_value);
         (
             self.low[feature].max(at - limit).min(at),
             self.high[feature].min(at + limit).max(at),

@@ -264,6 +264,7 @@ mod tests {
                 feature("b", Some(0)),
                 feature("c", Some(0)),
             ],
+            references: None,
         }
     }
 

@@ -180,6 +180,7 @@ impl Encoding {
         Schema {
             shape: InputShape::Table,
             features,
+            references: None,
         }
     }
 

@@ -202,7 +202,7 @@ pub fn encode_table(
             "column `{column}` has values outside its groups in {rows} rows"
         ));
     }
-    Ok(Dataset {
+    let mut dataset = Dataset {
         name: name.to_owned(),
         title: recipe.title.clone(),
         labels,
@@ -222,7 +222,9 @@ pub fn encode_table(
         values: encoded.values,
         pairs: None,
         weights: None,
-    })
+    };
+    dataset.learn_references();
+    Ok(dataset)
 }
 
 /// Refuses fewer than ten rows or two classes.

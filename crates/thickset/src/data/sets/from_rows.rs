@@ -94,6 +94,7 @@ impl Dataset {
             weights: None,
         };
         dataset.learn_ranges();
+        dataset.learn_references();
         Ok(dataset)
     }
 
@@ -105,6 +106,7 @@ impl Dataset {
         if self.recipe.is_none() && self.encoding.is_none() {
             self.learn_ranges();
         }
+        self.learn_references();
         self
     }
 
@@ -132,6 +134,7 @@ impl Dataset {
             });
         }
         self.classes = names;
+        self.learn_references();
         Ok(self)
     }
 

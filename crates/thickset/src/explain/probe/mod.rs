@@ -1,16 +1,19 @@
 //! How an attack evaluates an explanation: the importances and logits at its points, and the gradient in the points of a
 //! function of the importances, in plain numbers.
 //!
-//! There are two probes. [`by_tensor`] serves any explanation of any network. [`by_tile`] serves the gradient of a chain of
+//! There are three probes. [`by_line`] serves contributions in dense layers with `ReLU`, without error. [`by_tensor`] serves any explanation of any network. [`by_tile`] serves the gradient of a chain of
 //! dense layers, a few rows at a time, without a tensor; it computes the same.
 
+mod by_line;
 mod by_tensor;
 mod by_tile;
 
 use thickset_engine::{Chain, Network};
 
+use self::by_line::ByLine;
 use self::by_tensor::ByTensor;
 use self::by_tile::ByTile;
+use super::contributions::line::Lines;
 use super::reduce::ReductionConfig;
 use super::{Binding, CheckedExplain};
 use crate::Result;
@@ -57,7 +60,22 @@ impl CheckedExplain {
             ReductionConfig::Signed => Some(false),
             ReductionConfig::ChannelSum | ReductionConfig::NormalisedAbsolute => None,
         };
-        let gradient = self.config.explanation.behaviour().plain_gradient();
+        let method = self.config.explanation.behaviour();
+        if let (Some(config), Some(chain), Some(is_absolute)) =
+            (method.contributions(), chain, is_absolute)
+            && let Some(lines) = Lines::new(network, &config.row(network.features()))
+        {
+            self.check_binding(network, to)?;
+            let groups = self.groups.clone();
+            return Ok(Box::new(ByLine::new(
+                lines,
+                chain,
+                to.classes,
+                is_absolute,
+                groups,
+            )));
+        }
+        let gradient = method.plain_gradient();
         if let (Some(of), None, Some(chain), Some(is_absolute)) =
             (gradient, &self.groups, chain, is_absolute)
         {
