@@ -4,10 +4,10 @@
 use thickset_engine::kernel::{ConvShape, PoolShape};
 use thickset_engine::layer::{
     Absolute, Add, Adjacency, AveragePool, Axis, BatchNorm, ChannelAffine, Clip, Concatenate,
-    Conv2d, Cosine, Divisor, Elu, Exp, Gather, Gelu, GraphConv, HardSigmoid, HardSwish, Layer,
-    LayerNorm, LeakyRelu, Linear, Log, LogSoftmax, MaxPool, Mish, Multiply, NodeMean, PairSplit,
-    Power, Prelu, Reduce, Relu, Selu, Sigmoid, Silu, SlidingAveragePool, Softmax, Softplus,
-    SquareRoot, Tanh,
+    Conv2d, Cosine, Divisor, Elu, Exp, Gather, Gelu, GraphConv, GraphMean, HardSigmoid, HardSwish,
+    Layer, LayerNorm, LeakyRelu, Linear, Log, LogSoftmax, MaxPool, Mish, Multiply, NodeMean,
+    PairSplit, Power, Prelu, Reduce, Relu, Selu, Sigmoid, Silu, SlidingAveragePool, Softmax,
+    Softplus, SquareRoot, Tanh,
 };
 use thickset_engine::{
     DType, Device, Init, NetworkBuilder, Parameter, ParameterSource, Result, Role, Scope, Tensor,
@@ -640,6 +640,35 @@ fn graph_convolutions() {
     );
     let layer = made(&[9, 6], |scope| GraphConv::new(3, 2, 4, scope));
     check(layer, &inputs(&[[2, 9], [2, 6]]));
+}
+
+#[test]
+fn the_mean_of_neighbourhoods() {
+    check(
+        made(&[9, 6], |_| Ok(GraphMean::new(3))),
+        &inputs(&[[2, 9], [2, 6]]),
+    );
+}
+
+#[test]
+fn a_mean_of_neighbourhoods_is_the_node_mean_of_a_convolution() {
+    let inputs = inputs(&[[2, 16], [2, 12]]);
+    let nodes = 4;
+    let mixed = made(&[16, 12], |_| Ok(GraphMean::new(nodes))).forward(&inputs);
+    // By definition: (1/n) sum_i sum_j A_ij H_jf.
+    let (adjacency, features) = (values(&inputs[0]), values(&inputs[1]));
+    let expected = (0..2).flat_map(|row| {
+        let (adjacency, features) = (&adjacency, &features);
+        (0..3).map(move |feature| {
+            let places = (0..nodes).flat_map(|i| (0..nodes).map(move |j| (i, j)));
+            let products = places.map(|(i, j)| {
+                adjacency[row * 16 + i * nodes + j] * features[row * 12 + j * 3 + feature]
+            });
+            products.sum::<f64>() / 4.0
+        })
+    });
+    let expected: Vec<f64> = expected.collect();
+    close_all("the mean", &mixed, &tensor(expected, [2, 3]));
 }
 
 #[test]

@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use thickset::config::RunConfig;
-use thickset::data::{InputShape, hash};
-use thickset::explain::{ExplainConfig, InlineExplain};
+use thickset::data::hash;
 use thickset::model::ModelConfig;
 use thickset::objective::ObjectiveConfig;
 use thickset::train::{
@@ -68,12 +67,11 @@ impl TrainedCell {
 
 impl TrainingJob<'_> {
     fn run(&self, from: Option<PathBuf>) -> RunConfig {
-        // On all data, models train and are chosen by the absolute gradient; that of tables is the default.
+        // Models train and are chosen by what is attacked later: the papers' choice for the kind of data, or the dataset's own.
         let (mut objective, mut probe) = (self.objective.clone(), self.probe.clone());
-        if *self.data.dataset.shape() != InputShape::Table {
-            let plain = InlineExplain::from(ExplainConfig::default());
-            objective = objective.with_explain(&plain);
-            probe.explain = Some(plain);
+        if let Some(explain) = self.data.plan.and_then(|plan| plan.explain.as_ref()) {
+            objective = objective.with_explain(explain);
+            probe.explain = Some(explain.clone());
         }
         RunConfig {
             name: "bench".to_owned(),
@@ -85,6 +83,8 @@ impl TrainingJob<'_> {
             train: TrainConfig {
                 epochs: self.epochs,
                 batch: self.batch,
+                rows_per_epoch: self.data.effort.and_then(|effort| effort.rows_per_epoch),
+                augment: self.data.effort.and_then(|effort| effort.augment),
                 optimizer: self.optimizer.clone(),
                 ..TrainConfig::default()
             },

@@ -61,6 +61,7 @@ pub mod model;
 pub mod objective;
 pub mod registry;
 pub mod statistics;
+pub mod theory;
 pub mod train;
 pub mod workers;
 

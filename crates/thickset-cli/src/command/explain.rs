@@ -8,7 +8,8 @@ use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use thickset::explain::reduce::ReductionConfig;
 use thickset::explain::{Explained, ExplanationConfig, Per};
 use thickset::metric::ranking;
-use thickset::model::{ExplainOptions, Explanations};
+use thickset::model::{ExplainOptions, Explanations, TheoryOptions};
+use thickset::theory::TheoryRow;
 use thickset::{Seed, defaults};
 
 use super::model_rows::{Loaded, ModelRows};
@@ -20,7 +21,8 @@ use super::output::{one_line, print};
   thickset explain --model model.safetensors --data adult --row 17 --k 5
   thickset explain --model model.safetensors --data loans.csv --explanation integrated-gradients --per column
   thickset explain --model model.safetensors --data loans.csv \\
-    --explanation '{ kind = \"smooth-grad\", draws = 20, variance = 0.01 }' --json --limit 0 > why.jsonl")]
+    --explanation '{ kind = \"smooth-grad\", draws = 20, variance = 0.01 }' --json --limit 0 > why.jsonl
+  thickset explain --model model.safetensors --data adult --limit 5 --theory --radius 0.3")]
 pub struct Arguments {
     #[command(flatten)]
     source: ModelRows,
@@ -29,6 +31,12 @@ pub struct Arguments {
     /// Salient features to name [default: 8, or all if there are fewer]
     #[arg(long)]
     k: Option<usize>,
+    /// Add what R2ET's theory says of each row: Prop. 4.4 and 4.5, Theorems 5.1 and 5.2
+    #[arg(long)]
+    theory: bool,
+    /// The radius that the theory is about, in encoded units [default: the data's own, or 0.5]
+    #[arg(long, requires = "theory")]
+    radius: Option<f64>,
     /// Print one JSON object a row
     #[arg(long)]
     json: bool,
@@ -140,6 +148,46 @@ struct Line<'a> {
     row: u64,
     #[serde(flatten)]
     answer: Answer<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    theory: Option<&'a TheoryRow>,
+}
+
+/// What the theory says of a row, in lines of their own.
+fn theory_lines(theory: &TheoryRow, names: &[String]) -> Result<String> {
+    let mut text = String::new();
+    let pair = &theory.thickness;
+    writeln!(
+        text,
+        "         thickness (Prop. 4.4, an estimate): {} over {}, gap {:.4}, from {:.4} to {:.4}",
+        one_line(&names[pair.ahead]),
+        one_line(&names[pair.behind]),
+        pair.gap,
+        pair.lower,
+        pair.upper
+    )?;
+    let radius = theory
+        .radius
+        .map_or_else(|| "none, no Hessian differs".to_owned(), |radius| format!("{radius:.4}"));
+    writeln!(text, "         radius (Prop. 4.5 at the row, no certificate): {radius}")?;
+    let steps = &theory.iterations;
+    writeln!(
+        text,
+        "         iterations (Theorem 5.1, an estimate): at most {:.3e}; the attack took {} and {} a pair",
+        steps.bound,
+        steps.taken,
+        if steps.flipped { "flipped" } else { "did not flip" }
+    )?;
+    let risks: Vec<String> = theory
+        .margin_risk
+        .iter()
+        .map(|one| format!("{:.2} below {:.4}", one.risk, one.margin))
+        .collect();
+    writeln!(
+        text,
+        "         margin risk (Theorem 5.2, without its covering number N(F, εu/8)): {}",
+        risks.join(", ")
+    )?;
+    Ok(text)
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
@@ -157,6 +205,17 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         Some(k) => return Err(thickset::Error::TopKOutOfRange { k, largest: width }.into()),
         None => defaults::K.min(width),
     };
+    let theory = if arguments.theory {
+        let options = TheoryOptions {
+            k: Some(k),
+            radius: arguments.radius,
+            explain: options.clone(),
+            ..TheoryOptions::default()
+        };
+        loaded.model.theory(&loaded.rows(), &options)?
+    } else {
+        Vec::new()
+    };
     let mut text = String::new();
     if !arguments.json {
         writeln!(
@@ -169,7 +228,13 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         let answer = Answer::new(&loaded, explained, &names, k)?;
         let row = loaded.number(place);
         if arguments.json {
-            writeln!(text, "{}", serde_json::to_string(&Line { row, answer })?)?;
+            let theory = theory.get(place);
+            let line = Line {
+                row,
+                answer,
+                theory,
+            };
+            writeln!(text, "{}", serde_json::to_string(&line)?)?;
             continue;
         }
         let order = ranking::descending(&explained.importance)?;
@@ -187,6 +252,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             explained.probabilities[explained.class],
             top.join(", ")
         )?;
+        if let Some(theory) = theory.get(place) {
+            text += &theory_lines(theory, &names)?;
+        }
     }
     print(&text)
 }

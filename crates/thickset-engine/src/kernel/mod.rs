@@ -7,6 +7,7 @@ use burn::backend::DispatchDevice;
 use burn::tensor::Tensor;
 
 mod adjoint;
+mod batch_product;
 mod buffer;
 mod channel;
 mod composed;
@@ -16,6 +17,7 @@ mod head;
 mod linear;
 mod matrix_product;
 mod max_pool;
+mod node_scale;
 mod real;
 mod register_tile;
 mod row_tile;
@@ -23,6 +25,7 @@ mod simd;
 mod storage;
 #[cfg(test)]
 mod testing;
+mod triangle;
 
 pub(crate) use buffer::Scratch;
 pub(crate) use head::softmax as row_softmax;
@@ -32,15 +35,18 @@ pub(crate) use row_tile::{
     tile_rows, unpack_rows,
 };
 
+pub use batch_product::{Factor, batch_product};
 pub use channel::{channel_broadcast, channel_dot, channel_scale, channel_shift, channel_sum};
 pub use conv::{ConvShape, conv2d, conv2d_input, conv2d_weight};
 pub use gate::gate;
 pub use head::{cross_entropy, probability_seed, probability_seed_tangent};
 pub use linear::{affine, linear, linear_input, linear_weight};
 pub use max_pool::{PoolShape, max_pool_indices, pool_gather, pool_scatter};
+pub use node_scale::{node_column_dot, node_row_dot, node_scale};
 pub use simd::{
     Instructions, VectorLoop, instructions, requested_instructions, sum_of_pairs, vectorised,
 };
+pub use triangle::{matrix_to_triangle, triangle_to_matrix};
 
 /// A shape that no image can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

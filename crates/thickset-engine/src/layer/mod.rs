@@ -15,6 +15,7 @@ mod cosine;
 mod elementwise;
 mod gather;
 mod graph_conv;
+mod graph_mean;
 mod layer_norm;
 mod linear;
 mod log_softmax;
@@ -41,6 +42,7 @@ pub use elementwise::{
 };
 pub use gather::Gather;
 pub use graph_conv::GraphConv;
+pub use graph_mean::GraphMean;
 pub use layer_norm::LayerNorm;
 pub use linear::Linear;
 pub use log_softmax::LogSoftmax;

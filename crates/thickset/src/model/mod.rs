@@ -17,7 +17,9 @@ mod image;
 mod opened_rows;
 mod origin;
 mod predict;
+pub(crate) mod single_classifier;
 mod stored;
+mod theory;
 
 pub use attack::{AttackOptions, AttackedRow, Attacks, RadiusCurve};
 pub use audit::AuditOptions;
@@ -35,6 +37,7 @@ pub use resnet9::Resnet9Config;
 pub use resnet18::Resnet18Config;
 pub use siamese::SiameseConfig;
 pub use stored::{Description, Model};
+pub use theory::TheoryOptions;
 
 use serde::{Deserialize, Serialize};
 use thickset_engine::layer::{Relu, Softplus};

@@ -34,6 +34,9 @@ pub struct Description {
     /// What the features of a table are that has no encoding; images and graphs need no names.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub schema: Option<Schema>,
+    /// Of a model of pairs: the classes that its classifier of single inputs tells apart, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub single_classes: Option<Vec<String>>,
 }
 
 impl Description {
@@ -53,6 +56,13 @@ impl Description {
                     "the schema is of {shape} with {named} features, the model takes {input} with {features}"
                 ));
             }
+        }
+        if self
+            .single_classes
+            .as_ref()
+            .is_some_and(|classes| classes.len() < 2)
+        {
+            return Err("a classifier of single inputs has at least two classes".to_owned());
         }
         let Some(encoding) = &self.encoding else {
             return Ok(());
@@ -123,6 +133,7 @@ impl Model {
                 classes,
                 encoding,
                 schema: None,
+                single_classes: None,
             },
             network,
             source: ModelSource::Unknown,
@@ -229,10 +240,14 @@ impl Model {
             &mut stored,
         );
         // The builder reports the engine's refusals as such; here they are the file's.
-        let network = network.map_err(|error| match error {
+        let mut network = network.map_err(|error| match error {
             Error::Engine(source) => in_file(source),
             other => other,
         })?;
+        if let Some(classes) = &description.single_classes {
+            let attached = network.attach_single_classifier(classes.len(), &mut stored);
+            attached.map_err(in_file)?;
+        }
         stored.finish().map_err(in_file)?;
         Ok(Self {
             description,

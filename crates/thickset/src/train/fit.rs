@@ -38,6 +38,9 @@ impl Fit {
                 what: "the training rows",
             });
         }
+        if let Some(augment) = config.train.augment {
+            augment.check(dataset.shape())?;
+        }
         let explain = config.objective.explain(&dataset.schema);
         let explain = explain.check(&dataset.schema)?;
         let mut model = Model::for_dataset(config.model.clone(), dataset, config.seed)?;

@@ -3,6 +3,7 @@
 //! Every draw comes from a named stream of the run's seed, and a checkpoint holds all that the next step depends on. So a
 //! run that was killed at any moment and resumed ends with the same bytes as one that was not.
 
+mod augment;
 mod checkpoint;
 mod epoch_record;
 mod fingerprint;
@@ -25,6 +26,7 @@ pub use observer::{Event, Observer};
 pub use optimizer::{OptimizerConfig, Schedule};
 pub use parallel::{Job, JobObserver, train_all};
 pub use selection::{SelectionConfig, Standing};
+pub use augment::AugmentConfig;
 pub use settings::{RetrainConfig, TrainConfig, salient_features};
 pub use sink::Sink;
 pub use sweep::{Sweep, SweepRun, sweep};
