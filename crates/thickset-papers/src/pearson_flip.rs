@@ -33,7 +33,9 @@ pub(crate) fn run(runner: &BenchRunner<'_>) -> Result<Bench> {
         let mut stream = Seed::new(0).stream(&name);
         let (mut flips, mut sums, mut cosines) = (0, Vec::new(), Vec::new());
         for _ in 0..draws {
-            let x: Vec<f64> = (0..PIXELS).map(|_| 1.0 + deviation * stream.normal()).collect();
+            let x: Vec<f64> = (0..PIXELS)
+                .map(|_| 1.0 + deviation * stream.normal())
+                .collect();
             let eta: Vec<f64> = (0..PIXELS).map(|_| MOVE * stream.normal()).collect();
             let moved = |sign: f64| -> Vec<f64> {
                 x.iter().zip(&eta).map(|(x, eta)| x + sign * eta).collect()
@@ -60,15 +62,23 @@ pub(crate) fn run(runner: &BenchRunner<'_>) -> Result<Bench> {
         };
         rows.push(TableRow {
             label: format!("deviation {deviation}"),
-            cells: vec![Cell::Text(format!("{share:.2}")), number(pearson), number(cosine)],
+            cells: vec![
+                Cell::Text(format!("{share:.2}")),
+                number(pearson),
+                number(cosine),
+            ],
         });
     }
     bench.add_table(Table {
         title: "x + η against x - η".to_owned(),
         corner: "inputs".to_owned(),
-        columns: ["opposite signs", "difference of Pearson", "difference of the cosine"]
-            .map(str::to_owned)
-            .to_vec(),
+        columns: [
+            "opposite signs",
+            "difference of Pearson",
+            "difference of the cosine",
+        ]
+        .map(str::to_owned)
+        .to_vec(),
         rows,
     });
     Ok(bench.finish())

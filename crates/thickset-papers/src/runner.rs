@@ -27,7 +27,8 @@ use crate::training_cell::{AUC_WITHIN, BATCH, TrainedCell, TrainingJob};
 use crate::workers;
 
 /// Why a method is a dash on data that is no table.
-const NOT_OF_THE_PAPER: &str = "the paper has no number for it there, so it is run when asked for: --methods";
+const NOT_OF_THE_PAPER: &str =
+    "the paper has no number for it there, so it is run when asked for: --methods";
 
 /// One more cell of a kind is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -156,7 +157,9 @@ impl<'o> BenchRunner<'o> {
     /// Opens a dataset for as many seeds as the options say, or `usual` many.
     pub(crate) fn open(&self, name: &str, usual: u64) -> Result<SeededDatasets> {
         let plan = DatasetPlan::find(name);
-        let usual = plan.map_or(usual, |plan| plan.effort(self.options.effort).seeds.min(usual));
+        let usual = plan.map_or(usual, |plan| {
+            plan.effort(self.options.effort).seeds.min(usual)
+        });
         let numbers = 0..self.options.seeds.unwrap_or(usual);
         let seeds = numbers.map(|seed| SeededDataset::open(name, Seed::new(seed), self.options));
         Ok(SeededDatasets {
@@ -173,7 +176,9 @@ impl<'o> BenchRunner<'o> {
             for entry in &mut entries {
                 let number = paper_numbers::number("table1", &datasets.name, &entry.id, 0);
                 if number.is_none() && entry.role != MethodRole::Baseline {
-                    entry.refusal.get_or_insert_with(|| NOT_OF_THE_PAPER.to_owned());
+                    entry
+                        .refusal
+                        .get_or_insert_with(|| NOT_OF_THE_PAPER.to_owned());
                 }
             }
         }
@@ -271,7 +276,10 @@ impl<'o> BenchRunner<'o> {
         };
         let vanilla = self.vanilla(datasets)?;
         let further = TrainingPlan {
-            epochs: self.options.epochs.map_or(epochs, |given| given.min(epochs)),
+            epochs: self
+                .options
+                .epochs
+                .map_or(epochs, |given| given.min(epochs)),
             from: Some(&vanilla),
             ..scratch
         };
@@ -289,7 +297,7 @@ impl<'o> BenchRunner<'o> {
             Some(vanilla) => self.vanilla_by(datasets, vanilla, plan)?,
             None => self.vanilla(datasets)?,
         };
-        let plain = match plan.from {
+        let of_vanilla = match plan.from {
             Some(_) => Some(GridEntry::new(BenchMethod::find(VANILLA)?, datasets)?.model),
             None => None,
         };
@@ -328,7 +336,7 @@ impl<'o> BenchRunner<'o> {
                 for objective in &entry.settings {
                     // Another architecture cannot begin with vanilla's weights.
                     let own = objective.objective().model(entry.model.clone());
-                    let from = plan.from.filter(|_| Some(&own) == plain.as_ref());
+                    let from = plan.from.filter(|_| Some(&own) == of_vanilla.as_ref());
                     let epochs = match (plan.from, from) {
                         (Some(_), None) => self.scratch(datasets).epochs,
                         _ => plan.epochs,

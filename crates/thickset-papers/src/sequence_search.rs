@@ -74,17 +74,16 @@ fn one_try(
             source.swap(a, b);
         }
     }
-    // `now[place]` is what stands there; `wants[place]` is the entry of x that has to.
+    // `now[place]` is what stands there; `source[place]` is the entry of x that has to.
     let mut now = x.to_vec();
     let mut holds: Vec<usize> = (0..size).collect();
     let mut cosine = cosine_of(&now, y);
     loop {
         let mut operations = Vec::new();
         for place in 0..size {
-            if holds[place] != source[place] {
-                if let Some(other) = holds.iter().position(|&entry| entry == source[place]) {
-                    operations.push((place, Some(other)));
-                }
+            let wanted = holds.iter().position(|&entry| entry == source[place]);
+            if let Some(other) = wanted.filter(|other| *other != place) {
+                operations.push((place, Some(other)));
             }
             // An entry may shrink before it travels, once it is known what becomes of it.
             let becomes = source.iter().position(|&entry| entry == holds[place]);
@@ -98,12 +97,11 @@ fn one_try(
         stream.shuffle(&mut operations);
         let step = operations.into_iter().find_map(|(place, other)| {
             let mut next = now.clone();
-            match other {
-                Some(other) => next.swap(place, other),
-                None => {
-                    let end = source.iter().position(|&entry| entry == holds[place])?;
-                    next[place] = target[end];
-                }
+            if let Some(other) = other {
+                next.swap(place, other);
+            } else {
+                let end = source.iter().position(|&entry| entry == holds[place])?;
+                next[place] = target[end];
             }
             let after = cosine_of(&next, y);
             (after <= cosine + ROUNDING).then_some((next, after, place, other))
@@ -143,7 +141,12 @@ mod tests {
     #[test]
     fn one_entry_made_smaller_is_a_sequence() {
         let mut stream = Seed::new(1).stream("sequence");
-        assert!(exists(&[3.0, 1.0, 2.0], &[3.0, 1.0, 0.5], &[1.0, 1.0, 1.0], &mut stream));
+        assert!(exists(
+            &[3.0, 1.0, 2.0],
+            &[3.0, 1.0, 0.5],
+            &[1.0, 1.0, 1.0],
+            &mut stream
+        ));
     }
 
     #[test]

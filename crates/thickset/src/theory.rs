@@ -110,7 +110,11 @@ pub fn of_row(
         return Err(Error::Empty { what: "the points" });
     };
     let importance = &row.values.importance;
-    check_length("the derivatives", &row.derivatives.importance, importance.len())?;
+    check_length(
+        "the derivatives",
+        &row.derivatives.importance,
+        importance.len(),
+    )?;
     if k == 0 || k >= importance.len() {
         return Err(Error::TopKOutOfRange {
             k,
@@ -215,7 +219,11 @@ fn iterations(
             let change = distance(&changes[ahead], &changes[behind]) / moved;
             slope_change = slope_change.max(change);
         }
-        let outputs = point.derivatives.outputs.iter().zip(&row.derivatives.outputs);
+        let outputs = point
+            .derivatives
+            .outputs
+            .iter()
+            .zip(&row.derivatives.outputs);
         let squares: f64 = outputs
             .map(|(there, here)| distance(there, here).powi(2))
             .sum();
@@ -256,7 +264,7 @@ fn distance(a: &[f64], b: &[f64]) -> f64 {
 mod tests {
     use super::*;
 
-    /// Importances x_0, x_1, x_2 scaled by 3, 1 and -1 around a row: Hessian rows (3, 0, 0), (0, 1, 0), (0, 0, -1).
+    /// Importances 3 a, b and -c at (a, b, c), with Hessian rows (3, 0, 0), (0, 1, 0), (0, 0, -1).
     fn point(x: [f64; 3], bend: f64) -> Point {
         let slope = |value: f64| value + bend * x[0];
         Point {
@@ -327,7 +335,11 @@ mod tests {
         // A slope that changes by 2 for a move of 1: min(1, 0.9 * 0.5 / 2) = 0.225.
         let bent = [point([1.0, 2.0, 1.0], 2.0), point([2.0, 2.0, 1.0], 2.0)];
         let bent = theory(&bent, &settings).iterations;
-        assert!((bent.kappa - 1.0 / (0.1 * 0.225)).abs() < 1e-9, "{}", bent.kappa);
+        assert!(
+            (bent.kappa - 1.0 / (0.1 * 0.225)).abs() < 1e-9,
+            "{}",
+            bent.kappa
+        );
         assert!((bent.gap_range - 6.0).abs() < 1e-12, "{}", bent.gap_range);
     }
 
@@ -353,7 +365,7 @@ mod tests {
         assert!(of_row(&[], 1, 0.1, &settings, attacked).is_err());
         let one = point([1.0, 2.0, 1.0], 0.0);
         for k in [0, 3, 9] {
-            assert!(of_row(&[one.clone()], k, 0.1, &settings, attacked).is_err());
+            assert!(of_row(std::slice::from_ref(&one), k, 0.1, &settings, attacked).is_err());
         }
     }
 }

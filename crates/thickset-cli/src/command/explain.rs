@@ -165,17 +165,25 @@ fn theory_lines(theory: &TheoryRow, names: &[String]) -> Result<String> {
         pair.lower,
         pair.upper
     )?;
-    let radius = theory
-        .radius
-        .map_or_else(|| "none, no Hessian differs".to_owned(), |radius| format!("{radius:.4}"));
-    writeln!(text, "         radius (Prop. 4.5 at the row, no certificate): {radius}")?;
+    let radius = theory.radius.map_or_else(
+        || "none, no Hessian differs".to_owned(),
+        |radius| format!("{radius:.4}"),
+    );
+    writeln!(
+        text,
+        "         radius (Prop. 4.5 at the row, no certificate): {radius}"
+    )?;
     let steps = &theory.iterations;
     writeln!(
         text,
         "         iterations (Theorem 5.1, an estimate): at most {:.3e}; the attack took {} and {} a pair",
         steps.bound,
         steps.taken,
-        if steps.flipped { "flipped" } else { "did not flip" }
+        if steps.flipped {
+            "flipped"
+        } else {
+            "did not flip"
+        }
     )?;
     let risks: Vec<String> = theory
         .margin_risk

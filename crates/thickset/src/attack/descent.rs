@@ -483,7 +483,7 @@ mod tests {
             values: &x,
             ids: &[0],
         };
-        let mut held = |network: &thickset_engine::Network, beside, z: &[f64]| {
+        let held = |network: &thickset_engine::Network, beside, z: &[f64]| {
             let config = AttackConfig {
                 k: 4,
                 pair_predictions: beside,

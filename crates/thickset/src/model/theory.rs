@@ -65,9 +65,9 @@ impl Model {
                 let mut stream = seed.stream_at("theory", row.ids[0]);
                 let free = vec![true; row.values.len()];
                 let mut at = vec![row.values.to_vec()];
-                at.extend((0..AROUND).map(|_| {
-                    ball.draw(row.values, &free, Surface::Ball, &mut stream)
-                }));
+                at.extend(
+                    (0..AROUND).map(|_| ball.draw(row.values, &free, Surface::Ball, &mut stream)),
+                );
                 let points = at.into_iter().map(|x| {
                     Ok(Point {
                         values: gaps.values(&x)?,

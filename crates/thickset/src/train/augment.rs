@@ -65,7 +65,11 @@ impl AugmentConfig {
                             continue;
                         };
                         if column < width {
-                            let column = if is_flipped { width - 1 - column } else { column };
+                            let column = if is_flipped {
+                                width - 1 - column
+                            } else {
+                                column
+                            };
                             varied[y * width + x] = plane[from * width + column];
                         }
                     }
@@ -105,7 +109,9 @@ mod tests {
             flip: true,
             shift: 0,
         };
-        let mirrored = [3.0, 2.0, 1.0, 6.0, 5.0, 4.0, 9.0, 8.0, 7.0, 12.0, 11.0, 10.0];
+        let mirrored = [
+            3.0, 2.0, 1.0, 6.0, 5.0, 4.0, 9.0, 8.0, 7.0, 12.0, 11.0, 10.0,
+        ];
         let plain: Vec<f32> = (1..=12_u8).map(f32::from).collect();
         let mut seen = [false; 2];
         for seed in 0..20 {
@@ -126,7 +132,10 @@ mod tests {
             let got = varied(config, seed);
             let (first, second) = got.split_at(6);
             for (a, b) in first.iter().zip(second) {
-                assert!(*a == 0.0 && *b == 0.0 || (b - a - 6.0).abs() < 1e-6, "{got:?}");
+                assert!(
+                    *a == 0.0 && *b == 0.0 || (b - a - 6.0).abs() < 1e-6,
+                    "{got:?}"
+                );
             }
             // Whatever is left of the first line keeps its order.
             let left: Vec<f32> = first.iter().copied().filter(|value| *value > 0.0).collect();
@@ -145,6 +154,9 @@ mod tests {
             config.check(&InputShape::Table).unwrap_err().to_string(),
             "`train.augment` varies images, got a table"
         );
-        assert!(config.check(&SHAPE).is_err(), "two lines cannot be shifted by two");
+        assert!(
+            config.check(&SHAPE).is_err(),
+            "two lines cannot be shifted by two"
+        );
     }
 }

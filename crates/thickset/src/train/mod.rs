@@ -20,13 +20,13 @@ mod trainer;
 mod validation;
 mod validation_attack;
 
+pub use augment::AugmentConfig;
 pub use epoch_record::EpochRecord;
 pub use folder::RunFolder;
 pub use observer::{Event, Observer};
 pub use optimizer::{OptimizerConfig, Schedule};
 pub use parallel::{Job, JobObserver, train_all};
 pub use selection::{SelectionConfig, Standing};
-pub use augment::AugmentConfig;
 pub use settings::{RetrainConfig, TrainConfig, salient_features};
 pub use sink::Sink;
 pub use sweep::{Sweep, SweepRun, sweep};

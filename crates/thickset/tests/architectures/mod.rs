@@ -138,7 +138,12 @@ impl Trained {
             shape: vec![1],
             values: vec![total],
         };
-        close(what, &loss.total.clone().reshape([1, 1]), &expected, TOLERANCE);
+        close(
+            what,
+            &loss.total.clone().reshape([1, 1]),
+            &expected,
+            TOLERANCE,
+        );
         let gradients = loss.total.clone().backward();
         let mut compared = 0;
         for parameter in network.parameters() {
@@ -159,10 +164,18 @@ impl Trained {
             let Some(expected) = sum else { continue };
             let got = parameter.value.grad(&gradients);
             let got = got.unwrap_or_else(|| parameter.value.zeros_like());
-            close(&format!("{what}: {}", parameter.name), &got, &expected, TOLERANCE);
+            close(
+                &format!("{what}: {}", parameter.name),
+                &got,
+                &expected,
+                TOLERANCE,
+            );
             compared += 1;
         }
-        assert!(compared >= 6, "{what}: only {compared} gradients to compare");
+        assert!(
+            compared >= 6,
+            "{what}: only {compared} gradients to compare"
+        );
     }
 }
 

@@ -56,7 +56,8 @@ pub fn read(edges: &NamedText<'_>, labels: &NamedText<'_>, classes: &[String]) -
         for weight in weights {
             let number = weight.parse::<f32>().ok();
             let number = number.filter(|number| number.is_finite());
-            values.push(number.ok_or_else(|| problem(format!("expected a number, got `{weight}`")))?);
+            values
+                .push(number.ok_or_else(|| problem(format!("expected a number, got `{weight}`")))?);
         }
         let Some(class) = class_of.get(identifier) else {
             return Err(problem(format!(
@@ -163,7 +164,11 @@ mod tests {
     fn what_does_not_fit_is_named_with_its_line() {
         let labels = "Id,Class\n7,0\n8,1\n";
         for (edges, labels, sentence) in [
-            ("Id,a,b\n7,0,0\n", labels, "no graph has exactly 2 node pairs"),
+            (
+                "Id,a,b\n7,0,0\n",
+                labels,
+                "no graph has exactly 2 node pairs",
+            ),
             ("Id,a\n7,x\n", labels, "expected a number, got `x`"),
             ("Id,a\n7,inf\n", labels, "expected a number, got `inf`"),
             ("Id,a\n6,1\n", labels, "expected a line for `6` in labels"),

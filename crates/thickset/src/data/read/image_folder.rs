@@ -115,8 +115,7 @@ pub(super) fn is_grey(pixels: &[u8]) -> bool {
 
 fn decode(path: &Path, size: Option<(usize, usize)>) -> Result<image::RgbImage> {
     let name = path.display().to_string();
-    let bytes =
-        read_regular(path, MOST_FILE).map_err(|source| Error::io("read", &name, source))?;
+    let bytes = read_regular(path, MOST_FILE).map_err(|source| Error::io("read", &name, source))?;
     decode_bytes(bytes, &name, size)
 }
 

@@ -83,10 +83,14 @@ pub fn read(
             )));
         }
         if !is_grey(image.as_raw()) {
-            return Err(problem("expected a grey image, got a coloured one".to_owned()));
+            return Err(problem(
+                "expected a grey image, got a coloured one".to_owned(),
+            ));
         }
         let pixels = image.as_raw().iter().step_by(3);
-        inputs.values.extend(pixels.map(|&pixel| f32::from(pixel) / WHITE));
+        inputs
+            .values
+            .extend(pixels.map(|&pixel| f32::from(pixel) / WHITE));
         if inputs.values.len() > MOST_NUMBERS {
             return Err(Error::TooLarge {
                 path: name,
@@ -114,6 +118,7 @@ pub fn read(
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
     use std::fs;
 
     use super::*;
@@ -122,16 +127,21 @@ mod tests {
     fn folder() -> (tempfile::TempDir, String) {
         let folder = tempfile::tempdir().unwrap();
         let mut index = "file,split,class,sha256,other\n".to_owned();
-        for (number, (class, split)) in [("A", "train"), ("B", "test"), ("A", "train"), ("C", "train")]
-            .into_iter()
-            .enumerate()
+        for (number, (class, split)) in [
+            ("A", "train"),
+            ("B", "test"),
+            ("A", "train"),
+            ("C", "train"),
+        ]
+        .into_iter()
+        .enumerate()
         {
             let grey = u8::try_from(number * 51).unwrap();
             let image = image::GrayImage::from_pixel(3, 2, image::Luma([grey]));
             let name = format!("{class}-{number}.png");
             image.save(folder.path().join(&name)).unwrap();
             let hash = source::hash(&fs::read(folder.path().join(&name)).unwrap());
-            index += &format!("{name},{split},{class},{hash},x\n");
+            let _ = writeln!(index, "{name},{split},{class},{hash},x");
         }
         (folder, index)
     }
@@ -145,7 +155,10 @@ mod tests {
         assert_eq!(inputs.labels, [1, 0, 1]);
         assert_eq!(is_test, [false, true, false]);
         assert_eq!(inputs.schema.len(), 6);
-        let expected: Vec<f32> = [0.0_f32, 0.2, 0.4].iter().flat_map(|&grey| [grey; 6]).collect();
+        let expected: Vec<f32> = [0.0_f32, 0.2, 0.4]
+            .iter()
+            .flat_map(|&grey| [grey; 6])
+            .collect();
         for (value, expected) in inputs.values.iter().zip(expected) {
             assert!((value - expected).abs() < 1e-6, "{value}, {expected}");
         }

@@ -255,7 +255,7 @@ mod tests {
             assert!(seen.insert(value.to_bits()), "{value} twice");
             // The value of a row is its number, and rows take the three classes by turns.
             let original = [0.0, 2.0][*label];
-            assert_eq!(value % 3.0, original);
+            assert!((value % 3.0 - original).abs() < 0.1, "{value} {label}");
         }
         assert!(seen.len() <= 20 && seen.len() > 10);
         assert!(single.single_inputs(Part::Train).is_none());
