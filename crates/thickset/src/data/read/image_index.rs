@@ -37,12 +37,11 @@ pub fn read(
         types,
         ..Wanted::default()
     };
-    let table = csv::read_from(
-        std::io::Cursor::new(bytes),
-        &name,
-        &ReadRule::default(),
-        &wanted,
-    )?;
+    let rule = ReadRule {
+        header: Some(true),
+        ..ReadRule::default()
+    };
+    let table = csv::read_from(std::io::Cursor::new(bytes), &name, &rule, &wanted)?;
     let folder = index.parent().unwrap_or(Path::new("."));
     let mut inputs = Inputs {
         values: Vec::new(),
