@@ -1,18 +1,20 @@
-"""Time thickset and PyTorch one after the other on this machine, and print a Markdown table of ratios.
+"""Time thickset, PyTorch and JAX by turns on this machine, and print a Markdown table of ratios.
 
-Run it from anywhere with the Python that has torch; cargo must be on the path. Nothing else should run meanwhile.
-A ratio above 1 says how many times faster thickset is.
+Run it from anywhere with the Python that has torch and jax (or one of them: `--peers`); cargo must be on the path unless
+`--thickset` names a program. Nothing else should run meanwhile. A ratio above 1 says how many times faster thickset is.
 """
 
 import argparse
 import json
 import os
 import pathlib
+import statistics
 import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 WORKSPACE = HERE.parents[1]
+PEERS = {"torch": "PyTorch", "jax": "JAX"}
 
 
 def run(command, threads):
@@ -24,60 +26,88 @@ def run(command, threads):
     return json.loads(done.stdout)
 
 
-def by_cell(rows):
-    return {(row["model"], row["step"]): row for row in rows}
+def built():
+    """The program, built first, so that no compiler runs beside a measurement."""
+    subprocess.run(["cargo", "build", "--release", "--workspace"], cwd=WORKSPACE, check=True)
+    folder = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", WORKSPACE / "target"))
+    return str(folder / "release" / "thickset")
 
 
-def cells(ours, theirs):
-    """One row of the table: the two speeds and their ratio, medians compared with medians."""
-    if "rows_per_second" in theirs:
-        speeds = [f"{row['rows_per_second']:,.0f} rows/s" if row else "none" for row in (theirs, ours)]
-        ratio = ours["rows_per_second"] / theirs["rows_per_second"] if ours else None
-    else:
-        speeds = [f"{row['median_ms']:.3g} ({row['best_ms']:.3g}) ms" if row else "none" for row in (theirs, ours)]
-        ratio = theirs["median_ms"] / ours["median_ms"] if ours else None
-    return [*speeds, f"{ratio:.2f}x" if ratio else "none"]
+def over_rounds(rounds):
+    """The cells of several rounds as one: medians of medians, least of the best."""
+    cells = {}
+    for rows in rounds:
+        for row in rows:
+            cells.setdefault((row["model"], row["step"]), []).append(row)
+    return {cell: summed(rows) for cell, rows in cells.items()}
+
+
+def summed(rows):
+    one = dict(rows[0])
+    for field, of in (("median_ms", statistics.median), ("best_ms", min), ("rows_per_second", statistics.median)):
+        if field in one:
+            one[field] = of(row[field] for row in rows)
+    return one
+
+
+def speed(row):
+    if row is None:
+        return "none"
+    if row["step"] == "input-gradient":
+        return f"{row['rows_per_second']:,.0f} rows/s"
+    return f"{row['median_ms']:.3g} ({row['best_ms']:.3g}) ms"
+
+
+def ratio(ours, theirs):
+    """How many times faster ours is, by medians."""
+    if ours is None or theirs is None:
+        return "none"
+    if ours["batch"] != theirs["batch"]:
+        sys.exit(f"batch of {ours['model']} {ours['step']} is {ours['batch']} in thickset and {theirs['batch']} in the peer")
+    if ours["step"] == "input-gradient":
+        return f"{ours['rows_per_second'] / theirs['rows_per_second']:.2f}x"
+    return f"{theirs['median_ms'] / ours['median_ms']:.2f}x"
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--seconds", type=float, default=5.0, help="per cell, on both sides")
-    parser.add_argument("--only", help="one model, or input-gradient, on both sides")
-    parser.add_argument("--hessian", choices=["finite-difference", "exact"], default="finite-difference")
-    parser.add_argument("--ours", type=pathlib.Path, help="a file with thickset's JSON, instead of running it")
-    parser.add_argument("--torch", type=pathlib.Path, help="a file with torch_step.py's JSON, instead of running it")
+    parser.add_argument("--seconds", type=float, default=5.0, help="per cell and round, for everyone")
+    parser.add_argument("--rounds", type=int, default=1, help="of everyone by turns")
+    parser.add_argument("--only", help="one model, or input-gradient")
+    parser.add_argument("--peers", nargs="+", choices=PEERS, default=list(PEERS))
+    parser.add_argument("--hessian", choices=["finite-difference", "exact"], default="finite-difference", help="the peers' R2ET")
+    parser.add_argument("--thickset", help="the program; built from this folder if absent")
+    parser.add_argument("--results", type=pathlib.Path, help="a file for all that was measured, as JSON")
     arguments = parser.parse_args()
 
-    if arguments.ours:
-        ours = json.loads(arguments.ours.read_text())
-    else:
-        # Built first, so that no compiler runs beside a measurement.
-        subprocess.run(["cargo", "build", "--release"], cwd=WORKSPACE, check=True)
-        command = ["cargo", "run", "--quiet", "--release", "--", "bench", "speed", "--json"]
-        command += ["--seconds", str(arguments.seconds)]
-        if arguments.only:
-            command += ["--step" if arguments.only == "input-gradient" else "--only", arguments.only]
-        ours = run(command, arguments.threads)
-    if arguments.torch:
-        theirs = json.loads(arguments.torch.read_text())
-    else:
-        command = [sys.executable, HERE / "torch_step.py", "--json", "--threads", str(arguments.threads)]
-        command += ["--seconds", str(arguments.seconds), "--hessian", arguments.hessian]
-        command += ["--only", arguments.only] if arguments.only else []
-        theirs = run(command, arguments.threads)
+    common = ["--json", "--seconds", str(arguments.seconds)]
+    only = arguments.only
+    ours = [arguments.thickset or built(), "bench", "speed", *common]
+    ours += [["--only", only], ["--step", only]][only == "input-gradient"] if only else []
+    commands = {"thickset": ours}
+    for peer in arguments.peers:
+        command = [sys.executable, HERE / f"{peer}_step.py", *common, "--threads", str(arguments.threads)]
+        commands[peer] = command + ["--hessian", arguments.hessian] + (["--only", only] if only else [])
+    found = {name: [] for name in commands}
+    for _ in range(arguments.rounds):
+        for name, command in commands.items():
+            found[name].append(run(command, arguments.threads))
+    if arguments.results:
+        arguments.results.write_text(json.dumps(found, indent=1))
 
-    ours, theirs = by_cell(ours), by_cell(theirs)
-    print("| model | step | batch | PyTorch, median (best) | thickset, median (best) | thickset is faster by |")
-    print("|---|---|---|---|---|---|")
-    for (model, step), row in theirs.items():
-        mine = ours.get((model, step))
-        if mine and mine.get("batch", row["batch"]) != row["batch"]:
-            sys.exit(f"batch of {model} {step} is {mine['batch']} in thickset and {row['batch']} in PyTorch")
-        print("| " + " | ".join([model, step, str(row["batch"]), *cells(mine, row)]) + " |")
-    for model, step in ours.keys() - theirs.keys():
-        if arguments.only in (None, model):
-            print(f"thickset also timed {model} {step}, which PyTorch did not", file=sys.stderr)
+    found = {name: over_rounds(rounds) for name, rounds in found.items()}
+    names = [PEERS[peer] for peer in arguments.peers]
+    heads = ["model", "step", "batch", *(f"{name}, median (best)" for name in names), "thickset, median (best)"]
+    heads += [f"faster than {name} by" for name in names]
+    print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}")
+    cells = dict.fromkeys(cell for peer in arguments.peers for cell in found[peer])
+    for model, step in cells:
+        mine = found["thickset"].get((model, step))
+        theirs = [found[peer].get((model, step)) for peer in arguments.peers]
+        batch = next(row["batch"] for row in theirs if row)
+        line = [model, step, str(batch), *map(speed, theirs), speed(mine), *(ratio(mine, row) for row in theirs)]
+        print(f"| {' | '.join(line)} |")
 
 
 if __name__ == "__main__":

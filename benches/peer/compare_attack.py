@@ -1,26 +1,16 @@
-"""ERAttack in thickset and in PyTorch, by turns on the same machine: a Markdown table of rows per second.
+"""ERAttack in thickset, PyTorch and JAX, by turns on the same machine: a Markdown table of rows per second.
 
-Every round runs `thickset bench attack --json` and `torch_attack.py --json` one after the other; the table shows the median over
-the rounds of each cell, and the ratios that matter: both at their best batch size, both at 128, and thickset in batches beside
-PyTorch row by row.
+Every round runs `thickset bench attack --json` and each peer's attack one after the other; the table shows the median over the
+rounds of each cell, and the ratios that matter: all at their best batch size, all at 128, and thickset in batches beside a
+peer row by row.
 """
 
 import argparse
-import json
 import os
 import statistics
-import subprocess
 import sys
-from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
-
-
-def run(command, threads):
-    environment = {**os.environ, "RAYON_NUM_THREADS": str(threads)}
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=environment, cwd=ROOT)
-    return json.loads(done.stdout)
+from compare import HERE, PEERS, built, run
 
 
 def cells(results):
@@ -38,37 +28,37 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1.0, help="per cell and round")
-    parser.add_argument("--last-only", action="store_true", help="PyTorch does not score its iterates; thickset always does")
+    parser.add_argument("--peers", nargs="+", choices=PEERS, default=list(PEERS))
+    parser.add_argument("--last-only", action="store_true", help="PyTorch does not score its iterates; thickset and JAX always do")
     parser.add_argument("--thickset", help="the program; built from this folder if absent")
     arguments = parser.parse_args()
-    program = arguments.thickset
-    if program is None:
-        subprocess.run(["cargo", "build", "--release", "--workspace"], check=True, cwd=ROOT)
-        folder = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-        program = str(folder / "release" / "thickset")
-    seconds = ["--seconds", str(arguments.seconds)]
-    peer = [sys.executable, str(HERE / "torch_attack.py"), "--json", "--threads", str(arguments.threads), *seconds]
-    if arguments.last_only:
-        peer.append("--last-only")
-    ours, theirs = [], []
+    common = ["--json", "--seconds", str(arguments.seconds)]
+    commands = {"thickset": [arguments.thickset or built(), "bench", "attack", *common]}
+    for peer in arguments.peers:
+        commands[peer] = [sys.executable, HERE / f"{peer}_attack.py", *common, "--threads", str(arguments.threads)]
+        if peer == "torch" and arguments.last_only:
+            commands[peer].append("--last-only")
+    found = {name: [] for name in commands}
     for number in range(arguments.rounds):
         print(f"round {number + 1} of {arguments.rounds}, load {os.getloadavg()[0]:.1f}", file=sys.stderr)
-        ours.append(cells(run([program, "bench", "attack", "--json", *seconds], arguments.threads)))
-        theirs.append(cells(run(peer, arguments.threads)))
+        for name, command in commands.items():
+            found[name].append(cells(run(command, arguments.threads)))
 
-    def median(rounds, cell):
-        return statistics.median(one[cell] for one in rounds)
+    def median(name, cell):
+        return statistics.median(one[cell] for one in found[name])
 
-    print("| rows per second | PyTorch | thickset | thickset is faster by | in the rounds |\n|---|---|---|---|---|")
-    for cell in [cell for cell in ours[0] if cell in theirs[0]]:
-        line(cell, median(theirs, cell), median(ours, cell), [a[cell] / b[cell] for a, b in zip(ours, theirs)])
-    loop = [a["best batch"] / b["row by row"] for a, b in zip(ours, theirs)]
-    line("thickset in batches, PyTorch row by row", median(theirs, "row by row"), median(ours, "best batch"), loop)
-
-
-def line(cell, theirs, ours, ratios):
-    rounds = ", ".join(f"{ratio:.1f}" for ratio in ratios)
-    print(f"| {cell} | {theirs:,.0f} | {ours:,.0f} | {ours / theirs:.1f}x | {rounds} |")
+    ours = found.pop("thickset")
+    for peer, theirs in found.items():
+        name = PEERS[peer]
+        print(f"| rows per second | {name} | thickset | thickset is faster by | in the rounds |\n|---|---|---|---|---|")
+        pairs = [(cell, cell, cell) for cell in ours[0] if cell in theirs[0]]
+        pairs.append((f"thickset in batches, {name} row by row", "best batch", "row by row"))
+        for label, of_ours, of_theirs in pairs:
+            mine = statistics.median(one[of_ours] for one in ours)
+            rounds = ", ".join(f"{a[of_ours] / b[of_theirs]:.1f}" for a, b in zip(ours, theirs))
+            peers = median(peer, of_theirs)
+            print(f"| {label} | {peers:,.0f} | {mine:,.0f} | {mine / peers:.1f}x | {rounds} |")
+        print()
 
 
 if __name__ == "__main__":

@@ -1,8 +1,7 @@
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use thickset::data::{ReadRule, Wanted, read_csv_from};
+#[expect(dead_code, reason = "one of the readers a target")]
+#[path = "../readers.rs"]
+mod readers;
 
-fuzz_target!(|bytes: &[u8]| {
-    let _ = read_csv_from(bytes, "fuzz.csv", &ReadRule::default(), &Wanted::default());
-});
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| readers::csv(bytes));

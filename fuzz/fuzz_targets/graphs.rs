@@ -1,12 +1,7 @@
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use thickset::data::{OpenOptions, open};
+#[expect(dead_code, reason = "one of the readers a target")]
+#[path = "../readers.rs"]
+mod readers;
 
-fuzz_target!(|bytes: &[u8]| {
-    let folder = tempfile::tempdir().expect("a folder");
-    let (list, matrix) = bytes.split_at(bytes.len() / 2);
-    std::fs::write(folder.path().join("labels.csv"), list).expect("a file");
-    std::fs::write(folder.path().join("a.csv"), matrix).expect("a file");
-    let _ = open(&folder.path().display().to_string(), &OpenOptions::default());
-});
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| readers::graphs(bytes));

@@ -1,11 +1,7 @@
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use thickset::model::Model;
+#[expect(dead_code, reason = "one of the readers a target")]
+#[path = "../readers.rs"]
+mod readers;
 
-fuzz_target!(|bytes: &[u8]| {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("fuzz.safetensors");
-    std::fs::write(&path, bytes).expect("a file");
-    let _ = Model::load(&path);
-});
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| readers::model(bytes));

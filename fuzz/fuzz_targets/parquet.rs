@@ -1,11 +1,7 @@
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use thickset::data::{ReadRule, Wanted, read_parquet};
+#[expect(dead_code, reason = "one of the readers a target")]
+#[path = "../readers.rs"]
+mod readers;
 
-fuzz_target!(|bytes: &[u8]| {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("fuzz.parquet");
-    std::fs::write(&path, bytes).expect("a file");
-    let _ = read_parquet(&path, &ReadRule::default(), &Wanted::default());
-});
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| readers::parquet(bytes));

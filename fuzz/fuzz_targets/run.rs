@@ -1,10 +1,7 @@
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use thickset::config::RunConfig;
+#[expect(dead_code, reason = "one of the readers a target")]
+#[path = "../readers.rs"]
+mod readers;
 
-fuzz_target!(|text: &str| {
-    if let Ok(run) = RunConfig::parse(text, "fuzz.toml") {
-        let _ = run.check();
-    }
-});
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| readers::run(bytes));

@@ -22,6 +22,9 @@ const EXIT_GATE: u8 = 1;
 /// Exit code of bad input or a failure of ours.
 const EXIT_FAILURE: u8 = 2;
 
+/// Exit code of a command that its user stopped, as shells have it.
+const EXIT_INTERRUPTED: u8 = 130;
+
 #[derive(Parser)]
 #[command(
     name = "thickset",
@@ -34,7 +37,7 @@ const EXIT_FAILURE: u8 = 2;
   thickset explain --model runs/loans/model.safetensors --data loans.csv
   thickset audit --model runs/loans/model.safetensors --data loans.csv --require 'p_at_k>=0.9'
 
-Exit codes: 0 fine, 1 a requirement failed, 2 bad input or a failure."
+Exit codes: 0 fine, 1 a requirement failed, 2 bad input or a failure, 130 stopped by Ctrl-C."
 )]
 struct Arguments {
     #[command(subcommand)]
@@ -46,13 +49,17 @@ fn main() -> ExitCode {
     thickset_engine::signal::let_long_files_fail();
     let arguments = Arguments::parse();
     if let Err(problem) = thickset_engine::kernel::requested_instructions() {
-        report(&anyhow::Error::msg(problem));
+        report(&problem.into());
         return ExitCode::from(EXIT_FAILURE);
     }
     match command::run(arguments.command) {
         Ok(command::Ending::Fine) => ExitCode::SUCCESS,
         Ok(command::Ending::GateFailed) => ExitCode::from(EXIT_GATE),
         Err(error) => {
+            if let Some(stopped) = error.downcast_ref::<command::interrupt::Interrupted>() {
+                say!("stopped: {stopped}");
+                return ExitCode::from(EXIT_INTERRUPTED);
+            }
             report(&error);
             ExitCode::from(EXIT_FAILURE)
         }

@@ -45,7 +45,7 @@ pub struct Progress {
 }
 
 /// No colours: it reads the same everywhere.
-const TEMPLATE: &str = "{bar:24} {pos}/{len} {wide_msg} {eta}";
+const TEMPLATE: &str = "{bar:16} {pos}/{len} {eta} {wide_msg}";
 
 impl Progress {
     /// Begins a bar of `length` steps, of which `done` are done already.

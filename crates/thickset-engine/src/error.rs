@@ -56,6 +56,16 @@ pub enum Error {
         /// The upper end that came.
         most: f64,
     },
+    /// The environment asks for instructions that the processor does not have.
+    #[error("`{variable}` must name instructions of this processor, {available}; got `{got}`")]
+    Instructions {
+        /// The variable's name.
+        variable: &'static str,
+        /// What it may name.
+        available: String,
+        /// What it names.
+        got: String,
+    },
     /// The file is not a safetensors file, or is cut off.
     #[error("not a complete safetensors file: {reason}")]
     NotSafetensors {

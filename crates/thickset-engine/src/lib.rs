@@ -6,6 +6,7 @@
 //! tensors, and any loss of them is differentiated by one first-order `backward`, with respect to
 //! weights or inputs.
 
+pub mod disk;
 pub mod kernel;
 pub mod layer;
 pub mod memory;

@@ -2,8 +2,8 @@
 
 use burn::tensor::{DType, Tensor, TensorData};
 
-use crate::kernel::is_plain;
-use crate::layer::{BatchStatistics, Layer, Part};
+use crate::kernel::{is_plain, requested_instructions};
+use crate::layer::{BatchStatistics, Form, GatedLinear, Gates, Layer, Part};
 use crate::parameter::{Parameter, ParameterSource, Role, Scope};
 use crate::pass::Pass;
 use crate::{Error, Result};
@@ -128,6 +128,49 @@ impl Network {
             parts.push(part);
         }
         Some(parts)
+    }
+
+    /// The layer that decides which segments a row lies in, where it has one.
+    #[must_use]
+    pub fn gates(&self) -> Option<&Gates> {
+        self.nodes.iter().find_map(|node| node.layer.gates())
+    }
+
+    /// The same, to change.
+    #[must_use]
+    pub fn gates_mut(&mut self) -> Option<&mut Gates> {
+        let layers = self.nodes.iter_mut();
+        layers
+            .map(|node| &mut node.layer)
+            .find_map(|layer| layer.gates_mut())
+    }
+
+    /// The layer with a linear map for every segment, where it has one.
+    #[must_use]
+    pub fn gated_linear(&self) -> Option<&GatedLinear> {
+        self.nodes.iter().find_map(|node| node.layer.gated_linear())
+    }
+
+    /// Every layer's form and what it reads; `None` if one of them has no form.
+    #[must_use]
+    pub fn forms(&self) -> Option<Vec<(Form, &[Source])>> {
+        let form = |node: &'_ Node| node.layer.form();
+        let nodes = self.nodes.iter();
+        nodes
+            .map(|node| Some((form(node)?, node.inputs.as_slice())))
+            .collect()
+    }
+
+    /// Features that the layer at this place gives.
+    ///
+    /// # Panics
+    /// If there is no such layer.
+    #[must_use]
+    pub fn features_of(&self, source: Source) -> usize {
+        match source {
+            Source::Input => self.features,
+            Source::Layer(place) => self.nodes[place].features,
+        }
     }
 
     fn device(&self) -> burn::tensor::Device {
@@ -341,6 +384,24 @@ impl<'s> NetworkBuilder<'s> {
             source: &mut *self.source,
             prefix: format!("layers.{place}"),
         })?;
+        self.add(inputs, Box::new(layer))
+    }
+
+    /// Adds the layer of a form, which reads the given ones.
+    ///
+    /// # Errors
+    /// If the layer cannot be made or cannot read them.
+    pub fn join_form(&mut self, inputs: &[Source], form: &Form) -> Result<Source> {
+        let place = self.network.nodes.len();
+        let layer = form.layer(&mut Scope {
+            source: &mut *self.source,
+            prefix: format!("layers.{place}"),
+        })?;
+        self.add(inputs, layer)
+    }
+
+    fn add(&mut self, inputs: &[Source], layer: Box<dyn Layer>) -> Result<Source> {
+        let place = self.network.nodes.len();
         let got: Vec<_> = inputs.iter().map(|&input| self.features(input)).collect();
         let Some(features) = layer.out_features(&got) else {
             return Err(Error::Inputs {
@@ -350,7 +411,7 @@ impl<'s> NetworkBuilder<'s> {
             });
         };
         self.network.nodes.push(Node {
-            layer: Box::new(layer),
+            layer,
             inputs: inputs.to_vec(),
             features,
         });
@@ -360,8 +421,9 @@ impl<'s> NetworkBuilder<'s> {
     /// The finished network.
     ///
     /// # Errors
-    /// If it has no layer.
+    /// If it has no layer, or if the environment asks for instructions that the processor does not have.
     pub fn finish(self) -> Result<Network> {
+        requested_instructions()?;
         if self.network.nodes.is_empty() {
             return Err(Error::Size {
                 name: "layers",

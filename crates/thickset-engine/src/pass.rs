@@ -6,7 +6,7 @@
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
 
-use crate::kernel::{probability_seed, probability_seed_tangent};
+use crate::kernel::{loss_seed, probability_seed, probability_seed_tangent};
 use crate::layer::{Layer as _, Linearised, Softmax};
 use crate::network::{Network, Source};
 
@@ -242,7 +242,7 @@ impl Head {
         let seed = match output {
             Output::Probability => probability_seed(logits.clone(), classes.clone()),
             Output::Logit => classes.clone(),
-            Output::Loss => Softmax.forward(std::slice::from_ref(&logits)) - classes.clone(),
+            Output::Loss => loss_seed(logits.clone(), classes.clone()),
         };
         Self {
             output,
@@ -258,7 +258,8 @@ impl Head {
         match self.output {
             Output::Probability => probability_seed_tangent(logits, v, self.classes.clone()),
             Output::Logit => self.classes.zeros_like(),
-            Output::Loss => Softmax.linearise(&[logits]).1.tangent(&[v]),
+            // `p` changes as the probability that the direction picks has its gradient.
+            Output::Loss => probability_seed(logits, v),
         }
     }
 }

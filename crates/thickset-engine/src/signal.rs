@@ -1,5 +1,7 @@
 //! Signals that would end the process where an error says more.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 /// Lets writing beyond the system's limit on a file's size (`ulimit -f`) fail with an error, instead of ending the process.
 ///
 /// To be called once by a program, before it starts; where there is no such limit it does nothing.
@@ -12,4 +14,34 @@ pub fn let_long_files_fail() {
             libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
         }
     }
+}
+
+/// Whether somebody asked the program to stop.
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// From now on, the first Ctrl-C (or the first request to end) is only noticed, so that the program can say what it keeps; the
+/// second one ends it at once.
+pub fn notice_interrupts() {
+    #[cfg(unix)]
+    {
+        extern "C" fn notice(_: libc::c_int) {
+            INTERRUPTED.store(true, Ordering::Relaxed);
+        }
+        #[expect(unsafe_code, reason = "the C library's signals have no safe interface")]
+        // SAFETY: the handler does nothing but store to an atomic, which is allowed inside a signal; the structure is of plain
+        // numbers, for which zeros are valid, and lives until the calls return.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = notice as *const () as libc::sighandler_t;
+            action.sa_flags = libc::SA_RESETHAND | libc::SA_RESTART;
+            libc::sigaction(libc::SIGINT, &raw const action, std::ptr::null_mut());
+            libc::sigaction(libc::SIGTERM, &raw const action, std::ptr::null_mut());
+        }
+    }
+}
+
+/// Whether somebody asked the program to stop since [`notice_interrupts`].
+#[must_use]
+pub fn is_interrupted() -> bool {
+    INTERRUPTED.load(Ordering::Relaxed)
 }

@@ -6,6 +6,8 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
+use crate::disk;
+
 /// How the name of a file ends that is being written.
 const ENDING: &str = ".part";
 
@@ -26,13 +28,14 @@ pub fn write_whole<E: From<io::Error>>(
 ) -> Result<(), E> {
     let (beside, mut file) = create_beside(path)?;
     let written = write(&mut file).and_then(|()| {
-        file.sync_all()?;
-        fs::rename(&beside, path)?;
+        disk::written(&file)?;
+        disk::sync(&file)?;
+        disk::rename(&beside, path)?;
         Ok(())
     });
     if written.is_err() {
         // The failure that matters is the first one.
-        let _ = fs::remove_file(&beside);
+        let _ = disk::remove(&beside);
         return written;
     }
     let folder = folder_of(path);

@@ -1,4 +1,4 @@
-//! A chain computes what a pass computes: bit for bit where both do the same operations, nearly where one has a shorter way.
+//! A chain computes what a pass computes, bit for bit; Hessian products of two classes have a shorter way and agree nearly.
 
 use proptest::prelude::*;
 use thickset_engine::layer::{Linear, Relu, Softplus};
@@ -139,17 +139,14 @@ proptest! {
         let chain = Chain::new(&network).unwrap();
         let Found(expected) = by_pass(&network, &x, &u, output, &picked);
         let Found(got) = by_chain(&chain, &x, &u, output, &picked);
-        if smooth.is_none() {
-            prop_assert_eq!(&got[0], &expected[0], "logits");
-            if output != Output::Loss {
-                prop_assert_eq!(&got[1], &expected[1], "gradient");
-            }
+        prop_assert_eq!(&got[0], &expected[0], "logits");
+        prop_assert_eq!(&got[1], &expected[1], "gradient");
+        if smooth.is_some() && !hidden.is_empty() || classes > 2 {
+            prop_assert_eq!(&got[2], &expected[2], "product");
         }
         let tolerance = if wide { 1e-11 } else { 1e-4 };
         let least = 0.01 * largest(&expected[0]).max(0.1);
-        for ((what, got), expected) in ["logits", "gradient", "product"].iter().zip(&got).zip(&expected) {
-            near(what, got, expected, tolerance, least);
-        }
+        near("product", &got[2], &expected[2], tolerance, least);
         // A row alone, and one in another place of its tile.
         for row in [rows / 2, rows - 1] {
             let place = row * features..(row + 1) * features;
@@ -157,6 +154,123 @@ proptest! {
             prop_assert_eq!(&alone[0][..], &got[0][row * classes..(row + 1) * classes]);
             prop_assert_eq!(&alone[1][..], &got[1][place.clone()]);
             prop_assert_eq!(&alone[2][..], &got[2][place]);
+        }
+    }
+}
+
+/// The places of the eight largest sizes, and how far the last of them is from the next one.
+fn top_eight(row: &[f64]) -> (Vec<usize>, f64) {
+    let mut order: Vec<usize> = (0..row.len()).collect();
+    order.sort_by(|&a, &b| row[b].abs().total_cmp(&row[a].abs()).then(a.cmp(&b)));
+    let gap = row[order[7]].abs() - row[order[8]].abs();
+    let mut top = order[..8].to_vec();
+    top.sort_unstable();
+    (top, gap)
+}
+
+/// The gradient of an output in the logits, by sums over pairs of classes, which do not cancel.
+fn seeds_by_pairs(logits: &[f64], output: Output, class: usize) -> Vec<f64> {
+    let most = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let e: Vec<f64> = logits.iter().map(|z| (z - most).exp()).collect();
+    let sum: f64 = e.iter().sum();
+    let others = |of: usize| {
+        (0..e.len())
+            .filter(|&one| one != of)
+            .map(|one| e[one] / sum)
+            .sum::<f64>()
+    };
+    (0..e.len())
+        .map(|one| match output {
+            Output::Probability if one == class => e[class] / sum * others(class),
+            Output::Probability => -e[class] / sum * (e[one] / sum),
+            Output::Loss if one == class => -others(class),
+            Output::Loss => e[one] / sum,
+            Output::Logit => f64::from(u8::from(one == class)),
+        })
+        .collect()
+}
+
+#[test]
+fn rows_that_are_sure_keep_their_eight_most_important_features() {
+    const FEATURES: usize = 20;
+    for classes in [2, 4] {
+        for dtype in [DType::F32, DType::F64] {
+            let sizes = [FEATURES, 24, classes];
+            let network = mlp(&sizes, None, &mut Draws { state: 11, dtype });
+            // The same weights, for what is expected.
+            let exact = mlp(
+                &sizes,
+                None,
+                &mut Draws {
+                    state: 11,
+                    dtype: DType::F64,
+                },
+            );
+            let mut draws = Draws { state: 5, dtype };
+            let x: Vec<f64> = (0..600)
+                .flat_map(|row| {
+                    let size = 0.6 * f64::from(row % 40);
+                    draws
+                        .values(FEATURES)
+                        .into_iter()
+                        .map(move |x| x * size)
+                        .collect::<Vec<_>>()
+                })
+                .collect();
+            let x = values(network.batch(&x));
+            let logits = values(network.logits(network.batch(&x)));
+            let sure: Vec<usize> = logits
+                .chunks(classes)
+                .map(|row| {
+                    (0..classes)
+                        .max_by(|&a, &b| row[a].total_cmp(&row[b]))
+                        .unwrap_or(0)
+                })
+                .collect();
+            let jacobian: Vec<f64> = exact
+                .pass(exact.batch(&x))
+                .logit_jacobian()
+                .into_data()
+                .iter::<f64>()
+                .collect();
+            let chain = Chain::new(&network).unwrap();
+            let mut checked = [0; 3];
+            for output in [Output::Probability, Output::Loss] {
+                let Found(by_pass) = by_pass(&network, &x, &x, output, &sure);
+                let Found(by_chain) = by_chain(&chain, &x, &x, output, &sure);
+                for row in 0..sure.len() {
+                    let seeds =
+                        seeds_by_pairs(&logits[row * classes..][..classes], output, sure[row]);
+                    let of_row = &jacobian[row * classes * FEATURES..][..classes * FEATURES];
+                    let expected: Vec<f64> = (0..FEATURES)
+                        .map(|i| {
+                            (0..classes)
+                                .map(|j| seeds[j] * of_row[j * FEATURES + i])
+                                .sum()
+                        })
+                        .collect();
+                    let (top, gap) = top_eight(&expected);
+                    // 1 - p of the row, which `f32` still holds when it is multiplied by weights.
+                    let unsure = seeds
+                        .iter()
+                        .fold(0.0_f64, |most, seed| most.max(seed.abs()));
+                    let rounding = if dtype == DType::F32 { 1e-5 } else { 1e-13 };
+                    if gap <= rounding * largest(&expected) || unsure < 1e-32 {
+                        continue;
+                    }
+                    for (bucket, below) in [1.0, 1e-12, 1e-25].iter().enumerate() {
+                        checked[bucket] += usize::from(unsure < *below);
+                    }
+                    let place = row * FEATURES..(row + 1) * FEATURES;
+                    let what = format!("{output:?} in {dtype:?}, 1 - p = {unsure}");
+                    assert_eq!(top_eight(&by_pass[1][place.clone()]).0, top, "{what}");
+                    assert_eq!(top_eight(&by_chain[1][place]).0, top, "{what}");
+                }
+            }
+            assert!(
+                checked[1] > 100 && checked[2] > 20,
+                "rows at all, below 1e-12, below 1e-25: {checked:?}"
+            );
         }
     }
 }

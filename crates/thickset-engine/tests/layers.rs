@@ -4,14 +4,15 @@
 use thickset_engine::kernel::{ConvShape, PoolShape};
 use thickset_engine::layer::{
     Absolute, Add, Adjacency, AveragePool, Axis, BatchNorm, ChannelAffine, Clip, Concatenate,
-    Conv2d, Cosine, Divisor, Elu, Exp, Gather, Gelu, GraphConv, GraphMean, HardSigmoid, HardSwish,
-    Layer, LayerNorm, LeakyRelu, Linear, Log, LogSoftmax, MaxPool, Mish, Multiply, NodeMean,
-    PairSplit, Power, Prelu, Reduce, Relu, Selu, Sigmoid, Silu, SlidingAveragePool, Softmax,
-    Softplus, SquareRoot, Tanh,
+    Constant, Conv2d, Cosine, Divisor, Elu, Erf, Exp, Form, GatedLinear, Gates, Gather, Gating,
+    Gelu, GraphConv, HardSigmoid, HardSwish, Layer, LayerNorm, LeakyRelu, Linear, LinearRuns, Log,
+    LogSoftmax, MatrixProduct, MaxPool, Mish, Multiply, NodeMean, PairSplit, Power, Prelu,
+    ProductShape, Reduce, Relu, Select, Selu, Sigmoid, Silu, SlidingAveragePool, Softmax, Softplus,
+    SquareRoot, Tanh, YeoJohnson,
 };
 use thickset_engine::{
-    DType, Device, Init, NetworkBuilder, Parameter, ParameterSource, Result, Role, Scope, Tensor,
-    TensorData,
+    DType, Device, Init, NetworkBuilder, Parameter, ParameterSource, Result, Role, Scope, Source,
+    Tensor, TensorData,
 };
 
 /// Step of the central differences: truncation and rounding are both near 1e-10 in f64.
@@ -623,6 +624,88 @@ fn a_reduction_by_hand() {
 }
 
 #[test]
+fn layers_of_other_frameworks_graphs() {
+    let x = inputs(&[[3, 5]]);
+    check(made(&[5], |_| Ok(Erf)), &x);
+    check(made(&[5], |scope| Constant::new(4, scope)), &x);
+    check(
+        made(&[12], |scope| LinearRuns::new(3, 4, 2, scope)),
+        &inputs(&[[2, 12]]),
+    );
+    let shape = ProductShape {
+        pairs: 2,
+        rows: 3,
+        inner: 2,
+        columns: 4,
+    };
+    check(
+        made(&[12, 16], |_| MatrixProduct::new(shape)),
+        &inputs(&[[2, 12], [2, 16]]),
+    );
+    check(
+        made(&[4, 4, 4], |_| Ok(Select)),
+        &inputs(&[[3, 4], [3, 4], [3, 4]]),
+    );
+    check(
+        made(&[5], |scope| YeoJohnson::new(5, scope)),
+        &[x[0].clone() * 2.0],
+    );
+}
+
+#[test]
+fn a_power_transform_by_hand() {
+    let mut layer = made(&[4], |scope| YeoJohnson::new(4, scope));
+    layer.parameters_mut()[0].value = tensor(vec![0.0, 2.0, 1.0, 0.5], [1, 4]);
+    let at = |x: f64| values(&layer.forward(&[tensor(vec![x; 4], [1, 4])]));
+    // log 4; (16 - 1) / 2; 3; (2 - 1) / 0.5
+    for (got, expected) in at(3.0).into_iter().zip([4.0_f64.ln(), 7.5, 3.0, 2.0]) {
+        close("above", got, expected);
+    }
+    // -(16 - 1) / 2; -log 4; -3; -(8 - 1) / 1.5
+    let below = [-7.5, -(4.0_f64.ln()), -3.0, -7.0 / 1.5];
+    for (got, expected) in at(-3.0).into_iter().zip(below) {
+        close("below", got, expected);
+    }
+}
+
+#[test]
+fn what_is_not_selected_may_be_no_number() {
+    let decider = tensor(vec![1.0, -1.0], [1, 2]);
+    let a = tensor(vec![2.0, f64::NAN], [1, 2]);
+    let b = tensor(vec![f64::INFINITY, 3.0], [1, 2]);
+    assert_eq!(values(&Select.forward(&[decider, a, b])), [2.0, 3.0]);
+}
+
+#[test]
+fn a_layer_is_built_again_from_its_form() {
+    let layers: Vec<(Box<dyn Layer>, Vec<usize>)> = vec![
+        (made(&[5], |scope| Linear::new(5, 2, scope)), vec![5]),
+        (made(&[5], |_| Clip::new(f64::NEG_INFINITY, 1.0)), vec![5]),
+        (made(&[6], |scope| ChannelAffine::fixed(3, scope)), vec![6]),
+        (made(&[4], |_| Gather::new(4, &[3, 0, 0])), vec![4]),
+        (
+            made(&[12], |_| Ok(Reduce::mean(Axis::new(2, 3, 2)?))),
+            vec![12],
+        ),
+        (made(&[36], |_| Ok(AveragePool::global(1, 6, 6))), vec![36]),
+    ];
+    for (layer, features) in layers {
+        let form = layer.form().unwrap();
+        let text = serde_json::to_string(&form).unwrap();
+        let read: Form = serde_json::from_str(&text).unwrap();
+        assert_eq!(read, form);
+        let mut source = Draws(0);
+        let mut builder = NetworkBuilder::new(features[0], &mut source);
+        builder.join_form(&[Source::Input], &read).unwrap();
+        let network = builder.finish().unwrap();
+        assert_eq!(network.forms().unwrap()[0].0, form, "{text}");
+        let size = [2, features[0]];
+        let x = Draws(9).tensor(size);
+        assert_eq!(network.logits(x.clone()).dims(), layer.forward(&[x]).dims());
+    }
+}
+
+#[test]
 fn addition() {
     check(made(&[4, 4], |_| Ok(Add)), &inputs(&[[2, 4], [2, 4]]));
 }
@@ -640,35 +723,6 @@ fn graph_convolutions() {
     );
     let layer = made(&[9, 6], |scope| GraphConv::new(3, 2, 4, scope));
     check(layer, &inputs(&[[2, 9], [2, 6]]));
-}
-
-#[test]
-fn the_mean_of_neighbourhoods() {
-    check(
-        made(&[9, 6], |_| Ok(GraphMean::new(3))),
-        &inputs(&[[2, 9], [2, 6]]),
-    );
-}
-
-#[test]
-fn a_mean_of_neighbourhoods_is_the_node_mean_of_a_convolution() {
-    let inputs = inputs(&[[2, 16], [2, 12]]);
-    let nodes = 4;
-    let mixed = made(&[16, 12], |_| Ok(GraphMean::new(nodes))).forward(&inputs);
-    // By definition: (1/n) sum_i sum_j A_ij H_jf.
-    let (adjacency, features) = (values(&inputs[0]), values(&inputs[1]));
-    let expected = (0..2).flat_map(|row| {
-        let (adjacency, features) = (&adjacency, &features);
-        (0..3).map(move |feature| {
-            let places = (0..nodes).flat_map(|i| (0..nodes).map(move |j| (i, j)));
-            let products = places.map(|(i, j)| {
-                adjacency[row * 16 + i * nodes + j] * features[row * 12 + j * 3 + feature]
-            });
-            products.sum::<f64>() / 4.0
-        })
-    });
-    let expected: Vec<f64> = expected.collect();
-    close_all("the mean", &mixed, &tensor(expected, [2, 3]));
 }
 
 #[test]
@@ -769,4 +823,51 @@ fn the_batch_statistics_themselves_are_differentiated() {
             (shifted(STEP) - shifted(-STEP)) / (2.0 * STEP),
         );
     }
+}
+
+#[test]
+fn gates_and_the_maps_that_they_choose() {
+    for gating in [
+        Gating::Argmax,
+        Gating::Sparsemax { delta: 2.0 },
+        Gating::Sparsemax { delta: 0.1 },
+        Gating::Softmax { beta: 1.5 },
+    ] {
+        let layer = made(&[5], |scope| Gates::new(5, &[3, 2, 4], gating, scope));
+        check(layer, &inputs(&[[4, 5]]));
+    }
+    for classes in [2, 3] {
+        let layer = made(&[5, 7], |scope| GatedLinear::new(5, 7, classes, scope));
+        check(layer, &inputs(&[[3, 5], [3, 7]]));
+    }
+}
+
+#[test]
+fn gates_of_a_block_are_shares_and_one_that_is_far_ahead_has_it_alone() {
+    let gates = |gating, x: Vec<f64>| {
+        let mut source = Draws(0);
+        let mut builder = NetworkBuilder::new(4, &mut source);
+        builder
+            .then(|scope| Gates::new(4, &[2, 2], gating, scope))
+            .unwrap();
+        let mut network = builder.finish().unwrap();
+        let mut scores = vec![0.0; 16];
+        for feature in 0..4 {
+            scores[feature * 4 + feature] = 1.0;
+        }
+        network
+            .gates_mut()
+            .unwrap()
+            .set_scores(scores, vec![0.0; 4]);
+        values(&network.logits(tensor(x, [1, 4])))
+    };
+    let sparse = Gating::Sparsemax { delta: 0.4 };
+    // Ahead by 0.2 of 0.4: sparsemax((0.6, 0.4) / 0.4) = ((1 + 0.5) / 2, (1 - 0.5) / 2).
+    let got = gates(sparse, vec![0.6, 0.4, 1.0, 0.0]);
+    for (got, expected) in got.into_iter().zip([0.75, 0.25, 1.0, 0.0]) {
+        close("sparsemax", got, expected);
+    }
+    let got = gates(Gating::Argmax, vec![0.6, 0.4, 0.5, 0.5]);
+    let open: Vec<bool> = got.into_iter().map(|share| share > 0.5).collect();
+    assert_eq!(open, [true, false, true, false]);
 }

@@ -6,7 +6,7 @@
 use std::time::{Duration, Instant};
 
 use thickset::attack::{AttackConfig, CheckedAttack, ThreatConfig};
-use thickset::data::{Feature, FeatureKind, InputShape, Schema};
+use thickset::data::{InputShape, Schema};
 use thickset::explain::{ExplainConfig, Points};
 use thickset::model::{Fresh, MlpConfig, ModelConfig};
 use thickset::{Result, Seed};
@@ -103,21 +103,6 @@ fn measure(
 
 /// A table of numbers in [0, 1].
 fn schema() -> Schema {
-    let feature = |index: usize| Feature {
-        name: format!("x{index}"),
-        column: format!("x{index}"),
-        unit: None,
-        kind: FeatureKind::Number,
-        offset: 0.0,
-        factor: 1.0,
-        low: 0.0,
-        high: 1.0,
-        integer: false,
-        group: None,
-        immutable: false,
-    };
-    Schema {
-        shape: InputShape::Table,
-        features: (0..FEATURES).map(feature).collect(),
-    }
+    let names: Vec<String> = (0..FEATURES).map(|index| format!("x{index}")).collect();
+    Schema::table(&names)
 }

@@ -8,8 +8,12 @@ use thickset::train::{SelectionConfig, Standing};
 
 use crate::training_cell::{AUC_WITHIN, TrainedCell};
 
-/// The place of the setting to measure, and whether it reaches the threshold; `None` where all have failed.
-pub(crate) fn chosen(settings: &[TrainedCell], threshold: f64) -> Option<(usize, bool)> {
+/// The place of the setting to measure, of those that are as distinct as asked for where there are some, and whether it reaches the threshold; `None` where all have failed.
+pub(crate) fn chosen(
+    settings: &[TrainedCell],
+    threshold: f64,
+    distinctness_at_least: Option<f64>,
+) -> Option<(usize, bool)> {
     let (places, standings): (Vec<usize>, Vec<Standing>) = settings
         .iter()
         .enumerate()
@@ -18,6 +22,7 @@ pub(crate) fn chosen(settings: &[TrainedCell], threshold: f64) -> Option<(usize,
     let rule = SelectionConfig {
         auc_within: AUC_WITHIN,
         auc_at_least: Some(threshold),
+        distinctness_at_least,
     };
     let best = rule.choose(&standings)?;
     Some((places[best], standings[best].auc >= threshold))
@@ -36,6 +41,7 @@ mod tests {
                 epoch: 1,
                 auc,
                 precision_at_k,
+                distinctness: 0.0,
             }),
             best_auc: auc,
             ending: String::new(),
@@ -51,12 +57,12 @@ mod tests {
             trained(0.88, 0.7),
             trained(0.80, 1.0),
         ];
-        assert_eq!(chosen(&settings, 0.87), Some((2, true)));
-        assert_eq!(chosen(&settings, 0.89), Some((1, true)));
-        assert_eq!(chosen(&settings, 0.95), Some((1, false)));
-        assert_eq!(chosen(&settings[..1], 0.5), None);
+        assert_eq!(chosen(&settings, 0.87, None), Some((2, true)));
+        assert_eq!(chosen(&settings, 0.89, None), Some((1, true)));
+        assert_eq!(chosen(&settings, 0.95, None), Some((1, false)));
+        assert_eq!(chosen(&settings[..1], 0.5, None), None);
         // Of equals the first.
         let equals = [trained(0.9, 0.5), trained(0.9, 0.5)];
-        assert_eq!(chosen(&equals, 0.5), Some((0, true)));
+        assert_eq!(chosen(&equals, 0.5, None), Some((0, true)));
     }
 }

@@ -242,6 +242,7 @@ fn trained(
         from: None,
         batch: BATCH,
         by_auc: true,
+        as_distinct: false,
     };
     runner.grid_by(datasets, entries, &plan)
 }

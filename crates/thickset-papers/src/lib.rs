@@ -22,6 +22,7 @@ mod fig7_igr;
 mod fig9;
 mod gain_target;
 mod igr;
+mod limit;
 mod measure;
 mod options;
 mod pairs;
@@ -33,6 +34,7 @@ mod runner;
 mod seeded_dataset;
 mod sequence_search;
 mod simulation;
+mod stable;
 mod store;
 mod table1;
 mod table2;
@@ -130,6 +132,16 @@ pub static BENCHES: &[BenchInfo] = &[
         id: "fig9",
         summary: "P@k against the number of pairs whose gap R2ET widens",
         run: fig9::run,
+    },
+    BenchInfo {
+        id: "stable",
+        summary: "Stability at equal distinctness: suite with donors, certificates, AUC, agreement, COMP and SUFF",
+        run: stable::run,
+    },
+    BenchInfo {
+        id: "limit",
+        summary: "The highest mean P@k that the rows' geometry allows",
+        run: limit::run,
     },
     BenchInfo {
         id: "pairs",

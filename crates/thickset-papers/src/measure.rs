@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use thickset::attack::suite::SuiteConfig;
 use thickset::attack::{AttackConfig, Attacked};
+use thickset::certify::CertifyConfig;
 use thickset::data::Part;
 use thickset::explain::{Binding, ExplainConfig};
 use thickset::host::read;
@@ -12,7 +13,9 @@ use thickset::metric::faithfulness::{Counts, Faithfulness};
 use thickset::metric::measure::thickness::{Neighbours, ThicknessSampling};
 use thickset::metric::ranking::{TopK, largest};
 use thickset::metric::thickness::{Form, Thickness};
-use thickset::metric::{accuracy, auc, distinctness, kendall, measure, sensitivity};
+use thickset::metric::{
+    accuracy, auc, distinctness, kendall, measure, sensitivity, stability_limit,
+};
 use thickset::model::Model;
 use thickset::objective::term::hessian_norm::directions;
 use thickset::objective::term::inner_attack::InnerAttack;
@@ -48,6 +51,27 @@ pub(crate) enum Measure {
     /// The suite.
     Suite {
         suite: SuiteConfig,
+        explain: ExplainConfig,
+        /// Training rows that it goes towards.
+        #[serde(skip_serializing_if = "is_zero")]
+        donors: usize,
+    },
+    /// What is proved to be left of each row's salient set.
+    Certificate {
+        certify: CertifyConfig,
+        explain: ExplainConfig,
+    },
+    /// The limit that the rows' geometry sets.
+    Limit {
+        k: usize,
+        radius: f64,
+        explain: ExplainConfig,
+    },
+    /// The share of another model's salient features that are this one's too.
+    Agreement {
+        k: usize,
+        /// The other model's key.
+        with: String,
         explain: ExplainConfig,
     },
     /// Thickness towards gaussian neighbours whose root mean square distance is the radius.
@@ -123,7 +147,13 @@ impl Measure {
             return Ok(found);
         }
         let model = Model::load(&store.model(key))?;
-        let found = self.take(&model.network, data)?;
+        let found = match self {
+            Self::Agreement { k, with, explain } => {
+                let other = Model::load(&store.model(with))?;
+                agreement(&model.network, &other.network, data, *k, explain)?
+            }
+            _ => self.take(&model.network, data)?,
+        };
         store.write(&cell, found)
     }
 
@@ -131,11 +161,19 @@ impl Measure {
         match self {
             Self::Clean { explain } => clean(network, data, explain),
             Self::Attack { attack, explain } => attacked(network, data, attack, explain),
-            Self::Suite { suite, explain } => {
+            Self::Suite {
+                suite,
+                explain,
+                donors,
+            } => {
                 let suite = suite.check(explain, &data.dataset.schema)?;
+                let suite = suite.with_donors(&data.donors(*donors))?;
                 let found = suite.perturb(network, data.rows(), data.seed)?;
                 of_attacked(network, data, &found.rows)
             }
+            Self::Certificate { certify, explain } => certified(network, data, certify, explain),
+            Self::Limit { k, radius, explain } => limit(network, data, *k, *radius, explain),
+            Self::Agreement { .. } => Ok(Measured::default()),
             Self::GaussianThickness { k, radius, explain } => {
                 gaussian_thickness(network, data, *k, *radius, explain)
             }
@@ -201,6 +239,94 @@ fn clean(network: &Network, data: &SeededDataset, explain: &ExplainConfig) -> Re
     measured.set("distinctness", distinctness::score(&sets)?.unwrap_or(0.0));
     let own: Vec<Vec<f64>> = explained.into_iter().map(|row| row.probabilities).collect();
     measured.set("auc of the attacked rows", judged(&own, &data.labels)?);
+    Ok(measured)
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
+fn sets(
+    network: &Network,
+    data: &SeededDataset,
+    k: usize,
+    explain: &ExplainConfig,
+) -> Result<Vec<TopK>> {
+    let explain = explain.check(&data.dataset.schema)?;
+    let explained = explain.attribute(network, data.rows(), data.seed)?;
+    let rows = explained.iter();
+    rows.map(|row| TopK::of(&row.importance, k)).collect()
+}
+
+/// The share of each row's salient set that is proved to be left; nothing, so 0, where no certificate can be given.
+fn certified(
+    network: &Network,
+    data: &SeededDataset,
+    certify: &CertifyConfig,
+    explain: &ExplainConfig,
+) -> Result<Measured> {
+    let checked = certify.check(explain, &data.dataset.schema)?;
+    let k = as_f64(certify.k.max(1));
+    let shares = match checked.worst_case(network, data.rows()) {
+        Ok(rows) => rows
+            .into_iter()
+            .map(|row| as_f64(row.kept_at_least) / k)
+            .collect(),
+        Err(Error::CertifyInput { .. }) => vec![0.0; data.rows().ids.len()],
+        Err(other) => return Err(other),
+    };
+    let mut measured = Measured::default();
+    measured.set_rows("certified", shares);
+    Ok(measured)
+}
+
+fn limit(
+    network: &Network,
+    data: &SeededDataset,
+    k: usize,
+    radius: f64,
+    explain: &ExplainConfig,
+) -> Result<Measured> {
+    let features = network.features();
+    let values = data.rows().values;
+    let told = classes(&probabilities(network, values))?;
+    let mut pairs = stability_limit::near_pairs(values, features, &told, radius);
+    let row = |row: usize| &values[row * features..(row + 1) * features];
+    let between: Vec<f64> = pairs
+        .iter()
+        .flat_map(|pair| {
+            let both = row(pair.first).iter().zip(row(pair.second));
+            both.map(|(x, y)| f64::midpoint(*x, *y))
+        })
+        .collect();
+    let between = classes(&probabilities(network, &between))?;
+    let mut between = between.into_iter();
+    pairs.retain(|pair| between.next() == Some(told[pair.first]));
+    let limit = stability_limit::score(&sets(network, data, k, explain)?, &pairs)?;
+    let mut measured = Measured::default();
+    measured.set("limit", 100.0 * limit.mean);
+    measured.set("near pairs", 100.0 * limit.near);
+    Ok(measured)
+}
+
+fn agreement(
+    network: &Network,
+    other: &Network,
+    data: &SeededDataset,
+    k: usize,
+    explain: &ExplainConfig,
+) -> Result<Measured> {
+    let (own, other) = (
+        sets(network, data, k, explain)?,
+        sets(other, data, k, explain)?,
+    );
+    let shares = own.iter().zip(&other).map(|(own, other)| {
+        let shared = own.overlap(other)?;
+        Ok(as_f64(shared) / as_f64(k.max(1)))
+    });
+    let mut measured = Measured::default();
+    measured.set_rows("agreement", shares.collect::<Result<_>>()?);
     Ok(measured)
 }
 

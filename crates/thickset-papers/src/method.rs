@@ -27,6 +27,8 @@ pub enum MethodRole {
     Rival,
     /// R2ET and its three variants, the rows of Table 1.
     R2et,
+    /// What the papers do not have; in tables that ask for it.
+    Ours,
 }
 
 /// A row of the tables.
@@ -44,6 +46,9 @@ pub struct BenchMethod {
     pub tables_only: Option<String>,
     /// What is trained, setting by setting, as a run's configuration states it.
     objectives: Vec<toml::Table>,
+    /// The architecture for tables, where it is not the usual one.
+    #[serde(default)]
+    model: Option<toml::Table>,
     /// The path of a number in each of them that is a share of the attacks' radius.
     #[serde(default)]
     times_radius: Option<String>,
@@ -87,6 +92,7 @@ fn with_others(mut rows: Vec<BenchMethod>, objectives: &[&Info]) -> Vec<BenchMet
                 role: MethodRole::Rival,
                 tables_only: None,
                 objectives: vec![defaults],
+                model: None,
                 times_radius: None,
             });
         }
@@ -130,7 +136,7 @@ impl BenchMethod {
             })
     }
 
-    /// The methods of these ids, in the order of the tables; all where there is none.
+    /// The methods of these ids, in the order of the tables; all of the papers' where there is none.
     ///
     /// # Errors
     /// As for [`BenchMethod::find`].
@@ -138,7 +144,13 @@ impl BenchMethod {
         for id in ids {
             Self::find(id)?;
         }
-        let wanted = |method: &&Self| ids.is_empty() || ids.contains(&method.id);
+        let wanted = |method: &&Self| {
+            if ids.is_empty() {
+                method.role != MethodRole::Ours
+            } else {
+                ids.contains(&method.id)
+            }
+        };
         Ok(methods().iter().filter(wanted).collect())
     }
 
@@ -175,9 +187,16 @@ impl BenchMethod {
                 },
                 ..SiameseConfig::default()
             }),
-            _ => ModelConfig::Mlp(MlpConfig::default()),
+            _ => self.table_model(),
         };
         (model, OptimizerConfig::default())
+    }
+
+    /// Its own for tables, or the usual one; a test reads them all.
+    fn table_model(&self) -> ModelConfig {
+        let usual = || ModelConfig::Mlp(MlpConfig::default());
+        let own = self.model.clone();
+        own.map_or_else(usual, |own| own.try_into().unwrap_or_else(|_| usual()))
     }
 
     /// Why it has no number for inputs of this shape, if it has none.
@@ -278,6 +297,9 @@ mod tests {
             );
             for objective in settings {
                 objective.objective().check().unwrap();
+            }
+            if let Some(model) = &method.model {
+                model.clone().try_into::<ModelConfig>().unwrap();
             }
         }
     }

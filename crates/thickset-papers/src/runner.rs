@@ -11,8 +11,8 @@ use thickset::attack::threat::{BallConfig, Norm};
 use thickset::attack::{AttackConfig, ThreatConfig};
 use thickset::explain::ExplainConfig;
 use thickset::model::ModelConfig;
-use thickset::objective::ObjectiveConfig;
-use thickset::train::{OptimizerConfig, ValidationAttackConfig};
+use thickset::objective::{Objective, ObjectiveConfig};
+use thickset::train::{OptimizerConfig, TrainConfig, ValidationAttackConfig};
 use thickset::{Result, Seed};
 
 use crate::chosen_setting::chosen;
@@ -71,6 +71,8 @@ pub(crate) struct GridEntry {
     pub(crate) model: ModelConfig,
     pub(crate) optimizer: OptimizerConfig,
     pub(crate) settings: Vec<ObjectiveConfig>,
+    /// How it is trained, where that is not as all are.
+    pub(crate) train: Option<TrainConfig>,
 }
 
 impl GridEntry {
@@ -89,7 +91,9 @@ impl GridEntry {
                 refusal.get_or_insert_with(|| "a linear model has no units to explain".to_owned());
             }
         }
+        let first = settings.first().map(ObjectiveConfig::objective);
         Ok(Self {
+            train: first.and_then(Objective::usual_training),
             id: method.id.clone(),
             label: method.label.clone(),
             role: method.role,
@@ -140,6 +144,8 @@ pub(crate) struct TrainingPlan<'t> {
     pub(crate) batch: usize,
     /// Epochs are chosen by their AUC alone, and no AUC is too low.
     pub(crate) by_auc: bool,
+    /// Epochs and settings are chosen among those that are as distinct as vanilla.
+    pub(crate) as_distinct: bool,
 }
 
 impl<'o> BenchRunner<'o> {
@@ -194,6 +200,7 @@ impl<'o> BenchRunner<'o> {
             from: None,
             batch: effort.map_or(BATCH, |effort| effort.batch),
             by_auc: false,
+            as_distinct: false,
         }
     }
 
@@ -218,7 +225,13 @@ impl<'o> BenchRunner<'o> {
             epochs: plan.epochs,
             batch: plan.batch,
             probe,
+            train: entry.train.clone().map(|train| TrainConfig {
+                epochs: plan.epochs.min(train.epochs),
+                ..train
+            }),
             auc_at_least: None,
+            // Vanilla's own is told, and asked of nobody.
+            distinctness_at_least: plan.as_distinct.then_some(0.0),
             from: None,
         }
     }
@@ -311,6 +324,13 @@ impl<'o> BenchRunner<'o> {
                 }
             })
             .collect();
+        let distinct: Vec<Option<f64>> = vanilla
+            .iter()
+            .map(|one| {
+                let selected = one.selected.filter(|_| plan.as_distinct)?;
+                Some(selected.distinctness)
+            })
+            .collect();
         let mut rows: Vec<GridRow> = entries
             .into_iter()
             .map(|entry| GridRow {
@@ -343,6 +363,7 @@ impl<'o> BenchRunner<'o> {
                     };
                     jobs.push(TrainingJob {
                         auc_at_least: (!plan.by_auc).then_some(thresholds[seed]),
+                        distinctness_at_least: distinct[seed],
                         from: from.map(|from| from[seed].key.clone()),
                         epochs,
                         ..Self::job(data, entry, objective, plan)
@@ -356,9 +377,9 @@ impl<'o> BenchRunner<'o> {
             rows[row].trained[seed].push(one);
         }
         for row in &mut rows {
-            let by_seed = row.trained.iter().zip(&thresholds);
+            let by_seed = row.trained.iter().zip(&thresholds).zip(&distinct);
             row.chosen = by_seed
-                .map(|(settings, threshold)| chosen(settings, *threshold))
+                .map(|((settings, threshold), distinct)| chosen(settings, *threshold, *distinct))
                 .collect();
         }
         Ok(Grid { rows })
@@ -497,6 +518,7 @@ pub(crate) fn suite(data: &SeededDataset, options: &BenchOptions) -> Measure {
             threat: threat(data),
         },
         explain: explain(data),
+        donors: 0,
     }
 }
 

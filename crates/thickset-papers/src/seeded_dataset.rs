@@ -107,6 +107,17 @@ impl SeededDataset {
         })
     }
 
+    /// Some training rows, drawn by the seed, row-major.
+    pub(crate) fn donors(&self, most: usize) -> Vec<f64> {
+        if most == 0 {
+            return Vec::new();
+        }
+        let mut chosen = self.dataset.part(Part::Train).to_vec();
+        limit(&mut chosen, most, self.seed, "bench donors");
+        let values = self.dataset.gather(&chosen).into_iter();
+        values.map(f64::from).collect()
+    }
+
     /// The attacked rows.
     pub(crate) fn rows(&self) -> Points<'_> {
         Points {

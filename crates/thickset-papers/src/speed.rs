@@ -262,6 +262,7 @@ impl TimedStep {
 
     fn r2et(name: &'static str, pairs: Pairs, hessian_weight: f64) -> Self {
         let config = r2et::R2etConfig {
+            gap: r2et::Gap::Difference,
             gap_weight: GAP_WEIGHT,
             hessian_weight,
             pairs,
@@ -459,6 +460,8 @@ impl Training {
             perturbed: None,
             seed: Seed::new(0),
             step: self.steps,
+            done: 1.0,
+            radius: 0.5,
         };
         self.steps += 1;
         let loss = match work {

@@ -146,7 +146,7 @@ fn found(
 
 /// P@k under the suite minus the overlap of two different rows, in points: what a model's stability is worth beyond telling
 /// everyone the same. Below 0 an attacked row shares less with itself than with a stranger.
-fn beyond_overlap(suite: &TableColumn, distinctness: &TableColumn) -> TableColumn {
+pub(crate) fn beyond_overlap(suite: &TableColumn, distinctness: &TableColumn) -> TableColumn {
     let pairs = suite.entries.iter().zip(&distinctness.entries);
     let entries = pairs.map(
         |(precision, distinctness)| match (precision, distinctness) {

@@ -50,7 +50,8 @@ pub(crate) enum ColumnEntry {
 }
 
 /// The roles that compete for the best of a column.
-pub(crate) const COMPETING: [MethodRole; 2] = [MethodRole::Rival, MethodRole::R2et];
+pub(crate) const COMPETING: [MethodRole; 3] =
+    [MethodRole::Rival, MethodRole::R2et, MethodRole::Ours];
 
 impl ColumnEntry {
     fn dash(reason: String) -> Self {

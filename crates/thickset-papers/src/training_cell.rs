@@ -29,6 +29,10 @@ pub(crate) struct TrainingJob<'f> {
     pub(crate) probe: ValidationAttackConfig,
     /// The least validation AUC that an epoch must have; within 0.01 of the best epoch's where absent.
     pub(crate) auc_at_least: Option<f64>,
+    /// And whose rows are told so different features.
+    pub(crate) distinctness_at_least: Option<f64>,
+    /// How it is trained, where that is not by `epochs`, `batch` and `optimizer`.
+    pub(crate) train: Option<TrainConfig>,
     /// The key of the model that it begins with, if it does not begin afresh.
     pub(crate) from: Option<String>,
 }
@@ -80,18 +84,19 @@ impl TrainingJob<'_> {
             data: self.data.source.clone(),
             model: self.model.clone(),
             objective,
-            train: TrainConfig {
+            train: self.train.clone().unwrap_or(TrainConfig {
                 epochs: self.epochs,
                 batch: self.batch,
                 rows_per_epoch: self.data.effort.and_then(|effort| effort.rows_per_epoch),
                 augment: self.data.effort.and_then(|effort| effort.augment),
                 optimizer: self.optimizer.clone(),
                 ..TrainConfig::default()
-            },
+            }),
             probe,
             selection: SelectionConfig {
                 auc_within: AUC_WITHIN,
                 auc_at_least: self.auc_at_least,
+                distinctness_at_least: self.distinctness_at_least,
             },
             retrain: from.map(|from| RetrainConfig {
                 from,

@@ -1,8 +1,5 @@
 //! What is done where nothing else is said: the one place for numbers that several parts share.
 
-use crate::data::{InputShape, Schema};
-use crate::explain::reduce::ReductionConfig;
-
 /// Salient features.
 pub const K: usize = 8;
 
@@ -17,15 +14,4 @@ pub fn salient(given: Option<usize>, importances: usize) -> usize {
         .unwrap_or(K.min(importances / 2))
         .min(importances.saturating_sub(1))
         .max(1)
-}
-
-/// How attributions of rows like these become importances: their size, summed over the channels of a colour image.
-#[must_use]
-pub fn reduction(schema: &Schema, is_of_units: bool) -> ReductionConfig {
-    match schema.shape {
-        InputShape::Image { channels, .. } if channels > 1 && !is_of_units => {
-            ReductionConfig::ChannelSum
-        }
-        _ => ReductionConfig::Absolute,
-    }
 }

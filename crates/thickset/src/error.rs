@@ -17,6 +17,26 @@ pub enum Error {
         source: std::io::Error,
     },
 
+    /// Results could not be handed on.
+    #[error("cannot write the results")]
+    Output {
+        /// What the operating system, or the format's writer, said.
+        source: std::io::Error,
+    },
+
+    /// What is no part of the work of several machines.
+    #[error("a shard is written like 3/64, the third of 64, got `{got}`")]
+    Shard {
+        /// What was given.
+        got: String,
+    },
+    /// Parts of an audit that do not make a whole.
+    #[error("the parts do not make an audit: {problem}")]
+    Parts {
+        /// Which parts, and what is wrong with them.
+        problem: String,
+    },
+
     /// A folder that another process writes to.
     #[error("`{path}` is in use by {holder}")]
     FolderInUse {
@@ -447,7 +467,7 @@ pub enum Error {
     },
 
     /// A number of salient features that the number of features does not allow.
-    #[error("k must lie in 1..={largest}, got {k}")]
+    #[error("{}", top_k(*.k, *.largest))]
     TopKOutOfRange {
         /// The number asked for.
         k: usize,
@@ -516,6 +536,57 @@ pub enum Error {
         got: usize,
     },
 
+    // Models of other frameworks.
+    /// An ONNX file that cannot be read as a model.
+    #[error("`{file}` cannot be read as a model")]
+    Onnx {
+        /// The file.
+        file: String,
+        /// Why.
+        source: crate::onnx::OnnxError,
+    },
+    /// Columns of numbers without a scale.
+    #[error(
+        "`{file}` reads columns of numbers without scaling them, so that a distance in one column means nothing in another"
+    )]
+    NoScale {
+        /// The file.
+        file: String,
+    },
+    /// A model gives other probabilities than its framework does.
+    #[error(
+        "{different} of {rows} rows have other probabilities than expected, by up to {largest:.6} (at most {tolerance} is rounding): {examples}"
+    )]
+    Disagreement {
+        /// Rows that were compared.
+        rows: usize,
+        /// Rows that differ.
+        different: usize,
+        /// The largest difference.
+        largest: f64,
+        /// What may differ.
+        tolerance: f64,
+        /// The worst rows.
+        examples: String,
+    },
+    /// A probability outside of 0 to 1.
+    #[error("row {row} of the expected probabilities holds {value}, which is none")]
+    NotAProbability {
+        /// Counted from 1.
+        row: usize,
+        /// What came.
+        value: f64,
+    },
+    /// A value that may not be missing is.
+    #[error("{path}: row {row} has no `{column}`, and nothing stands in for it")]
+    RequiredValue {
+        /// The file.
+        path: String,
+        /// Counted from 1.
+        row: usize,
+        /// The column.
+        column: String,
+    },
     // Models.
     /// An architecture's size is impossible.
     #[error("`{name}` must be {expected}, got {got}")]
@@ -717,6 +788,16 @@ impl Error {
 
 fn line_suffix(line: Option<u64>) -> String {
     line.map_or_else(String::new, |line| format!(" line {line}"))
+}
+
+/// Where there is one feature alone, no number of salient ones leaves a rest.
+fn top_k(k: usize, largest: usize) -> String {
+    if largest == 0 {
+        "there is only one feature, so it cannot be ranked against others; a top k needs at least two"
+            .to_owned()
+    } else {
+        format!("k must lie in 1..={largest}, got {k}")
+    }
 }
 
 /// Names in backticks with commas; a long list is cut, so that a message stays readable.

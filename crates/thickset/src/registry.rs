@@ -158,10 +158,12 @@ static LISTED: &[&Info] = &[
     &metric::precision_at_k::INFO,
     &metric::sensitivity::INFO,
     &metric::spearman::INFO,
+    &metric::stability_limit::INFO,
     &metric::sufficiency::INFO,
     &metric::thickness::INFO,
     &certify::certified_radius::INFO,
     &certify::certified_worst_case::INFO,
+    &certify::smoothed_top_k::INFO,
 ];
 
 /// The method of this id.

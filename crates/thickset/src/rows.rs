@@ -6,6 +6,7 @@ use std::ops::Range;
 use thickset_engine::{Network, Tensor};
 
 use crate::audit::result::SplitRecord;
+use crate::data::row_store::RowStore;
 use crate::data::{AttackDefaults, Dataset, Part, Schema};
 use crate::{Error, Result};
 
@@ -36,6 +37,14 @@ enum Source<'a> {
         values: &'a [f32],
         schema: &'a Schema,
         labels: Labels<'a>,
+        /// Their numbers, where they are not counted from 0.
+        ids: Option<&'a [u64]>,
+    },
+    Stored {
+        store: &'a RowStore,
+        schema: &'a Schema,
+        /// The number of the first of them.
+        first: u64,
     },
     Dataset {
         dataset: &'a Dataset,
@@ -70,11 +79,45 @@ impl<'a> Rows<'a> {
                 values,
                 schema,
                 labels: Labels::None,
+                ids: None,
             },
             numbers: None,
             start: 0,
             len: values.len() / width,
         })
+    }
+
+    /// Rows of a store; `first` is the number of the first of them.
+    pub(crate) fn stored(store: &'a RowStore, schema: &'a Schema, first: u64) -> Self {
+        Self {
+            source: Source::Stored {
+                store,
+                schema,
+                first,
+            },
+            numbers: None,
+            start: 0,
+            len: store.rows(),
+        }
+    }
+
+    /// The same rows of numbers with the number of each, counted from 0, by which its random streams are named: for rows that are
+    /// some of a larger table's. Rows of a dataset keep their own.
+    ///
+    /// # Errors
+    /// If there are not as many numbers as rows.
+    pub fn numbered(mut self, numbers: &'a [u64]) -> Result<Self> {
+        if numbers.len() != self.len {
+            return Err(Error::LengthMismatch {
+                what: "the numbers of the rows",
+                expected: self.len,
+                got: numbers.len(),
+            });
+        }
+        if let Source::Values { ids, .. } = &mut self.source {
+            *ids = Some(numbers);
+        }
+        Ok(self)
     }
 
     /// The same rows with the class of each. Rows of a dataset have their classes already and keep them.
@@ -114,6 +157,7 @@ impl<'a> Rows<'a> {
     pub fn only(self, rows: &'a [usize]) -> Result<Self> {
         let whole = match self.source {
             Source::Values { values, schema, .. } => values.len() / schema.len(),
+            Source::Stored { store, .. } => store.rows(),
             Source::Dataset { dataset, .. } => dataset.rows(),
         };
         if let Some(&got) = rows.iter().find(|row| **row >= whole) {
@@ -192,7 +236,7 @@ impl<'a> Rows<'a> {
     #[must_use]
     pub fn schema(&self) -> &'a Schema {
         match self.source {
-            Source::Values { schema, .. } => schema,
+            Source::Values { schema, .. } | Source::Stored { schema, .. } => schema,
             Source::Dataset { dataset, .. } => &dataset.schema,
         }
     }
@@ -203,7 +247,12 @@ impl<'a> Rows<'a> {
     /// If there is no such place.
     #[must_use]
     pub fn id(&self, place: usize) -> u64 {
-        self.row(place) as u64
+        let row = self.row(place);
+        match self.source {
+            Source::Values { ids: Some(ids), .. } => ids[row],
+            Source::Stored { first, .. } => first + row as u64,
+            _ => row as u64,
+        }
     }
 
     /// The class of the row at this place, if it is known.
@@ -219,6 +268,7 @@ impl<'a> Rows<'a> {
                 Labels::All(labels) => Some(labels[row]),
                 Labels::Some(labels) => labels[row],
             },
+            Source::Stored { store, .. } => store.label(row),
             Source::Dataset { dataset, .. } => Some(dataset.labels[row]),
         }
     }
@@ -234,6 +284,7 @@ impl<'a> Rows<'a> {
                 let start = row * target.len();
                 target.copy_from_slice(&values[start..start + target.len()]);
             }
+            Source::Stored { store, .. } => store.copy(row, target),
             Source::Dataset { dataset, .. } => dataset.copy_row(row, target),
         }
     }
@@ -249,7 +300,7 @@ impl<'a> Rows<'a> {
     pub fn part(&self) -> Option<Part> {
         match self.source {
             Source::Dataset { part, .. } => part,
-            Source::Values { .. } => None,
+            Source::Values { .. } | Source::Stored { .. } => None,
         }
     }
 
@@ -257,7 +308,7 @@ impl<'a> Rows<'a> {
     pub(crate) fn split(&self) -> Option<&'a SplitRecord> {
         match self.source {
             Source::Dataset { split, .. } => split,
-            Source::Values { .. } => None,
+            Source::Values { .. } | Source::Stored { .. } => None,
         }
     }
 
@@ -266,7 +317,7 @@ impl<'a> Rows<'a> {
     pub fn dataset_name(&self) -> Option<&'a str> {
         match self.source {
             Source::Dataset { dataset, .. } => Some(&dataset.name),
-            Source::Values { .. } => None,
+            Source::Values { .. } | Source::Stored { .. } => None,
         }
     }
 
@@ -274,7 +325,7 @@ impl<'a> Rows<'a> {
     pub(crate) fn attack_defaults(&self) -> Option<AttackDefaults> {
         match self.source {
             Source::Dataset { dataset, .. } => dataset.attack,
-            Source::Values { .. } => None,
+            Source::Values { .. } | Source::Stored { .. } => None,
         }
     }
 
@@ -284,8 +335,20 @@ impl<'a> Rows<'a> {
             Source::Dataset { dataset, .. } => {
                 (!dataset.part(Part::Train).is_empty()).then_some(dataset)
             }
-            Source::Values { .. } => None,
+            Source::Values { .. } | Source::Stored { .. } => None,
         }
+    }
+
+    /// At most so many training rows of the same dataset, spread evenly over all of them, row-major; none where there are none.
+    pub(crate) fn donors(&self, most: usize) -> Vec<f64> {
+        let Some(dataset) = self.training() else {
+            return Vec::new();
+        };
+        let all = dataset.part(Part::Train);
+        let count = most.min(all.len());
+        let chosen = (0..count).map(|number| all[number * all.len() / count]);
+        let values = dataset.gather(&chosen.collect::<Vec<usize>>());
+        values.into_iter().map(f64::from).collect()
     }
 
     /// The numbers of all rows.

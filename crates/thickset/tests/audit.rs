@@ -8,7 +8,10 @@ use std::path::Path;
 use sha2::{Digest as _, Sha256};
 use thickset::attack::suite::{Effort, SuiteConfig};
 use thickset::audit::compare::{self, Verdict};
-use thickset::audit::figure::{FIGURES, Words, explained, noise, unchanged};
+use thickset::audit::figure::{
+    FIGURES, Figure, Words, certified_p_at_k, certified_radius, changed_radius, explained, noise,
+    unchanged,
+};
 use thickset::audit::result::{RowRecord, SplitRecord};
 use thickset::audit::{
     Audit, AuditConfig, AuditFolder, AuditTarget, CheckedAudit, Event, NamedModel, Outcome,
@@ -17,7 +20,7 @@ use thickset::audit::{
 use thickset::data::{Dataset, OpenOptions, open};
 use thickset::explain::{ExplainConfig, ExplanationConfig};
 use thickset::metric::{accuracy, auc, distinctness, kendall};
-use thickset::model::{CnnConfig, LinearConfig, MlpConfig, Model, ModelConfig, Origin};
+use thickset::model::{Activation, CnnConfig, LinearConfig, MlpConfig, Model, ModelConfig, Origin};
 use thickset::registry::Direction;
 use thickset::{Error, Rows, Seed};
 use thickset_engine::TensorData;
@@ -411,6 +414,12 @@ fn targets_that_cannot_be_compared_are_refused_before_anything_is_attacked() {
 fn assert_summary_is_of_rows(audit: &Audit) {
     let rows: Vec<RowRecord> = audit.rows.iter().collect();
     let mean = |values: &[f64]| values.iter().sum::<f64>() / share(values.len(), 1);
+    let median = |values: &[f64]| {
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let count = sorted.len();
+        f64::midpoint(sorted[(count - 1) / 2], sorted[count / 2])
+    };
     for figure in FIGURES {
         let found = audit.summary.value(figure).unwrap();
         let values: Vec<f64> = rows.iter().filter_map(|row| figure.of_row(row)).collect();
@@ -441,7 +450,11 @@ fn assert_summary_is_of_rows(audit: &Audit) {
             share(right.count(), rows.len())
         } else {
             assert_eq!(values.len(), rows.len(), "{}", figure.id);
-            mean(&values)
+            if figure.is_median() {
+                median(&values)
+            } else {
+                mean(&values)
+            }
         };
         assert!(
             (found - expected).abs() < 1e-12,
@@ -518,6 +531,12 @@ fn the_figures_follow_from_the_rows() {
             noise::FIGURE.of_row(&row).unwrap() >= row.precision,
             "the worst is no better than a mean"
         );
+        assert!(
+            certified_p_at_k::FIGURE.of_row(&row).unwrap() <= row.precision,
+            "what is proved is no more than what was found"
+        );
+        let radius = |figure: &Figure| figure.of_row(&row).unwrap();
+        assert!(radius(&certified_radius::FIGURE) <= radius(&changed_radius::FIGURE));
     }
     assert_summary_is_of_rows(&audit);
     // No attack alone is worse than the suite.
@@ -548,6 +567,37 @@ fn the_figures_follow_from_the_rows() {
     assert!(linear.value(&distinctness::FIGURE).unwrap().abs() < 1e-12);
     assert!(linear.value(&auc::FIGURE).unwrap() > 0.95);
     assert_eq!(linear.get(&noise::FIGURE), None);
+}
+
+#[test]
+fn the_attacked_set_that_is_shown_is_the_one_that_was_scored_whatever_is_explained() {
+    let dataset = dataset("breast-cancer");
+    let smooth = MlpConfig {
+        activation: Activation::Softplus { beta: 5.0 },
+        ..MlpConfig::default()
+    };
+    for mlp in [MlpConfig::default(), smooth] {
+        let model = fresh(&dataset, ModelConfig::Mlp(mlp), 1);
+        for of in ["probability", "logit", "loss"] {
+            let explain = format!("{{\"explanation\": {{\"kind\": \"grad\", \"of\": \"{of}\"}}}}");
+            let config = AuditConfig {
+                explain: serde_json::from_str(&explain).unwrap(),
+                ..config()
+            };
+            let plan = config.check(&dataset.schema).unwrap();
+            let audit = in_chunks(&plan, &target(&model, &dataset, 40), 40);
+            for row in &audit.rows {
+                // One was searched by tiles, the other is explained by tensors.
+                let kept = row.top.iter().filter(|one| row.attacked_top.contains(one));
+                let kept = share(kept.count(), K);
+                assert!(
+                    (row.precision - kept).abs() < 1e-12,
+                    "{of}, row {}",
+                    row.row
+                );
+            }
+        }
+    }
 }
 
 #[test]
@@ -641,6 +691,7 @@ fn the_documented_keys_are_those_of_the_files() {
         ..SPLIT
     });
     audit.worst[0].changes[0].unit = Some("cm".to_owned());
+    audit.certificate.as_mut().unwrap().absent = Some("why not".to_owned());
     audit.training = vec![thickset::train::EpochRecord {
         epoch: 1,
         step: 1,
@@ -759,6 +810,43 @@ fn the_documentation_describes_every_figure_of_the_table() {
     for line in lines {
         assert!(text.lines().any(|one| one == line), "missing: {line}");
     }
+}
+
+#[test]
+fn an_audit_without_certificates_says_why_and_fails_what_requires_them() {
+    let dataset = dataset("digits");
+    let model = fresh(&dataset, ModelConfig::Cnn(CnnConfig::default()), 1);
+    let mut config = config();
+    config.explain = ExplainConfig::usual(dataset.shape());
+    config.require = vec!["certified_p_at_k>=0".to_owned()];
+    let plan = config.check(&dataset.schema).unwrap();
+    let audit = in_chunks(&plan, &target(&model, &dataset, 2), 2);
+    let record = audit.certificate.unwrap();
+    assert!(record.absent.unwrap().contains("other layers"));
+    assert_eq!(record.exact, 0);
+    assert_eq!(audit.summary.get(&certified_p_at_k::FIGURE), None);
+    assert!(!audit.gate[0].holds);
+}
+
+#[test]
+fn a_model_that_loses_certificates_says_of_which_rows() {
+    let dataset = dataset("breast-cancer");
+    let wavy = fresh(&dataset, ModelConfig::Mlp(MlpConfig::default()), 1);
+    let flat = fresh(&dataset, ModelConfig::Linear(LinearConfig::default()), 1);
+    let plan = plan(&dataset);
+    let a = in_chunks(&plan, &target(&flat, &dataset, 20), 20);
+    let b = in_chunks(&plan, &target(&wavy, &dataset, 20), 20);
+    // Of two classes, a linear model's reasons never change: every row is certified.
+    assert!((a.summary.value(&certified_p_at_k::FIGURE).unwrap() - 1.0).abs() < 1e-12);
+    let found = compare::compare(&a, &b, &[]).unwrap();
+    let change = found.certificates.unwrap();
+    let uncertain = b
+        .rows
+        .iter()
+        .filter(|row| certified_p_at_k::FIGURE.of_row(row).unwrap() < 1.0);
+    let numbers: Vec<u64> = uncertain.map(|row| row.row).collect();
+    assert!(!numbers.is_empty());
+    assert_eq!((change.lost, change.gained), (numbers, Vec::new()));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 mod architectures;
 mod golden;
+mod weights;
 
 use golden::{Golden, Stored, close};
 use serde::Deserialize;
@@ -88,7 +89,7 @@ impl Trained {
     fn objective(&self, case: &Case) -> ObjectiveConfig {
         let spec = &self.spec;
         toml::from_str(&format!(
-            "kind = \"r2et\"\ngap_weight = {}\nhessian_weight = {}\nhessian = \"{}\"\nstep = {}\nexplain = {}",
+            "kind = \"r2et\"\ngap = \"difference\"\ngap_weight = {}\nhessian_weight = {}\nhessian = \"{}\"\nstep = {}\nexplain = {}",
             spec.gap_weight, spec.hessian_weight, case.hessian, spec.step, case.explain
         ))
         .unwrap()
@@ -107,6 +108,8 @@ impl Trained {
             perturbed: None,
             seed: Seed::new(0),
             step: 0,
+            done: 1.0,
+            radius: 0.5,
         }
     }
 }
@@ -244,9 +247,9 @@ fn every_objective_that_ranks_agrees_with_central_differences_on_every_explanati
                 let gradient = golden::values(gradient);
                 let entry = gradient.len() / 2;
                 let mut moved = |change: f64| {
-                    shift(&mut network, place, entry, change);
+                    weights::shift(&mut network, place, entry, change);
                     let total = value(&loss_at(&network).total);
-                    shift(&mut network, place, entry, -change);
+                    weights::shift(&mut network, place, entry, -change);
                     total
                 };
                 let expected = (moved(H) - moved(-H)) / (2.0 * H);
@@ -258,20 +261,6 @@ fn every_objective_that_ranks_agrees_with_central_differences_on_every_explanati
             }
         }
     }
-}
-
-/// Adds to one number of one parameter; weights are tracked afterwards.
-fn shift(network: &mut Network, place: usize, entry: usize, change: f64) {
-    {
-        let mut parameters = network.parameters_mut();
-        let value = &mut parameters[place].value;
-        let mut numbers = golden::values(value);
-        numbers[entry] += change;
-        let data = thickset_engine::TensorData::new(numbers, value.dims());
-        let device = thickset_engine::Device::flex();
-        *value = Tensor::from_data(data, (&device, thickset_engine::DType::F64));
-    }
-    network.track();
 }
 
 #[test]

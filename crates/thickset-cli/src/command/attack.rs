@@ -1,27 +1,29 @@
 //! `thickset attack`: how far a small change of a row changes its explanation.
 
-use std::fmt::Write as _;
+use std::ops::ControlFlow;
 
 use anyhow::{Result, bail};
 use clap::Args;
 use thickset::Seed;
 use thickset::attack::{AttackKind, AttackOption, ConstraintConfig, PairPredictions, suite};
-use thickset::model::{AttackOptions, Attacks};
+use thickset::model::AttackOptions;
 
-use super::attack_view::{Row, summary, table};
+use super::attack_view::{Row, Shown, Totals, head};
 use super::explain::How;
-use super::model_rows::ModelRows;
-use super::output::print;
+use super::interrupt;
+use super::model_rows::{ModelRows, Streamed};
+use super::row_output::{OutputOptions, stopped};
+use super::rows::say_all;
 use super::threat::SuiteOptions;
 
 #[derive(Args)]
 #[command(after_help = "Examples:
   thickset attack --model runs/loans/model.safetensors --data loans.csv
-  thickset attack --model model.safetensors --data adult --limit 200 --effort thorough
-  thickset attack --model model.safetensors --data loans.csv --radii 0.1,0.2,0.4 --limit 0
+  thickset attack --model model.safetensors --data adult --max-rows 200 --effort thorough
+  thickset attack --model model.safetensors --data loans.csv --radii 0.1,0.2,0.4 --max-rows 0
   thickset attack --model model.safetensors --data loans.csv --method er-attack --radius 0.3 --steps 50
   thickset attack --model model.safetensors --data loans.csv --box --integer --one-hot whole \\
-    --column-budget age=2 --json > attacked.jsonl
+    --column-budget age=2 --max-rows 0 --out attacked.csv
   thickset attack --model model.safetensors --data loans.csv --method '{ kind = \"random\", points = 1000 }'
   thickset attack --model model.safetensors --data loans.csv --method '{ kind = \"moo\", surrogate = 10.0 }'")]
 pub struct Arguments {
@@ -67,9 +69,8 @@ pub struct Arguments {
     /// inputs, `halves` for those of the pair with one input moved [default: single]
     #[arg(long, value_name = "KIND")]
     pair_predictions: Option<PairPredictions>,
-    /// Print one JSON object a row, or a radius
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: OutputOptions,
 }
 
 impl Arguments {
@@ -132,28 +133,60 @@ impl Arguments {
     }
 }
 
+/// Rows that are attacked at a time.
+const CHUNK: usize = 1024;
+
 pub fn run(arguments: &Arguments) -> Result<()> {
     let chosen = arguments.chosen()?;
     arguments.check(chosen.as_ref())?;
-    let loaded = arguments.source.load()?;
-    let options = arguments.options(chosen, loaded.seed);
     if !arguments.radii.is_empty() {
-        return super::radii::run(&loaded, &options, &arguments.radii, arguments.json);
+        let loaded = arguments.source.load()?;
+        let options = arguments.options(chosen, loaded.seed);
+        return super::radii::run(&loaded, &options, &arguments.radii, arguments.output.json);
     }
-    let attacks = loaded.model.attack(&loaded.rows(), &options)?;
-    let Attacks { names, k, rows } = &attacks;
-    let rows = rows.iter().enumerate();
-    let rows = rows.map(|(place, row)| Row::new(&loaded, names, *k, place, row));
-    let rows = rows.collect::<Result<Vec<_>>>()?;
-    if arguments.json {
-        let mut text = String::new();
-        for row in &rows {
-            let line = row.line(&loaded, names, *k)?;
-            writeln!(text, "{}", serde_json::to_string(&line)?)?;
-        }
-        print(&text)?;
-    } else {
-        print(&table(&rows, &loaded, *k, options.method.is_none()))?;
-    }
-    summary(&attacks)
+    let Streamed {
+        model,
+        seed,
+        rows,
+        continued,
+        is_preview,
+    } = arguments.source.stream()?;
+    let options = arguments.options(chosen, seed);
+    let is_suite = options.method.is_none();
+    let mut totals = Totals::default();
+    let mut notes = Vec::new();
+    interrupt::notice();
+    arguments.output.run(continued, |output| {
+        notes = rows.for_each::<anyhow::Error>(CHUNK, &mut |rows| {
+            let attacks = model.attack(rows, &options)?;
+            if totals.rows() == 0 {
+                output.head(&head(&attacks.rows, attacks.k, is_suite));
+            }
+            totals.add(&attacks);
+            let features = rows.schema().features.iter();
+            let features: Vec<String> = features.map(|one| one.name.clone()).collect();
+            let shown = Shown {
+                model: &model,
+                features: &features,
+                names: &attacks.names,
+                k: attacks.k,
+                is_suite,
+            };
+            for (place, row) in attacks.rows.iter().enumerate() {
+                let row = Row::new(&shown, rows, place, row)?;
+                if output.row(&row)?.is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+            let flow = output.flush()?;
+            if interrupt::is_stopped() {
+                return Err(stopped(&arguments.output, totals.rows()).into());
+            }
+            Ok(flow)
+        })?;
+        Ok(())
+    })?;
+    say_all(&notes);
+    Streamed::say_preview(is_preview, totals.rows());
+    totals.say()
 }

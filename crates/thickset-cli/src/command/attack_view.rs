@@ -1,17 +1,18 @@
 //! What `thickset attack` prints: rows before and after, as a table or as JSON.
 
-use std::fmt::Write as _;
-
 use anyhow::Result;
 use thickset::attack::moo::Ending;
 use thickset::attack::{Attacked, Cell, Change, Value, changes, decoded};
 use thickset::explain::Explained;
 use thickset::metric::ranking::{self, TopK};
 use thickset::model::{AttackedRow, Attacks};
+use thickset::row_writer::{Cell as TableCell, OutputColumn};
+use thickset::statistics::mean;
+use thickset::{Model, Rows, Schema};
 
 use super::explain::{Answer, Named};
-use super::model_rows::Loaded;
 use super::output::one_line;
+use super::row_output::OutputRow;
 
 /// How the search went.
 enum Way {
@@ -111,9 +112,22 @@ impl serde::Serialize for Cells {
         serializer.collect_map(self.0.iter().map(|cell| (&cell.name, &cell.value)))
     }
 }
+/// What rows are shown with.
+pub struct Shown<'a> {
+    pub model: &'a Model,
+    /// The names of the encoded features.
+    pub features: &'a [String],
+    /// What the importances are of.
+    pub names: &'a [String],
+    pub k: usize,
+    pub is_suite: bool,
+}
+
 /// One row before and after.
 pub struct Row<'a> {
-    place: usize,
+    shown: &'a Shown<'a>,
+    schema: &'a Schema,
+    number: u64,
     before: &'a Explained,
     after: &'a Explained,
     found: &'a Attacked,
@@ -123,10 +137,10 @@ pub struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
+    /// The row at this place of some rows.
     pub fn new(
-        loaded: &Loaded,
-        names: &'a [String],
-        k: usize,
+        shown: &'a Shown<'a>,
+        rows: &Rows<'a>,
         place: usize,
         row: &'a AttackedRow,
     ) -> Result<Self> {
@@ -135,45 +149,26 @@ impl<'a> Row<'a> {
             after,
             found,
         } = row;
-        let top = TopK::of(&before.importance, k)?;
-        let now = TopK::of(&after.importance, k)?;
+        let top = TopK::of(&before.importance, shown.k)?;
+        let now = TopK::of(&after.importance, shown.k)?;
+        let mut values = vec![0.0; rows.schema().len()];
+        rows.copy(place, &mut values);
+        let values: Vec<f64> = values.into_iter().map(f64::from).collect();
         Ok(Self {
-            lost: only_in(&top, &now, names),
-            gained: only_in(&now, &top, names),
-            changes: changes(loaded.schema(), &loaded.row(place), &found.perturbed),
-            place,
+            lost: only_in(&top, &now, shown.names),
+            gained: only_in(&now, &top, shown.names),
+            changes: changes(rows.schema(), &values, &found.perturbed),
+            schema: rows.schema(),
+            number: rows.id(place) + 1,
+            shown,
             before,
             after,
             found,
         })
     }
 
-    pub fn line<'b>(
-        &'b self,
-        loaded: &'b Loaded,
-        names: &'b [String],
-        k: usize,
-    ) -> Result<Line<'b>> {
-        Ok(Line {
-            row: loaded.number(self.place),
-            before: Answer::new(loaded, self.before, names, k)?,
-            attack: self.found.attack,
-            precision: self.found.precision,
-            held: self.found.held,
-            way: Way::of(self.found),
-            perturbed: Cells(decoded(loaded.schema(), &self.found.perturbed)),
-            encoded: Named {
-                names: loaded.features(),
-                values: &self.found.perturbed,
-            },
-            changes: self.changes.clone(),
-            after: After {
-                predicted: loaded.class(ranking::largest(&self.after.probabilities)?),
-                answer: Answer::new(loaded, self.after, names, k)?,
-            },
-            lost: self.lost.clone(),
-            gained: self.gained.clone(),
-        })
+    fn class(&self, class: usize) -> &'a str {
+        &self.shown.model.classes()[class]
     }
 
     /// What the way came to: the last point of a single attack, iterations and ending of the multi-objective one.
@@ -195,76 +190,171 @@ impl<'a> Row<'a> {
     }
 }
 
-pub fn table(rows: &[Row<'_>], loaded: &Loaded, k: usize, is_suite: bool) -> String {
+impl OutputRow for Row<'_> {
+    fn text(&self) -> Result<String> {
+        let what = if self.lost.is_empty() {
+            "nothing".to_owned()
+        } else {
+            format!(
+                "{} -> {}; {}",
+                self.lost.join(", "),
+                self.gained.join(", "),
+                shown(&self.changes)
+            )
+        };
+        let way = if self.shown.is_suite {
+            self.found.attack.to_owned()
+        } else {
+            self.way()
+        };
+        Ok(format!(
+            "{:>7}  {:<20}  {:>6.3}  {:<4}  {way:<22}  {}\n",
+            self.number,
+            one_line(self.class(self.before.class)),
+            self.found.precision,
+            if self.found.held { "yes" } else { "no" },
+            one_line(&what),
+        ))
+    }
+
+    fn json(&self) -> Result<String> {
+        let Shown {
+            model, names, k, ..
+        } = self.shown;
+        let line = Line {
+            row: self.number,
+            before: Answer::new(model, self.before, names, *k)?,
+            attack: self.found.attack,
+            precision: self.found.precision,
+            held: self.found.held,
+            way: Way::of(self.found),
+            perturbed: Cells(decoded(self.schema, &self.found.perturbed)),
+            encoded: Named {
+                names: self.shown.features,
+                values: &self.found.perturbed,
+            },
+            changes: self.changes.clone(),
+            after: After {
+                predicted: self.class(ranking::largest(&self.after.probabilities)?),
+                answer: Answer::new(model, self.after, names, *k)?,
+            },
+            lost: self.lost.clone(),
+            gained: self.gained.clone(),
+        };
+        Ok(serde_json::to_string(&line)?)
+    }
+
+    fn columns(&self) -> Vec<OutputColumn> {
+        let mut columns = vec![
+            OutputColumn::whole("row"),
+            OutputColumn::text("class"),
+            OutputColumn::text("attack"),
+            OutputColumn::number("precision"),
+            OutputColumn::flag("held"),
+            OutputColumn::text("class after"),
+            OutputColumn::text("lost"),
+            OutputColumn::text("gained"),
+            OutputColumn::text("changes"),
+        ];
+        columns.extend(
+            decoded(self.schema, &self.found.perturbed)
+                .into_iter()
+                .map(|cell| {
+                    let name = format!("perturbed {}", cell.name);
+                    match cell.value {
+                        Value::Number(_) => OutputColumn::number(name),
+                        Value::Category(_) => OutputColumn::text(name),
+                    }
+                }),
+        );
+        columns
+    }
+
+    fn cells(&self) -> Result<Vec<TableCell<'_>>> {
+        let mut cells = vec![
+            TableCell::count(self.number),
+            TableCell::text(self.class(self.before.class)),
+            TableCell::text(self.found.attack),
+            TableCell::Number(self.found.precision),
+            TableCell::Flag(self.found.held),
+            TableCell::text(self.class(ranking::largest(&self.after.probabilities)?)),
+            TableCell::text(self.lost.join("; ")),
+            TableCell::text(self.gained.join("; ")),
+            TableCell::text(all_of(&self.changes)),
+        ];
+        let values = decoded(self.schema, &self.found.perturbed).into_iter();
+        cells.extend(values.map(|cell| match cell.value {
+            Value::Number(number) => TableCell::Number(number),
+            Value::Category(name) => TableCell::text(name),
+        }));
+        Ok(cells)
+    }
+}
+
+/// The head of the table of these rows.
+pub fn head(rows: &[AttackedRow], k: usize, is_suite: bool) -> String {
     let is_moo = rows.iter().any(|row| row.found.finish.is_some());
     let way = match (is_suite, is_moo) {
         (true, _) => "found by".to_owned(),
         (_, true) => "iterations  ending".to_owned(),
         _ => format!("P@{k} at last"),
     };
-    // Writing to a string cannot fail.
-    let mut text = String::new();
-    let _ = writeln!(
-        text,
-        "{:>7}  {:<20}  {:>6}  {:<4}  {way:<22}  lost -> gained; what changed",
+    format!(
+        "{:>7}  {:<20}  {:>6}  {:<4}  {way:<22}  lost -> gained; what changed\n",
         "row",
         "class",
         format!("P@{k}"),
         "held",
-    );
-    for row in rows {
-        let what = if row.lost.is_empty() {
-            "nothing".to_owned()
-        } else {
-            format!(
-                "{} -> {}; {}",
-                row.lost.join(", "),
-                row.gained.join(", "),
-                shown(&row.changes)
-            )
-        };
-        let way = if is_suite {
-            row.found.attack.to_owned()
-        } else {
-            row.way()
-        };
-        let _ = writeln!(
-            text,
-            "{:>7}  {:<20}  {:>6.3}  {:<4}  {way:<22}  {}",
-            loaded.number(row.place),
-            one_line(loaded.class(row.before.class)),
-            row.found.precision,
-            if row.found.held { "yes" } else { "no" },
-            one_line(&what),
-        );
-    }
-    text
+    )
 }
 
-pub fn summary(attacks: &Attacks) -> Result<()> {
-    let (k, mean) = (attacks.k, attacks.precision_at_k()?);
-    let interval = mean.interval.map_or_else(String::new, |interval| {
-        format!(
-            " (95% interval {:.4} to {:.4})",
-            interval.low, interval.high
-        )
-    });
-    say!(
-        "mean P@{k} {:.4}{interval} over {} rows",
-        mean.value,
-        mean.count
-    );
-    let failed = attacks.rows.iter().filter(|row| {
-        let ending = row.found.finish.map(|finish| finish.ending);
-        ending == Some(Ending::Failed)
-    });
-    let failed = failed.count();
-    if failed > 0 {
-        say!(
-            "`moo` failed on {failed} rows: its linear model saw no way down, which is no proof that there is none; see --method suite"
-        );
+/// What all rows came to.
+#[derive(Default)]
+pub struct Totals {
+    pub k: usize,
+    precision: Vec<f64>,
+    failed: usize,
+}
+
+impl Totals {
+    pub fn add(&mut self, attacks: &Attacks) {
+        self.k = attacks.k;
+        let rows = attacks.rows.iter();
+        self.precision
+            .extend(rows.clone().map(|row| row.found.precision));
+        let failed = rows.filter(|row| {
+            let ending = row.found.finish.map(|finish| finish.ending);
+            ending == Some(Ending::Failed)
+        });
+        self.failed += failed.count();
     }
-    Ok(())
+
+    pub fn rows(&self) -> usize {
+        self.precision.len()
+    }
+
+    pub fn say(&self) -> Result<()> {
+        let k = self.k;
+        let mean = mean::estimate(&self.precision)?.of_share();
+        let interval = mean.interval.map_or_else(String::new, |interval| {
+            format!(
+                " (95% interval {:.4} to {:.4})",
+                interval.low, interval.high
+            )
+        });
+        say!(
+            "mean P@{k} {:.4}{interval} over {} rows",
+            mean.value,
+            mean.count
+        );
+        if self.failed > 0 {
+            say!(
+                "`moo` failed on {} rows: its linear model saw no way down, which is no proof that there is none; see --method suite",
+                self.failed
+            );
+        }
+        Ok(())
+    }
 }
 
 fn only_in<'a>(set: &TopK, other: &TopK, names: &'a [String]) -> Vec<&'a str> {
@@ -275,24 +365,31 @@ fn only_in<'a>(set: &TopK, other: &TopK, names: &'a [String]) -> Vec<&'a str> {
 /// Most changes that a line shows.
 const SHOWN: usize = 4;
 
-fn shown(changes: &[Change]) -> String {
+/// A change in words.
+fn in_words(change: &Change) -> String {
     let value = |value: &Value| match value {
         Value::Number(number) => super::data_view::number(*number),
         Value::Category(name) => name.clone(),
     };
-    let one = |change: &Change| {
-        let unit = change
-            .unit
-            .as_ref()
-            .map_or_else(String::new, |unit| format!(" {unit}"));
-        format!(
-            "{} {} to {}{unit}",
-            change.name,
-            value(&change.from),
-            value(&change.to)
-        )
-    };
-    let mut parts: Vec<String> = changes.iter().take(SHOWN).map(one).collect();
+    let unit = change
+        .unit
+        .as_ref()
+        .map_or_else(String::new, |unit| format!(" {unit}"));
+    format!(
+        "{} {} to {}{unit}",
+        change.name,
+        value(&change.from),
+        value(&change.to)
+    )
+}
+
+fn all_of(changes: &[Change]) -> String {
+    let parts: Vec<String> = changes.iter().map(in_words).collect();
+    parts.join("; ")
+}
+
+fn shown(changes: &[Change]) -> String {
+    let mut parts: Vec<String> = changes.iter().take(SHOWN).map(in_words).collect();
     if changes.len() > SHOWN {
         parts.push(format!("{} more", changes.len() - SHOWN));
     }

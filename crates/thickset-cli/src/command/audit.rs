@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use clap::Args;
 use serde_json::json;
-use thickset::audit::figure::{FIGURES, Words};
+use thickset::audit::figure::{FIGURES, Words, certified_p_at_k};
 use thickset::audit::{Audit, AuditFolder, gate};
 
 use super::Ending;
@@ -18,7 +18,7 @@ use super::output::{print, print_json};
 #[derive(Args)]
 #[command(after_help = help())]
 pub struct Arguments {
-    /// The model file
+    /// The model file, of ours or ONNX
     #[arg(long, value_name = "FILE")]
     model: PathBuf,
     #[command(flatten)]
@@ -39,6 +39,8 @@ const HELP: &str = "Examples:
   thickset audit --model model.safetensors --data new.csv --out audits/june --effort thorough
   thickset audit --model runs/loans/model.safetensors --data loans.csv \\
     --require 'p_at_k>=0.9' --require 'auc.low>=0.85'
+  thickset audit --model runs/loans/model.safetensors --data loans.csv \\
+    --require 'certified_p_at_k>=0.8' --require 'certified_radius.median>=0.05'
   thickset audit --model model.safetensors --data adult --box --integer --max-rows 500
 
 Rows: data that the model's own run names is split as in training, and its test rows are audited (see --part). Another table's file is taken whole; if it has the target column, AUC and accuracy are measured.
@@ -52,7 +54,7 @@ fn help() -> String {
 }
 
 pub fn run(arguments: &Arguments) -> Result<Ending> {
-    let loaded = Loaded::read(&arguments.model)?;
+    let loaded = arguments.options.load(&arguments.model)?;
     let folder = folder(arguments, &loaded)?;
     let rows = arguments.options.rows(&loaded)?;
     let mut options = arguments.options.options();
@@ -60,11 +62,29 @@ pub fn run(arguments: &Arguments) -> Result<Ending> {
     let Loaded { model, origin } = &loaded;
     let mut config = model.audit_config(origin, &rows.rows(), &options)?;
     config.require = origin.require(&arguments.require);
+    if !arguments.options.shard().is_whole() {
+        let part = arguments
+            .options
+            .audit_part(&loaded, &rows, &config, &options)?;
+        folder.write_part(&part)?;
+        folder.finish()?;
+        let (done, of) = (part.rows(), part.shard.of);
+        say!(
+            "wrote {done} rows to {}; when all {of} parts are there: thickset merge FOLDER… --out AUDIT",
+            folder.part().display()
+        );
+        return Ok(Ending::Fine);
+    }
     let audit = arguments.options.audit(&loaded, &rows, &config, &options)?;
     folder.write(&audit)?;
-    folder.write_report(&thickset_report::audit(std::slice::from_ref(&audit))?)?;
+    finish(&folder, &audit, arguments.json)
+}
+
+/// Writes the page of an audit that is written, prints its figures and judges it.
+pub fn finish(folder: &AuditFolder, audit: &Audit, json: bool) -> Result<Ending> {
+    folder.write_report(&thickset_report::audit(std::slice::from_ref(audit))?)?;
     folder.finish()?;
-    if arguments.json {
+    if json {
         print_json(&json!({
             "model": audit.model.name,
             "data": audit.data.name,
@@ -72,18 +92,19 @@ pub fn run(arguments: &Arguments) -> Result<Ending> {
             "k": audit.settings.k,
             "summary": audit.summary,
             "linear": audit.linear,
+            "certificate": audit.certificate,
             "gate": audit.gate,
             "files": [folder.audit(), folder.report()],
         }))?;
     } else {
-        print(&table(&audit))?;
+        print(&table(audit))?;
     }
     say!(
         "wrote {} and {}",
         folder.audit().display(),
         folder.report().display()
     );
-    warn_of_empty(&audit);
+    warn_of_empty(audit);
     Ok(if judged(&audit.gate) {
         Ending::Fine
     } else {
@@ -95,6 +116,9 @@ pub fn run(arguments: &Arguments) -> Result<Ending> {
 fn folder(arguments: &Arguments, loaded: &Loaded) -> Result<AuditFolder> {
     if let Some(out) = &arguments.out {
         return Ok(AuditFolder::create(out)?);
+    }
+    if !arguments.options.shard().is_whole() {
+        bail!("a part of an audit needs a folder of its own; name it with --out");
     }
     let beside = arguments.model.parent().unwrap_or(Path::new(""));
     let folder = AuditFolder::create(beside)?;
@@ -116,7 +140,7 @@ fn table(audit: &Audit) -> String {
         ..Words::TABLE
     };
     let mut text = format!(
-        "{:<12}  {:>7}  {:>16}  {:>7}  what it is; which way is better\n",
+        "{:<16}  {:>7}  {:>16}  {:>7}  what it is; which way is better\n",
         "figure", "value", "95% interval", "linear"
     );
     let number = |number: Option<f64>| number.map_or_else(|| "-".to_owned(), |n| format!("{n:.4}"));
@@ -130,13 +154,28 @@ fn table(audit: &Audit) -> String {
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
-            "{:<12}  {:>7}  {interval:>16}  {:>7}  {}; {}",
+            "{:<16}  {:>7}  {interval:>16}  {:>7}  {}; {}",
             figure.short(k),
             number(found.map(|found| found.value())),
             number(linear.and_then(|linear| linear.value(figure))),
             figure.described(&words),
             figure.direction.name()
         );
+    }
+    if let Some(certified) = audit.summary.value(&certified_p_at_k::FIGURE) {
+        let attacked = audit.summary.precision_at_k().value;
+        let exact = audit.certificate.as_ref().map_or(0, |record| record.exact);
+        let _ = writeln!(
+            text,
+            "\nthe worst P@{k} lies between {certified:.4}, which is certified, and {attacked:.4}, which an attack reached; of {exact} of {} rows it is known exactly",
+            audit.rows.len()
+        );
+    } else if let Some(reason) = audit
+        .certificate
+        .as_ref()
+        .and_then(|record| record.absent.as_ref())
+    {
+        let _ = writeln!(text, "\nno certificates: {reason}");
     }
     text
 }

@@ -1,30 +1,32 @@
 //! What `audit` and `compare` share: options, and from a model file to its audit.
 
 use std::fmt::Write as _;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use clap::Args;
 use thickset::Model;
 use thickset::audit::figure::explained;
 use thickset::audit::gate::Requirable;
 use thickset::audit::result::{Audit, Requirement, ThicknessSettings};
-use thickset::audit::{AuditConfig, Event, ResumeFile, ResumeKey};
-use thickset::model::{AuditOptions, OpenedRows, Origin};
+use thickset::audit::{AuditConfig, AuditPart, Event, ResumeFile, ResumeKey};
+use thickset::model::{AuditOptions, OpenedRows, Origin, RowChoice, Shard};
 
 use super::explain::How;
-use super::rows::{DataSource, say_notes};
+use super::interrupt::{self, Interrupted};
+use super::model_file::ModelFileOptions;
+use super::rows::{DataSource, SelectionOptions, say_notes};
 use super::threat::SuiteOptions;
 use crate::progress::{Progress, ProgressOption};
 
 #[derive(Args)]
 pub struct AuditArguments {
     #[command(flatten)]
+    file: ModelFileOptions,
+    #[command(flatten)]
     data: DataSource,
-    /// At most so many rows, from the first of the part on; 0 for all
-    #[arg(long, value_name = "ROWS", default_value_t = 0)]
-    max_rows: usize,
+    #[command(flatten)]
+    selection: SelectionOptions,
     #[command(flatten)]
     how: How,
     #[command(flatten)]
@@ -41,6 +43,9 @@ pub struct AuditArguments {
     /// Worst rows described in full
     #[arg(long, value_name = "ROWS", default_value_t = 10)]
     worst: usize,
+    /// Prove nothing: an audit is sooner done, and has no certified figures
+    #[arg(long)]
+    no_certificates: bool,
     #[command(flatten)]
     progress: ProgressOption,
 }
@@ -51,25 +56,26 @@ pub struct Loaded {
     pub origin: Origin,
 }
 
-impl Loaded {
-    pub fn read(file: &Path) -> Result<Self> {
-        let model = Model::load(file)?;
-        let origin = model.origin()?;
-        Ok(Self { model, origin })
-    }
-}
-
 impl AuditArguments {
+    /// The model of a file, for the rows.
+    pub fn load(&self, file: &Path) -> Result<Loaded> {
+        let model = self.file.load(file, self.data.name())?;
+        let origin = model.origin()?;
+        Ok(Loaded { model, origin })
+    }
+
     /// The rows for a model.
     pub fn rows(&self, loaded: &Loaded) -> Result<OpenedRows> {
-        let opened = loaded.model.open_labelled_rows(&self.data.config())?;
+        let selection = self.selection.selection(RowChoice::All, self.data.seed());
+        let model = &loaded.model;
+        let opened = model.open_labelled_selected(&self.data.config(), &selection)?;
         say_notes(&opened);
-        let most = if self.max_rows == 0 {
-            opened.all()
-        } else {
-            self.max_rows
-        };
-        Ok(opened.first(most)?)
+        Ok(opened)
+    }
+
+    /// Which of the machines that share the rows this one is.
+    pub fn shard(&self) -> Shard {
+        self.selection.shard()
     }
 
     /// How models are audited.
@@ -88,6 +94,7 @@ impl AuditArguments {
             },
             noise_draws: self.noise_draws,
             worst: self.worst,
+            certify: !self.no_certificates,
             data_name: Some(name.to_string_lossy().into_owned()),
             ..AuditOptions::default()
         }
@@ -105,14 +112,68 @@ impl AuditArguments {
         config.check(rows.rows().schema())?;
         let mut progress = self.progress.start();
         progress.say(&begun(loaded, rows, config, options));
+        let mut done = 0;
+        interrupt::notice();
         let mut observer = |event: &Event<'_>| {
             show(&mut progress, event);
-            ControlFlow::Continue(())
+            done = done_so_far(event).unwrap_or(done);
+            interrupt::flow()
         };
         let Loaded { model, origin } = loaded;
         let audit = model.audit_as(origin, &rows.rows(), options, config, &mut observer)?;
-        audit.ok_or_else(|| anyhow!("the audit was stopped"))
+        audit.ok_or_else(|| stopped(done, rows.rows().len(), options))
     }
+}
+
+impl AuditArguments {
+    /// Audits this machine's part of the rows.
+    pub fn audit_part(
+        &self,
+        loaded: &Loaded,
+        rows: &OpenedRows,
+        config: &AuditConfig,
+        options: &AuditOptions,
+    ) -> Result<AuditPart> {
+        config.check(rows.rows().schema())?;
+        let mut progress = self.progress.start();
+        let shard = rows.shard();
+        progress.say(&format!(
+            "part {} of {}: {}",
+            shard.number,
+            shard.of,
+            begun(loaded, rows, config, options)
+        ));
+        let mut done = 0;
+        interrupt::notice();
+        let mut observer = |event: &Event<'_>| {
+            show(&mut progress, event);
+            done = done_so_far(event).unwrap_or(done);
+            interrupt::flow()
+        };
+        let Loaded { model, origin } = loaded;
+        let part = model.audit_part(origin, rows, options, config, &mut observer)?;
+        part.ok_or_else(|| stopped(done, rows.rows().len(), options))
+    }
+}
+
+/// Rows that are done, if an event says so.
+fn done_so_far(event: &Event<'_>) -> Option<usize> {
+    match event {
+        Event::Begin { done, .. } | Event::Rows { done, .. } => Some(*done),
+        _ => None,
+    }
+}
+
+/// What is kept of an audit that its user stopped.
+fn stopped(done: usize, rows: usize, options: &AuditOptions) -> anyhow::Error {
+    let kept = match &options.resume {
+        Some(file) => format!(
+            "{done} of {rows} rows are kept in {}; the same command goes on after them",
+            file.path.display()
+        ),
+        None => format!("nothing is kept of the {done} rows that were done"),
+    };
+    Interrupted(kept).into()
 }
 
 /// The file of the rows done, signed with the user's key; none if there is no key, so that nothing unsigned is kept.
@@ -139,7 +200,7 @@ fn begun(
     let part = part.map_or_else(String::new, |part| format!("{} ", part.name()));
     let (rows, all) = (opened.rows().len(), opened.all());
     let of = if rows < all {
-        format!("the first {rows} of {all} {part}rows")
+        format!("{rows} of {all} {part}rows")
     } else {
         format!("{rows} {part}rows")
     };
@@ -182,7 +243,9 @@ fn show(progress: &mut Progress, event: &Event<'_>) {
 /// The figures that can be required, for a help text.
 pub fn figures(known: &[Requirable]) -> String {
     let name = |figure: &Requirable| {
-        let ends = if figure.has_interval {
+        let ends = if figure.is_median {
+            "[.median|.low|.high]"
+        } else if figure.has_interval {
             "[.low|.high]"
         } else {
             ""

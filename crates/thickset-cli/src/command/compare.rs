@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use serde::Serialize;
 use thickset::audit::compare::{
-    self, Compared, Difference, Differences, ReasonChange, Side, Verdict,
+    self, CertificateChange, Compared, Difference, Differences, ReasonChange, Side, Verdict,
 };
 use thickset::audit::figure::FIGURES;
 use thickset::audit::result::Requirement;
@@ -35,7 +35,7 @@ pub struct Arguments {
     /// What must hold, like 'p_at_k_difference>=-0.02'; repeatable
     #[arg(long, value_name = "REQUIREMENT")]
     require: Vec<String>,
-    /// The folder for compare.json, which has every row; nothing is written if left out
+    /// The folder for compare.json, which has every row, and report.html; nothing is written if left out
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
     /// Print the figures as JSON
@@ -58,11 +58,16 @@ fn help() -> String {
 }
 
 pub fn run(arguments: &Arguments) -> Result<Ending> {
-    let (a, b) = (Loaded::read(&arguments.a)?, Loaded::read(&arguments.b)?);
+    if !arguments.options.shard().is_whole() {
+        bail!(
+            "a comparison is made by one machine; leave out --shard, or compare less rows with --max-rows"
+        );
+    }
+    let given = &arguments.options;
+    let (a, b) = (given.load(&arguments.a)?, given.load(&arguments.b)?);
     let rules = compare::rules(&b.origin.require(&arguments.require))?;
     let out = arguments.out.as_deref().map(Out::create).transpose()?;
     let partial = |side: &str| out.as_ref().map(|out| out.partial(side));
-    let given = &arguments.options;
     let (rows_of_a, rows_of_b) = (given.rows(&a)?, given.rows(&b)?);
     let options = given.options();
     compare::check_targets(
@@ -89,6 +94,7 @@ pub fn run(arguments: &Arguments) -> Result<Ending> {
             others: &compared.others,
             agreement: &compared.agreement,
             same_class: compared.same_class,
+            certificates: compared.certificates.as_ref(),
             features: &compared.features,
             gate: &compared.gate,
         })?)?;
@@ -102,8 +108,12 @@ pub fn run(arguments: &Arguments) -> Result<Ending> {
         );
     }
     if let Some(out) = &out {
-        out.finish(&compared)?;
-        say!("wrote {}", out.file().display());
+        out.finish(&compared, &thickset_report::audit(&[of_a, of_b])?)?;
+        say!(
+            "wrote {} and {}",
+            out.file().display(),
+            out.page().display()
+        );
     }
     Ok(if gate(&compared.gate) {
         Ending::Fine
@@ -123,6 +133,8 @@ struct Printed<'a> {
     others: &'a Differences,
     agreement: &'a Estimate,
     same_class: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    certificates: Option<&'a CertificateChange>,
     features: &'a [ReasonChange],
     gate: &'a [Requirement],
 }
@@ -141,12 +153,18 @@ impl Out {
         self.0.join("compare.json")
     }
 
+    /// Both audits side by side.
+    fn page(&self) -> PathBuf {
+        self.0.join("report.html")
+    }
+
     /// The rows done of one of the two, while they are audited.
     fn partial(&self, side: &str) -> PathBuf {
         self.0.join(format!("compare.json.{side}.partial"))
     }
 
-    fn finish(&self, compared: &Compared) -> Result<()> {
+    fn finish(&self, compared: &Compared, page: &str) -> Result<()> {
+        super::report::write(&self.page(), page)?;
         let write = || {
             write_whole(&self.file(), |file| file.write_all(&compared.to_bytes()))?;
             for side in ["a", "b"] {
@@ -168,7 +186,7 @@ fn table(compared: &Compared) -> String {
     let k = compared.settings.k;
     let (a, b) = (&compared.a.summary, &compared.b.summary);
     let mut text = format!(
-        "{:<12}  {:>7}  {:>7}  {:>7}  {:>18}  {:>10}  {:>10}\n",
+        "{:<16}  {:>7}  {:>7}  {:>7}  {:>18}  {:>10}  {:>10}\n",
         "figure", "A", "B", "B - A", "95% interval", "t-test", "Wilcoxon"
     );
     let mut line = |name: &str, values: [f64; 3], interval: &str, p: [Option<f64>; 2]| {
@@ -177,7 +195,7 @@ fn table(compared: &Compared) -> String {
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
-            "{name:<12}  {a:>7.4}  {b:>7.4}  {difference:>+7.4}  {interval:>18}  {t_test:>10}  {wilcoxon:>10}"
+            "{name:<16}  {a:>7.4}  {b:>7.4}  {difference:>+7.4}  {interval:>18}  {t_test:>10}  {wilcoxon:>10}"
         );
     };
     for figure in FIGURES {
@@ -201,6 +219,16 @@ fn table(compared: &Compared) -> String {
         100.0 * compared.agreement.value,
         100.0 * compared.same_class
     );
+    if let Some(change) = &compared.certificates {
+        let _ = writeln!(
+            text,
+            "certificates: {} lost theirs{}, {} gained one{}",
+            rows(change.lost.len()),
+            numbers(&change.lost),
+            rows(change.gained.len()),
+            numbers(&change.gained)
+        );
+    }
     let changed = compared.features.iter();
     let changed: Vec<_> = changed.filter(|one| one.left + one.entered > 0).collect();
     if !changed.is_empty() {
@@ -221,6 +249,20 @@ fn table(compared: &Compared) -> String {
         let _ = writeln!(text, "and {} more", changed.len() - SHOWN);
     }
     text
+}
+
+fn rows(count: usize) -> String {
+    format!("{count} {}", if count == 1 { "row" } else { "rows" })
+}
+
+/// The first of the rows by their numbers, in brackets.
+fn numbers(rows: &[u64]) -> String {
+    if rows.is_empty() {
+        return String::new();
+    }
+    let shown: Vec<String> = rows.iter().take(SHOWN).map(u64::to_string).collect();
+    let more = if rows.len() > SHOWN { ", …" } else { "" };
+    format!(" ({}{more})", shown.join(", "))
 }
 
 fn interval(estimate: &Estimate) -> String {

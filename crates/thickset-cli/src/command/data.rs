@@ -8,7 +8,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
 use thickset::Seed;
 use thickset::config::DataConfig;
-use thickset::data::{self, Dataset, KNOWN, Known, MissingColumn, Recipe, Scale};
+use thickset::data::{self, Dataset, KNOWN, Known, MissingColumn, Recipe, Scale, TextEncoding};
 
 use super::output::note;
 use super::{data_view, output};
@@ -86,7 +86,7 @@ pub struct Reading {
     #[arg(long, value_name = "COLUMN")]
     target: Option<String>,
     /// Encode the file by this recipe instead of inferring one
-    #[arg(long, value_name = "TOML", conflicts_with_all = ["target", "delimiter", "no_header", "missing", "category", "drop", "immutable", "scale", "missing_column"])]
+    #[arg(long, value_name = "TOML", conflicts_with_all = ["target", "delimiter", "no_header", "text_encoding", "decimal", "day_first", "missing", "category", "drop", "immutable", "scale", "missing_column"])]
     with: Option<PathBuf>,
     /// What separates fields; `\t` is a tab [default: inferred]
     #[arg(long, value_name = "CHARACTER", value_parser = parse_delimiter)]
@@ -94,6 +94,15 @@ pub struct Reading {
     /// The first row is a row, not the names of the columns; they are called `column_1` and so on
     #[arg(long)]
     no_header: bool,
+    /// How the bytes of a text file stand for letters [default: UTF-8, or UTF-16 as its first bytes tell]
+    #[arg(long, value_enum, value_name = "ENCODING")]
+    text_encoding: Option<EncodingName>,
+    /// The decimal mark of numbers like 1,234 that could be read in two ways [default: as in the rest of the file]
+    #[arg(long, value_name = "MARK", value_parser = parse_mark)]
+    decimal: Option<char>,
+    /// Dates like 03/04/2024 begin with the day [default: as in the rest of the file]
+    #[arg(long)]
+    day_first: bool,
     /// A text that stands for a missing value, beside the usual ones; repeatable
     #[arg(long, value_name = "TEXT")]
     missing: Vec<String>,
@@ -121,6 +130,19 @@ pub struct Reading {
 }
 
 #[derive(Clone, Copy, ValueEnum)]
+enum EncodingName {
+    #[value(name = "utf-8")]
+    Utf8,
+    #[value(name = "utf-16le")]
+    Utf16Le,
+    #[value(name = "utf-16be")]
+    Utf16Be,
+    /// Western Europe; Latin-1 is a part of it
+    #[value(name = "windows-1252", alias = "latin-1")]
+    Windows1252,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
 enum ScaleName {
     MinMax,
     Standard,
@@ -132,6 +154,14 @@ enum MissingColumnName {
     Error,
     /// All of its values count as missing
     Impute,
+}
+
+fn parse_mark(text: &str) -> Result<char, String> {
+    match text {
+        "." => Ok('.'),
+        "," => Ok(','),
+        _ => Err("expected `.` or `,`".to_owned()),
+    }
 }
 
 fn parse_delimiter(text: &str) -> Result<char, String> {
@@ -190,6 +220,14 @@ impl Reading {
             recipe: self.with.clone(),
             delimiter: self.delimiter,
             header: self.no_header.then_some(false),
+            text_encoding: self.text_encoding.map(|encoding| match encoding {
+                EncodingName::Utf8 => TextEncoding::Utf8,
+                EncodingName::Utf16Le => TextEncoding::Utf16Le,
+                EncodingName::Utf16Be => TextEncoding::Utf16Be,
+                EncodingName::Windows1252 => TextEncoding::Windows1252,
+            }),
+            decimal: self.decimal,
+            day_first: self.day_first.then_some(true),
             missing: self.missing.clone(),
             categories: self.category.clone(),
             drop: self.drop.clone(),

@@ -1,6 +1,6 @@
 //! `thickset explain`: why a model predicts what it predicts, row by row.
 
-use std::fmt::Write as _;
+use std::ops::ControlFlow;
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
@@ -9,11 +9,15 @@ use thickset::explain::reduce::ReductionConfig;
 use thickset::explain::{Explained, ExplanationConfig, Per};
 use thickset::metric::ranking;
 use thickset::model::{ExplainOptions, Explanations, TheoryOptions};
+use thickset::row_writer::{Cell, OutputColumn};
 use thickset::theory::TheoryRow;
-use thickset::{Seed, defaults};
+use thickset::{Model, Rows, Seed, defaults};
 
-use super::model_rows::{Loaded, ModelRows};
-use super::output::{one_line, print};
+use super::interrupt;
+use super::model_rows::{ModelRows, Streamed};
+use super::output::one_line;
+use super::row_output::{OutputOptions, OutputRow, stopped};
+use super::rows::say_all;
 
 #[derive(Args)]
 #[command(after_help = "Examples:
@@ -21,8 +25,9 @@ use super::output::{one_line, print};
   thickset explain --model model.safetensors --data adult --row 17 --k 5
   thickset explain --model model.safetensors --data loans.csv --explanation integrated-gradients --per column
   thickset explain --model model.safetensors --data loans.csv \\
-    --explanation '{ kind = \"smooth-grad\", draws = 20, variance = 0.01 }' --json --limit 0 > why.jsonl
-  thickset explain --model model.safetensors --data adult --limit 5 --theory --radius 0.3")]
+    --explanation '{ kind = \"smooth-grad\", draws = 20, variance = 0.01 }' --json --max-rows 0 > why.jsonl
+  thickset explain --model model.safetensors --data 'rows/*.parquet' --max-rows 0 --out why.parquet
+  thickset explain --model model.safetensors --data adult --max-rows 5 --theory --radius 0.3")]
 pub struct Arguments {
     #[command(flatten)]
     source: ModelRows,
@@ -37,9 +42,30 @@ pub struct Arguments {
     /// The radius that the theory is about, in encoded units [default: the data's own, or 0.5]
     #[arg(long, requires = "theory")]
     radius: Option<f64>,
-    /// Print one JSON object a row
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: OutputOptions,
+}
+
+impl Arguments {
+    /// What the theory says of some rows, if it is asked for.
+    fn theory_of(
+        &self,
+        model: &Model,
+        rows: &Rows<'_>,
+        k: usize,
+        explain: &ExplainOptions,
+    ) -> Result<Vec<TheoryRow>> {
+        if !self.theory {
+            return Ok(Vec::new());
+        }
+        let options = TheoryOptions {
+            k: Some(k),
+            radius: self.radius,
+            explain: explain.clone(),
+            ..TheoryOptions::default()
+        };
+        Ok(model.theory(rows, &options)?)
+    }
 }
 
 /// How predictions are explained.
@@ -118,16 +144,16 @@ pub struct Answer<'a> {
 
 impl<'a> Answer<'a> {
     pub fn new(
-        loaded: &'a Loaded,
+        model: &'a Model,
         explained: &'a Explained,
         names: &'a [String],
         k: usize,
     ) -> Result<Self> {
         let order = ranking::descending(&explained.importance)?;
         Ok(Self {
-            class: loaded.class(explained.class),
+            class: &model.classes()[explained.class],
             probabilities: Named {
-                names: loaded.model.classes(),
+                names: model.classes(),
                 values: &explained.probabilities,
             },
             attribution: Named {
@@ -143,6 +169,7 @@ impl<'a> Answer<'a> {
     }
 }
 
+/// The explanation of one row.
 #[derive(serde::Serialize)]
 struct Line<'a> {
     row: u64,
@@ -150,6 +177,8 @@ struct Line<'a> {
     answer: Answer<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     theory: Option<&'a TheoryRow>,
+    #[serde(skip)]
+    explained: &'a Explained,
 }
 
 /// What the theory says of a row, in lines of their own.
@@ -198,71 +227,126 @@ fn theory_lines(theory: &TheoryRow, names: &[String]) -> Result<String> {
     Ok(text)
 }
 
-pub fn run(arguments: &Arguments) -> Result<()> {
-    let loaded = arguments.source.load()?;
-    let options = arguments.how.options(loaded.seed);
-    let explanations = loaded.model.explain(&loaded.rows(), &options)?;
-    let Explanations {
-        names,
-        rows: explained,
-        ..
-    } = explanations;
-    let width = names.len();
-    let k = match arguments.k {
-        Some(k) if (1..=width).contains(&k) => k,
-        Some(k) => return Err(thickset::Error::TopKOutOfRange { k, largest: width }.into()),
-        None => defaults::K.min(width),
-    };
-    let theory = if arguments.theory {
-        let options = TheoryOptions {
-            k: Some(k),
-            radius: arguments.radius,
-            explain: options.clone(),
-            ..TheoryOptions::default()
-        };
-        loaded.model.theory(&loaded.rows(), &options)?
-    } else {
-        Vec::new()
-    };
-    let mut text = String::new();
-    if !arguments.json {
-        writeln!(
-            text,
-            "{:>7}  {:<20}  {:>11}  top {k}",
-            "row", "class", "probability"
-        )?;
-    }
-    for (place, explained) in explained.iter().enumerate() {
-        let answer = Answer::new(&loaded, explained, &names, k)?;
-        let row = loaded.number(place);
-        if arguments.json {
-            let theory = theory.get(place);
-            let line = Line {
-                row,
-                answer,
-                theory,
-            };
-            writeln!(text, "{}", serde_json::to_string(&line)?)?;
-            continue;
-        }
-        let order = ranking::descending(&explained.importance)?;
-        let top = order.iter().take(k);
+impl OutputRow for Line<'_> {
+    fn text(&self) -> Result<String> {
+        let Explained {
+            importance,
+            probabilities,
+            class,
+        } = self.explained;
+        let names = self.answer.attribution.names;
+        let order = ranking::descending(importance)?;
+        let top = order.iter().take(self.answer.top.len());
         let top: Vec<String> = top
-            .map(|&feature| {
-                let name = one_line(&names[feature]);
-                format!("{name} {:.3}", explained.importance[feature])
-            })
+            .map(|&feature| format!("{} {:.3}", one_line(&names[feature]), importance[feature]))
             .collect();
-        writeln!(
-            text,
-            "{row:>7}  {:<20}  {:>11.4}  {}",
-            one_line(answer.class),
-            explained.probabilities[explained.class],
+        let mut text = format!(
+            "{:>7}  {:<20}  {:>11.4}  {}\n",
+            self.row,
+            one_line(self.answer.class),
+            probabilities[*class],
             top.join(", ")
-        )?;
-        if let Some(theory) = theory.get(place) {
-            text += &theory_lines(theory, &names)?;
+        );
+        if let Some(theory) = self.theory {
+            text += &theory_lines(theory, names)?;
         }
+        Ok(text)
     }
-    print(&text)
+
+    fn json(&self) -> Result<String> {
+        Ok(serde_json::to_string(self)?)
+    }
+
+    fn columns(&self) -> Vec<OutputColumn> {
+        let answer = &self.answer;
+        let mut columns = vec![OutputColumn::whole("row"), OutputColumn::text("class")];
+        let named = |kind: &'static str| {
+            move |name: &String| OutputColumn::number(format!("{kind} {name}"))
+        };
+        columns.extend(answer.probabilities.names.iter().map(named("probability")));
+        let top = 1..=answer.top.len();
+        columns.extend(top.map(|place| OutputColumn::text(format!("top {place}"))));
+        columns.extend(answer.attribution.names.iter().map(named("attribution")));
+        columns
+    }
+
+    fn cells(&self) -> Result<Vec<Cell<'_>>> {
+        let answer = &self.answer;
+        let numbers = |named: &Named<'_>| {
+            named
+                .values
+                .iter()
+                .map(|value| Cell::Number(*value))
+                .collect::<Vec<_>>()
+        };
+        let mut cells = vec![Cell::count(self.row), Cell::text(answer.class)];
+        cells.extend(numbers(&answer.probabilities));
+        cells.extend(answer.top.iter().map(|name| Cell::text(*name)));
+        cells.extend(numbers(&answer.attribution));
+        Ok(cells)
+    }
+}
+
+/// Rows that are explained at a time.
+const CHUNK: usize = 4096;
+
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let Streamed {
+        model,
+        seed,
+        rows,
+        continued,
+        is_preview,
+    } = arguments.source.stream()?;
+    let options = arguments.how.options(seed);
+    let mut shown = 0;
+    let mut notes = Vec::new();
+    interrupt::notice();
+    arguments.output.run(continued, |output| {
+        notes = rows.for_each::<anyhow::Error>(CHUNK, &mut |rows| {
+            let Explanations {
+                names,
+                rows: explained,
+                ..
+            } = model.explain(rows, &options)?;
+            let k = top_k(arguments.k, names.len())?;
+            if shown == 0 {
+                output.head(&format!(
+                    "{:>7}  {:<20}  {:>11}  top {k}\n",
+                    "row", "class", "probability"
+                ));
+            }
+            shown += explained.len();
+            let theory = arguments.theory_of(&model, rows, k, &options)?;
+            for (place, explained) in explained.iter().enumerate() {
+                let line = Line {
+                    row: rows.id(place) + 1,
+                    answer: Answer::new(&model, explained, &names, k)?,
+                    explained,
+                    theory: theory.get(place),
+                };
+                if output.row(&line)?.is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+            let flow = output.flush()?;
+            if interrupt::is_stopped() {
+                return Err(stopped(&arguments.output, shown).into());
+            }
+            Ok(flow)
+        })?;
+        Ok(())
+    })?;
+    say_all(&notes);
+    Streamed::say_preview(is_preview, shown);
+    Ok(())
+}
+
+/// The number of features to name.
+fn top_k(given: Option<usize>, width: usize) -> Result<usize> {
+    match given {
+        Some(k) if (1..=width).contains(&k) => Ok(k),
+        Some(k) => Err(thickset::Error::TopKOutOfRange { k, largest: width }.into()),
+        None => Ok(defaults::K.min(width)),
+    }
 }

@@ -23,7 +23,7 @@ fn of(error: &Error) -> Option<String> {
             format!("if that text means a missing value, add {missing}; if the column is a category, add {category}")
         }
         Error::NotUtf8 { .. } => {
-            "convert the file to UTF-8: `iconv -f latin1 -t utf-8` for a file of western Europe, `-f cp1251` for one in Cyrillic".to_owned()
+            "a file from western Europe (Latin-1, Windows) is read with --text-encoding windows-1252 where columns are inferred (`data show`, `init`); any file is converted by `iconv -f cp1252 -t utf-8`, with cp1251 for Cyrillic".to_owned()
         }
         Error::FolderInUse { .. } => "wait until that process ends, or choose another folder with --out".to_owned(),
         Error::OneClass { .. } => "choose another column with --target".to_owned(),
@@ -64,6 +64,13 @@ fn of(error: &Error) -> Option<String> {
             "lower the step size (train.optimizer.rate), clip gradients (train.clip), or lower the objective's weights".to_owned()
         }
         Error::OtherTrainingRows { .. } => "give --split-seed and --random-test as in training".to_owned(),
+        Error::Onnx { source, .. } => return source.instead().map(str::to_owned),
+        Error::NoScale { .. } => {
+            "add --scale data to take means and deviations from the rows, or --scale none to keep the columns' own units".to_owned()
+        }
+        Error::Disagreement { .. } => {
+            "the converter or this reader computes another model than the framework does; nothing that is said of the file would hold for the model".to_owned()
+        }
         Error::RadiusMissing => "give --radius".to_owned(),
         Error::WholeFile { .. } => "leave out --part, --split-seed and --random-test".to_owned(),
         Error::TopKOutOfRange { .. } => "set `k` to fewer than the features".to_owned(),

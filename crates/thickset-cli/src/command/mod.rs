@@ -7,20 +7,26 @@ mod audit_options;
 mod bench;
 mod bench_paper;
 mod certify;
+mod check;
 mod compare;
 mod completions;
 mod data;
 mod data_view;
 mod demo;
 mod explain;
+mod export;
 mod hint;
 mod init;
+pub mod interrupt;
+mod merge;
 mod methods;
 mod model;
+mod model_file;
 mod model_rows;
 pub mod output;
 mod radii;
 mod report;
+mod row_output;
 mod rows;
 mod threat;
 mod train;
@@ -49,6 +55,8 @@ pub enum Command {
     /// and the lowest P@k that any move within the radius reaches. What is proved holds for the model as it computes, rounding
     /// included; every counterexample is a point at which the model was run.
     Certify(certify::Arguments),
+    /// Check proofs that `thickset certify --proof` wrote, by bounds of its own
+    Check(check::Arguments),
     /// Compare two models on the same rows: which reasons changed, and is the second less stable?
     Compare(compare::Arguments),
     /// Print a script that completes commands and options in a shell
@@ -67,8 +75,12 @@ pub enum Command {
     Demo(demo::Arguments),
     /// Say why a model predicts what it predicts
     Explain(explain::Arguments),
+    /// Write a model as an ONNX file, for other programs to run
+    Export(export::Arguments),
     /// Write a commented configuration for your data
     Init(init::Arguments),
+    /// Put the parts of an audit together that several machines made
+    Merge(merge::Arguments),
     /// List the methods, or describe one
     Methods(methods::Methods),
     /// Say what a model file holds
@@ -91,7 +103,9 @@ pub enum Ending {
 pub fn run(command: Command) -> Result<Ending> {
     match command {
         Command::Audit(arguments) => return audit::run(&arguments),
+        Command::Check(arguments) => return check::run(&arguments),
         Command::Compare(arguments) => return compare::run(&arguments),
+        Command::Merge(arguments) => return merge::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
         Command::Attack(arguments) => attack::run(&arguments),
         Command::Bench(arguments) => bench::run(arguments),
@@ -99,6 +113,7 @@ pub fn run(command: Command) -> Result<Ending> {
         Command::Data(arguments) => data::run(arguments),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
+        Command::Export(arguments) => export::run(&arguments),
         Command::Init(arguments) => init::run(&arguments),
         Command::Methods(arguments) => methods::run(&arguments),
         Command::Model(arguments) => model::run(&arguments),

@@ -1,22 +1,34 @@
 //! `thickset model`: what a model file holds.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
-use thickset::model::{Description, Model};
+use thickset::model::{Description, Model, RowsConfig};
+use thickset::onnx::{self, Agreement};
 
+use super::model_file::ModelFileOptions;
 use super::output::{one_line, print, print_json};
 
 #[derive(Args)]
 #[command(after_help = "Examples:
   thickset model runs/loans/model.safetensors
-  thickset model model.safetensors --json")]
+  thickset model model.safetensors --json
+  thickset model model.onnx
+  thickset model model.onnx --check rows.csv --expect probabilities.csv")]
 pub struct Arguments {
-    /// The model file
+    /// The model file, of ours or ONNX
     file: PathBuf,
+    #[command(flatten)]
+    options: ModelFileOptions,
+    /// Rows whose probabilities are compared with those of --expect; a difference is refused
+    #[arg(long, value_name = "FILE", requires = "expect")]
+    check: Option<PathBuf>,
+    /// The probabilities that the model's framework gives for the rows of --check, one column a class
+    #[arg(long, value_name = "FILE", requires = "check")]
+    expect: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -25,6 +37,8 @@ pub struct Arguments {
 #[derive(Serialize)]
 struct Content<'m> {
     description: &'m Description,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agreement: Option<Agreement>,
     parameters: Vec<Tensor<'m>>,
 }
 
@@ -35,10 +49,15 @@ struct Tensor<'m> {
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let model = Model::load(&arguments.file)?;
+    let (model, about) = read(arguments)?;
+    let agreement = match (&arguments.check, &arguments.expect) {
+        (Some(rows), Some(expected)) => Some(compared(&model, rows, expected)?),
+        _ => None,
+    };
     let parameters = model.network.parameters();
     let content = Content {
         description: &model.description,
+        agreement,
         parameters: parameters
             .iter()
             .map(|parameter| Tensor {
@@ -59,9 +78,52 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         description.features,
         one_line(&description.classes.join(", ")),
     );
+    if let Some(about) = about {
+        let lines = about
+            .lines()
+            .map(|line| format!("graph    {}\n", one_line(line)));
+        text.extend(lines);
+    }
+    if let Some(agreement) = &content.agreement {
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "agrees   on {} rows, largest difference of a probability {:.2e}",
+            agreement.rows, agreement.largest
+        );
+    }
     for tensor in &content.parameters {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "  {:<28} {:?}", one_line(tensor.name), tensor.shape);
     }
     print(&text)
+}
+
+/// The model, and what was understood of an ONNX file.
+fn read(arguments: &Arguments) -> Result<(Model, Option<String>)> {
+    let file = &arguments.file;
+    if !onnx::is_onnx(file) {
+        return Ok((Model::load(file)?, None));
+    }
+    let options = arguments.options.onnx();
+    // Rows to check may name the columns of a matrix; nothing is measured, so nothing needs a scale.
+    let data = arguments.check.as_deref();
+    let scale = onnx::ScaleChoice::AsItIs;
+    let (imported, notes) = onnx::open_for_data(file, data, &options, scale)?;
+    for note in notes {
+        say!("note: {}", one_line(&note));
+    }
+    let about = imported.about.to_string();
+    Ok((imported.model, Some(about)))
+}
+
+fn compared(model: &Model, rows: &Path, expected: &Path) -> Result<Agreement> {
+    let config = RowsConfig {
+        data: rows.display().to_string(),
+        ..RowsConfig::default()
+    };
+    let opened = model.open_rows(&config)?;
+    let expected = onnx::read_probabilities(expected)?;
+    let compared = model.compare_probabilities(&opened.rows(), &expected, onnx::TOLERANCE)?;
+    Ok(compared.check()?)
 }

@@ -4,25 +4,41 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use thickset::model::OpenedRows;
-use thickset::{Model, Rows, Schema, Seed};
+use thickset::model::{OpenedRows, RowChoice, RowStream, Selection};
+use thickset::{Model, Rows, Seed};
 
-use super::rows::{DataSource, say_notes};
+use super::model_file::ModelFileOptions;
+use super::rows::{DataSource, SelectionOptions, say_notes};
 
 /// A model and some of the rows.
 #[derive(Args)]
 pub struct ModelRows {
-    /// The model file
+    /// The model file, of ours or ONNX
     #[arg(long, value_name = "FILE")]
     model: PathBuf,
     #[command(flatten)]
+    file: ModelFileOptions,
+    #[command(flatten)]
     data: DataSource,
     /// Only this row, counted from 1; repeatable
-    #[arg(long, value_name = "NUMBER", conflicts_with = "limit", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "NUMBER", conflicts_with_all = ["max_rows", "limit", "shard"], value_parser = clap::value_parser!(u64).range(1..))]
     row: Vec<u64>,
-    /// At most so many rows, from the first on; 0 for all
-    #[arg(long, value_name = "ROWS", default_value_t = 10)]
-    limit: usize,
+    #[command(flatten)]
+    selection: SelectionOptions,
+}
+
+/// Rows that are shown where no number of them is given.
+const SHOWN: usize = 10;
+
+/// A model and rows that are gone through once.
+pub struct Streamed {
+    pub model: Model,
+    pub seed: Seed,
+    pub rows: RowStream,
+    /// The rows follow others that another machine has.
+    pub continued: bool,
+    /// Only the first few rows, because nothing else was said.
+    pub is_preview: bool,
 }
 
 /// A model and rows that fit it.
@@ -30,61 +46,62 @@ pub struct Loaded {
     pub model: Model,
     pub seed: Seed,
     opened: OpenedRows,
-    features: Vec<String>,
 }
 
 impl Loaded {
-    /// The names of the encoded features.
-    pub fn features(&self) -> &[String] {
-        &self.features
-    }
-
     pub fn rows(&self) -> Rows<'_> {
         self.opened.rows()
     }
 
-    pub fn schema(&self) -> &Schema {
-        self.rows().schema()
-    }
-
-    /// The values of the row at this place of [`Loaded::rows`].
-    pub fn row(&self, place: usize) -> Vec<f64> {
-        let mut row = vec![0.0; self.features.len()];
-        self.rows().copy(place, &mut row);
-        row.into_iter().map(f64::from).collect()
-    }
-
-    /// Its number, counted from 1.
+    /// The number of the row at this place, counted from 1.
     pub fn number(&self, place: usize) -> u64 {
         self.rows().id(place) + 1
-    }
-
-    pub fn class(&self, class: usize) -> &str {
-        &self.model.classes()[class]
     }
 }
 
 impl ModelRows {
+    /// Holds the rows.
     pub fn load(&self) -> Result<Loaded> {
-        let model = Model::load(&self.model)?;
-        let opened = model.open_rows(&self.data.config())?;
+        let model = self.file.load(&self.model, self.data.name())?;
+        let opened = model.open_selected(&self.data.config(), &self.selected())?;
         say_notes(&opened);
-        let opened = if self.row.is_empty() {
-            let most = if self.limit == 0 {
-                opened.all()
-            } else {
-                self.limit
-            };
-            opened.first(most)?
-        } else {
-            opened.only(&self.row)?
-        };
-        let features = opened.rows().schema().features.iter();
         Ok(Loaded {
-            features: features.map(|one| one.name.clone()).collect(),
             seed: self.data.seed(),
             model,
             opened,
         })
+    }
+
+    /// Opens the rows to be gone through once.
+    pub fn stream(&self) -> Result<Streamed> {
+        let model = self.file.load(&self.model, self.data.name())?;
+        let selection = self.selected();
+        Ok(Streamed {
+            rows: model.stream_rows(&self.data.config(), &selection)?,
+            seed: self.data.seed(),
+            model,
+            continued: selection.shard.number > 1,
+            is_preview: selection.choice == RowChoice::First(SHOWN),
+        })
+    }
+
+    fn selected(&self) -> Selection {
+        if self.row.is_empty() {
+            let usual = RowChoice::First(SHOWN);
+            return self.selection.selection(usual, self.data.seed());
+        }
+        Selection {
+            choice: RowChoice::Only(self.row.clone()),
+            ..Selection::default()
+        }
+    }
+}
+
+impl Streamed {
+    /// Says that there may be more rows, to a person who gave no number of them.
+    pub fn say_preview(is_preview: bool, rows: usize) {
+        if is_preview && rows == SHOWN {
+            say!("the first {SHOWN} rows; --max-rows 0 takes all, --max-rows 100 a sample of 100");
+        }
     }
 }

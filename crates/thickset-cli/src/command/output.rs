@@ -7,18 +7,26 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, ErrorKind, Write as _};
+use std::ops::ControlFlow;
 
 use anyhow::{Context as _, Result};
 
 /// Prints text. A reader that has seen enough, like `head`, is no failure.
 pub fn print(text: &str) -> Result<()> {
+    print_some(text).map(|_| ())
+}
+
+/// The same for text of which more follows; breaks when the reader has seen enough.
+pub fn print_some(text: &str) -> Result<ControlFlow<()>> {
     let mut stdout = io::stdout().lock();
     match stdout
         .write_all(visible(text).as_bytes())
         .and_then(|()| stdout.flush())
     {
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        result => result.context("cannot write to stdout"),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(ControlFlow::Break(())),
+        result => result
+            .map(ControlFlow::Continue)
+            .context("cannot write to stdout"),
     }
 }
 

@@ -89,7 +89,10 @@ fn read(file: &Path) -> Result<Content> {
         }
         Kind {
             summary: Some(_), ..
-        } => Ok(Content::Audit(Box::new(Audit::parse(&text, &path)?))),
+        } => {
+            let audit = Audit::parse(&text, &path)?.with_rows_beside(file)?;
+            Ok(Content::Audit(Box::new(audit)))
+        }
         _ => bail!("`{path}` holds neither an audit nor a bench"),
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use thickset::Seed;
 use thickset::data::Part;
-use thickset::model::{OpenedRows, PartChoice, RowsConfig};
+use thickset::model::{OpenedRows, PartChoice, RowChoice, RowsConfig, Selection, Shard};
 
 use super::output::one_line;
 
@@ -70,9 +70,53 @@ impl DataSource {
     }
 }
 
+/// How many of the rows, and which machine's.
+#[derive(Args)]
+pub struct SelectionOptions {
+    /// At most so many rows, a random sample of all by --seed; 0 for all
+    #[arg(long, value_name = "ROWS", conflicts_with = "limit")]
+    max_rows: Option<usize>,
+    /// The older spelling: at most so many rows from the first on; 0 for all
+    #[arg(long, value_name = "ROWS", hide = true)]
+    limit: Option<usize>,
+    /// This machine's share of the rows, like 3/64 for the third of 64 machines
+    #[arg(
+        long,
+        value_name = "NUMBER/OF",
+        default_value = "1/1",
+        hide_default_value = true
+    )]
+    shard: Shard,
+}
+
+impl SelectionOptions {
+    /// The rows; `usual` where no number is given.
+    pub fn selection(&self, usual: RowChoice, seed: Seed) -> Selection {
+        let choice = match (self.max_rows, self.limit) {
+            (None, None) if self.shard.is_whole() => usual,
+            (Some(0) | None, Some(0) | None) => RowChoice::All,
+            (Some(count), _) => RowChoice::Sample { count, seed },
+            (None, Some(count)) => RowChoice::First(count),
+        };
+        Selection {
+            choice,
+            shard: self.shard,
+        }
+    }
+
+    pub fn shard(&self) -> Shard {
+        self.shard
+    }
+}
+
 /// Says what a person should know of the rows.
 pub fn say_notes(rows: &OpenedRows) {
-    for note in &rows.notes {
+    say_all(&rows.notes);
+}
+
+/// Says each of these on a line of its own.
+pub fn say_all(notes: &[String]) {
+    for note in notes {
         say!("{}", one_line(note));
     }
 }

@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 use std::num::NonZero;
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
@@ -13,7 +12,8 @@ use thickset::config::{CheckedRun, RunConfig};
 use thickset::train::{EpochRecord, Event, RunFolder, Sweep, Trained, sweep, train_into};
 use thickset_engine::read_regular_text;
 
-use super::output::{note, print, print_json};
+use super::interrupt::{self, Interrupted};
+use super::output::{note, print, print_json, shell_word};
 use crate::progress::{Progress, ProgressOption};
 
 /// The most bytes of a configuration.
@@ -67,9 +67,17 @@ fn one(arguments: &Arguments, run: &CheckedRun, folder: &RunFolder) -> Result<()
     let dataset = config.data.open(config.seed)?;
     dataset.notes.iter().for_each(|text| note(text));
     let mut reporter = Reporter::new(arguments.progress);
+    // The last step that a checkpoint has, and the last one that was made.
+    let (mut kept, mut made) = (0, 0);
+    interrupt::notice();
     let mut observer = |event: &Event<'_>| {
         reporter.show(event);
-        ControlFlow::Continue(())
+        match event {
+            Event::Begin { step, .. } | Event::Checkpoint { step } => kept = *step,
+            Event::Step { step, .. } => made = *step,
+            _ => {}
+        }
+        interrupt::flow()
     };
     let trained = train_into(run, &dataset, folder, arguments.resume, &mut observer)?;
     let Some(Trained {
@@ -79,7 +87,7 @@ fn one(arguments: &Arguments, run: &CheckedRun, folder: &RunFolder) -> Result<()
         ..
     }) = trained
     else {
-        return Ok(());
+        return Err(stopped(arguments, folder, kept, made).into());
     };
     let epochs = epochs.len();
     let model = folder.model();
@@ -116,9 +124,10 @@ fn one(arguments: &Arguments, run: &CheckedRun, folder: &RunFolder) -> Result<()
 
 fn many(arguments: &Arguments, run: &CheckedRun, folder: &RunFolder) -> Result<()> {
     let mut reporter = SweepReporter::new(arguments.progress, run.config().variants()?.len());
+    interrupt::notice();
     let mut observer = |number: usize, event: &Event<'_>| {
         reporter.show(number + 1, event);
-        ControlFlow::Continue(())
+        interrupt::flow()
     };
     let result = sweep(
         run,
@@ -129,7 +138,12 @@ fn many(arguments: &Arguments, run: &CheckedRun, folder: &RunFolder) -> Result<(
     )?;
     reporter.progress.finish();
     let Some(result) = result else {
-        return Ok(());
+        return Err(Interrupted(format!(
+            "the runs that ended and the checkpoints of the others are kept in {}; go on with: {}",
+            folder.path().display(),
+            resume_command(arguments)
+        ))
+        .into());
     };
     if arguments.json {
         return print_json(&result);
@@ -141,6 +155,34 @@ fn many(arguments: &Arguments, run: &CheckedRun, folder: &RunFolder) -> Result<(
         folder.model().display()
     );
     Ok(())
+}
+
+/// What is kept of a training that its user stopped.
+fn stopped(arguments: &Arguments, folder: &RunFolder, kept: u64, made: u64) -> Interrupted {
+    let again = resume_command(arguments);
+    let folder = folder.path().display();
+    Interrupted(if kept == 0 {
+        format!("of {made} steps none is kept yet in {folder}; begin again with: {again}")
+    } else {
+        format!("step {kept} of the {made} made is kept in {folder}; go on with: {again}")
+    })
+}
+
+fn resume_command(arguments: &Arguments) -> String {
+    let config = shell_word(&arguments.config.display().to_string());
+    let config = config.unwrap_or_else(|| "with the same configuration".to_owned());
+    let given = |name: &str, value: &str| match shell_word(value) {
+        Some(word) => format!(" --{name} {word}"),
+        None => format!(" --{name} and the same value"),
+    };
+    let mut options: String = arguments.set.iter().map(|set| given("set", set)).collect();
+    if let Some(from) = &arguments.from {
+        options += &given("from", &from.display().to_string());
+    }
+    if arguments.out != PathBuf::from("runs") {
+        options += &given("out", &arguments.out.display().to_string());
+    }
+    format!("thickset train {config}{options} --resume")
 }
 
 /// One line a run, the chosen one marked.
@@ -313,11 +355,17 @@ fn named<'n>(numbers: impl IntoIterator<Item = (&'n str, Option<f64>)>) -> Strin
 
 fn line(record: &EpochRecord) -> String {
     let terms = record.terms.iter();
-    format!(
-        "epoch {:>3}  loss {:.4}{}{}",
-        record.epoch,
-        record.loss,
-        named(terms.map(|(name, value)| (name.as_str(), Some(*value)))),
-        verdict(record)
-    )
+    let terms = named(terms.map(|(name, value)| (name.as_str(), Some(*value))));
+    let (start, end) = (
+        format!("epoch {:>3}  loss {:.4}", record.epoch, record.loss),
+        verdict(record),
+    );
+    // What does not fit into a line of a usual terminal is in metrics.jsonl anyway.
+    if start.len() + terms.len() + end.len() > WIDTH {
+        return start + &end;
+    }
+    start + &terms + &end
 }
+
+/// Letters of a line on a usual terminal.
+const WIDTH: usize = 80;

@@ -68,7 +68,7 @@ fn a_killed_comparison_ends_with_the_same_bytes() {
         let [whole, again] = ["whole", &out].map(|out| case.read(&format!("{out}/compare.json")));
         assert_eq!(whole, again, "after {events} events");
         let files = std::fs::read_dir(case.path(&out)).unwrap().count();
-        assert_eq!(files, 1, "nothing but the result is left");
+        assert_eq!(files, 2, "nothing but the result and its page is left");
     }
 }
 

@@ -9,6 +9,7 @@ mod help;
 mod killed;
 mod report;
 mod reproduce;
+mod shards;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -108,7 +109,7 @@ impl Case {
     }
 }
 
-fn loans(count: usize, with_target: bool) -> String {
+pub(crate) fn loans(count: usize, with_target: bool) -> String {
     let target = if with_target { ",paid" } else { "" };
     let mut csv = format!("age,income,debt,savings,job,town{target}\n");
     let mut stream = Seed::new(1).stream("loans");

@@ -1,34 +1,33 @@
-//! The explained output of a row as a function of its logits, in `f64` whatever the network's type.
+//! The explained output of a row as a function of its logits, by the formulas of the kernels' heads.
 
 use crate::Output;
+use crate::kernel::RowSoftmax;
 
-/// The gradient of the output in the logits.
-pub(super) fn seed(output: Output, p: &[f64], class: usize, out: &mut [f64]) {
-    let of_class = p[class];
-    for (index, (out, p)) in out.iter_mut().zip(p).enumerate() {
-        let hot = f64::from(u8::from(index == class));
-        *out = match output {
-            Output::Probability => p * (hot - of_class),
-            Output::Logit => hot,
-            Output::Loss => p - hot,
-        };
+/// The gradient of the output in the logits `z`, for the class that is 1 in `hot`; the probabilities go to `p`.
+pub(super) fn seed(output: Output, z: &[f64], hot: &[f64], p: &mut [f64], out: &mut [f64]) {
+    let softmax = RowSoftmax::new(z, p);
+    match output {
+        Output::Probability => softmax.tilt(hot, out),
+        Output::Logit => out.copy_from_slice(hot),
+        Output::Loss => softmax.residual(hot, 1.0, out),
     }
 }
 
-/// The change of [`seed`] when the logits move along `v`, in place of `v`.
-pub(super) fn seed_tangent(output: Output, p: &[f64], v: &mut [f64], class: usize) {
-    let mean: f64 = p.iter().zip(&*v).map(|(p, v)| p * v).sum();
-    let of_class = p[class];
-    let change_of_class = of_class * (v[class] - mean);
-    for (index, (v, p)) in v.iter_mut().zip(p).enumerate() {
-        let hot = f64::from(u8::from(index == class));
-        let change = p * (*v - mean);
-        *v = match output {
-            Output::Probability => change * (hot - of_class) - p * change_of_class,
-            Output::Logit => 0.0,
-            Output::Loss => change,
-        };
+/// The change of [`seed`] when the logits move along `v`, in place of `v`. There must be room for two rows.
+pub(super) fn seed_tangent(
+    output: Output,
+    z: &[f64],
+    hot: &[f64],
+    v: &mut [f64],
+    [p, q, change]: [&mut [f64]; 3],
+) {
+    let softmax = RowSoftmax::new(z, p);
+    match output {
+        Output::Probability => softmax.tilt_tangent(v, hot, q, change),
+        Output::Logit => change.fill(0.0),
+        Output::Loss => softmax.tilt(v, change),
     }
+    v.copy_from_slice(change);
 }
 
 /// `f'' / f'^2` of the output as a function of the margin between its class and the only other one, where the probabilities

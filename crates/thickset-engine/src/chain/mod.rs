@@ -9,9 +9,10 @@
 //!
 //! - [`Network::chain`] gives a chain where the network is one, and `None` for everything else; the caller then uses
 //!   [`Network::pass`].
-//! - A tile computes what [`Pass`](crate::Pass) computes: logits, the gradient of one output a row, Hessian products. With ReLU,
-//!   logits and the gradients of probabilities and logits have the same bits. Softplus, the gradient of a loss and Hessian
-//!   products are computed in another way and agree up to rounding, so near ties may rank differently there.
+//! - A tile computes what [`Pass`](crate::Pass) computes, with the same bits: logits, the gradient of one output a row, Hessian
+//!   products. The two share the formulas of heads and activations and the order of every sum. One thing has a shorter way
+//!   and agrees up to rounding: Hessian products of two classes and a piecewise linear network, which are multiples of the
+//!   gradient. They are directions to search in; what is ranked and reported are gradients.
 //! - A row's numbers depend neither on its place in a tile nor on the other rows.
 //! - The chain copies the weights: it does not follow a network that is trained on. Nothing is recorded for `backward`.
 

@@ -10,8 +10,7 @@ use super::head::{curvature_ratio, seed, seed_tangent};
 use crate::Output;
 use crate::kernel::{
     Activation, ActivationState, PackedMatrix, Real, Scratch, VectorLoop, boundary_numbers,
-    multiply, pack_rows, row_softmax, sum_of_pairs, tile_numbers, tile_rows, unpack_rows,
-    vectorised,
+    multiply, pack_rows, sum_of_pairs, tile_numbers, tile_rows, unpack_rows, vectorised,
 };
 use crate::layer::Part;
 
@@ -105,8 +104,12 @@ pub(super) struct Run<'m, T> {
     classes: Vec<usize>,
     logits: Vec<f64>,
     probabilities: Vec<f64>,
-    /// Rows of as many numbers as there are classes.
+    /// Rows of as many numbers as there are classes: 1 at the row's class, else 0.
+    hot: Vec<f64>,
+    /// The same for the gradient in the logits.
     seeds: Vec<f64>,
+    /// Two rows of them.
+    spare: [Vec<f64>; 2],
     gradient: Vec<f64>,
 }
 
@@ -135,7 +138,9 @@ impl<'m, T: Real> Run<'m, T> {
             classes: Vec::new(),
             logits: Vec::new(),
             probabilities: Vec::new(),
+            hot: Vec::new(),
             seeds: Vec::new(),
+            spare: [(); 2].map(|()| vec![0.0; of.classes]),
             gradient: Vec::new(),
         }
     }
@@ -258,14 +263,18 @@ impl<T: Real> Tile for Run<'_, T> {
         self.gradient.resize(rows * features, 0.0);
         pack_rows(x, features, self.room.numbers(), self.input.numbers());
         self.forward();
-        let of_rows = self
-            .logits
-            .chunks(count)
-            .zip(self.probabilities.chunks_mut(count));
-        let of_rows = of_rows.zip(self.seeds.chunks_mut(count));
-        for (((z, p), out), class) in of_rows.zip(classes) {
-            row_softmax(z, p);
-            seed(output, p, *class, out);
+        self.hot.clear();
+        self.hot.resize(rows * count, 0.0);
+        for (hot, class) in self.hot.chunks_mut(count).zip(classes) {
+            hot[*class] = 1.0;
+        }
+        let given = self.logits.chunks(count).zip(self.hot.chunks(count));
+        let found = self
+            .probabilities
+            .chunks_mut(count)
+            .zip(self.seeds.chunks_mut(count));
+        for ((z, hot), (p, out)) in given.zip(found) {
+            seed(output, z, hot, p, out);
         }
         self.backward(ActivationState::pullback);
         unpack_rows(
@@ -307,12 +316,14 @@ impl<T: Real> Tile for Run<'_, T> {
             self.input.numbers(),
         );
         self.push();
-        let of_rows = self
+        let [q, change] = &mut self.spare;
+        let given = self.logits.chunks(count).zip(self.hot.chunks(count));
+        let found = self
             .seeds
             .chunks_mut(count)
-            .zip(self.probabilities.chunks(count));
-        for ((seed, p), class) in of_rows.zip(&self.classes) {
-            seed_tangent(self.output, p, seed, *class);
+            .zip(self.probabilities.chunks_mut(count));
+        for ((z, hot), (v, p)) in given.zip(found) {
+            seed_tangent(self.output, z, hot, v, [p, q, change]);
         }
         self.backward(ActivationState::pullback_tangent);
         unpack_rows(

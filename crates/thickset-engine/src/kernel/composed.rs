@@ -1,8 +1,9 @@
 //! The kernels' operations composed of Burn's own: for devices without kernels, and what the kernels are tested against.
 
+use burn::tensor::activation::{log_softmax, sigmoid};
 use burn::tensor::module;
 use burn::tensor::ops::{ConvOptions, ConvTransposeOptions, MaxPoolOptions, PadMode};
-use burn::tensor::{IndexingUpdateOp, Int, Tensor, TensorData, activation::log_softmax};
+use burn::tensor::{IndexingUpdateOp, Int, Tensor, TensorData};
 
 use super::{ConvShape, Factor, PoolShape};
 use crate::layer::{Layer as _, Softmax};
@@ -102,6 +103,18 @@ pub(crate) fn gate(value: Tensor<2>, decider: Tensor<2>) -> Tensor<2> {
     value.mask_fill(decider.greater_elem(0.0).bool_not(), 0.0)
 }
 
+/// See [`super::softplus`].
+pub(crate) fn softplus(x: Tensor<2>, beta: f64) -> Tensor<2> {
+    // A product, not a quotient: Burn's backward of a division by a scalar rounds it to `f32`.
+    let tail = (x.clone().abs() * -beta).exp().log1p() * (1.0 / beta);
+    gate(x.clone(), x) + tail
+}
+
+/// See [`super::softplus_slope`].
+pub(crate) fn softplus_slope(x: Tensor<2>, beta: f64) -> Tensor<2> {
+    sigmoid(x * beta)
+}
+
 /// See [`super::cross_entropy`].
 pub(crate) fn cross_entropy(logits: Tensor<2>, classes: Tensor<2>) -> Tensor<1> {
     #[expect(
@@ -110,6 +123,25 @@ pub(crate) fn cross_entropy(logits: Tensor<2>, classes: Tensor<2>) -> Tensor<1> 
     )]
     let share = -1.0 / logits.dims()[0] as f64;
     (log_softmax(logits, 1) * classes).sum() * share
+}
+
+/// See [`super::loss_seed`].
+pub(crate) fn loss_seed(logits: Tensor<2>, classes: Tensor<2>) -> Tensor<2> {
+    let p = Softmax.forward(std::slice::from_ref(&logits));
+    let top = most_probable(&logits);
+    // At the top `(1 - c) - sum of the others` in place of `p - c`, which would cancel.
+    let others = p * (-top.clone() + 1.0);
+    others.clone() - (classes - top.clone()) - top * others.sum_dim(1)
+}
+
+/// 1 at each row's largest number, the first of equals, else 0; a constant.
+pub(crate) fn most_probable(logits: &Tensor<2>) -> Tensor<2> {
+    let logits = logits.clone().without_autodiff();
+    let top = logits.clone().argmax(1);
+    let one = Tensor::ones([logits.dims()[0], 1], (&logits.device(), logits.dtype()));
+    logits
+        .zeros_like()
+        .scatter(1, top, one, burn::tensor::IndexingUpdateOp::Add)
 }
 
 /// See [`super::probability_seed`].

@@ -110,7 +110,7 @@ mod tests {
 
     use super::*;
     use crate::kernel::testing::{
-        check_gradients, flex, random, same, same_in_every_argument, values,
+        cases, check_gradients, flex, random, same, same_in_every_argument, values,
     };
 
     #[test]
@@ -122,7 +122,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(20))]
+        #![proptest_config(cases(20))]
 
         #[test]
         fn the_kernel_equals_the_composed_operation(

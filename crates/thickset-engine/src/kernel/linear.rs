@@ -188,8 +188,8 @@ mod tests {
     use super::*;
     use crate::kernel::simd::{Instructions, with_instructions};
     use crate::kernel::testing::{
-        alone, bits, check_gradients, flex, on_threads, random, same, same_in_every_argument,
-        values,
+        alone, bits, cases, check_gradients, flex, on_threads, random, same,
+        same_in_every_argument, values,
     };
 
     #[test]
@@ -240,7 +240,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(60))]
+        #![proptest_config(cases(60))]
 
         #[test]
         fn kernels_equal_the_composed_operations(

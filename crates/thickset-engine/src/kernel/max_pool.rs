@@ -23,7 +23,8 @@ use super::{ShapeError, bounded, composed, on_flex};
 
 /// Windows over channel-major images. Pairs are rows first, then columns. Make one by filling the fields and calling
 /// [`PoolShape::checked`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct PoolShape {
     pub channels: usize,
     pub height: usize,
@@ -400,7 +401,7 @@ mod tests {
 
     use super::*;
     use crate::kernel::testing::{
-        alone, bits, check_gradients, flex, on_threads, random, same_in_every_argument,
+        alone, bits, cases, check_gradients, flex, on_threads, random, same_in_every_argument,
     };
 
     fn shapes() -> impl Strategy<Value = PoolShape> {
@@ -511,7 +512,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(40))]
+        #![proptest_config(cases(40))]
 
         #[test]
         fn kernels_equal_the_composed_operations(shape in shapes(), rows in 1..5usize, seed: u64) {

@@ -1,11 +1,19 @@
 //! What the kernels' tests share: seeded tensors, comparisons, central differences.
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
+use proptest::prelude::ProptestConfig;
 
 /// The step of central differences in `f64`; a trilinear form has no error of higher order, so only rounding counts.
 const STEP: f64 = 1e-3;
 /// The same for smooth functions, where the error of third order counts too: both are near 1e-10.
 const SMOOTH_STEP: f64 = 1e-5;
+
+/// So many random cases, or fewer where the environment says so: tests under valgrind take fifty times as long.
+pub(crate) fn cases(count: u32) -> ProptestConfig {
+    let most = std::env::var("THICKSET_TEST_CASES").ok();
+    let most = most.and_then(|most| most.parse().ok()).unwrap_or(count);
+    ProptestConfig::with_cases(count.min(most))
+}
 
 pub(crate) fn flex() -> Device {
     Device::flex()

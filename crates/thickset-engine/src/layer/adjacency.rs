@@ -6,7 +6,7 @@
 
 use burn::tensor::{Tensor, TensorData};
 
-use super::{Layer, Linearised, single};
+use super::{Form, Layer, Linearised, single};
 use crate::kernel::{
     matrix_to_triangle, node_column_dot, node_row_dot, node_scale, triangle_to_matrix,
 };
@@ -79,6 +79,10 @@ impl Adjacency {
 impl Layer for Adjacency {
     fn kind(&self) -> &'static str {
         "adjacency"
+    }
+
+    fn form(&self) -> Option<Form> {
+        Some(Form::Adjacency { nodes: self.nodes })
     }
 
     fn out_features(&self, inputs: &[usize]) -> Option<usize> {

@@ -2,7 +2,7 @@
 
 use burn::tensor::Tensor;
 
-use super::{Layer, Linearised, single};
+use super::{Form, Layer, Linearised, single};
 use crate::{Error, Result};
 
 /// Means of `window` by `window` pixels (or of whole channels), without overlap.
@@ -21,7 +21,20 @@ impl AveragePool {
     /// # Errors
     /// If `window` does not divide height and width.
     pub fn new(channels: usize, height: usize, width: usize, window: usize) -> Result<Self> {
-        for side in [height, width] {
+        Self::rectangular(channels, height, width, [window; 2])
+    }
+
+    /// Windows of this many rows and columns; they must tile the image.
+    ///
+    /// # Errors
+    /// If they do not divide height and width.
+    pub fn rectangular(
+        channels: usize,
+        height: usize,
+        width: usize,
+        window: [usize; 2],
+    ) -> Result<Self> {
+        for (side, window) in [(height, window[0]), (width, window[1])] {
             if window == 0 || !side.is_multiple_of(window) {
                 return Err(Error::Size {
                     name: "window",
@@ -34,8 +47,8 @@ impl AveragePool {
             channels,
             height,
             width,
-            window_height: window,
-            window_width: window,
+            window_height: window[0],
+            window_width: window[1],
         })
     }
 
@@ -108,6 +121,15 @@ impl AveragePool {
 impl Layer for AveragePool {
     fn kind(&self) -> &'static str {
         "average-pool"
+    }
+
+    fn form(&self) -> Option<Form> {
+        Some(Form::AveragePool {
+            channels: self.channels,
+            height: self.height,
+            width: self.width,
+            window: [self.window_height, self.window_width],
+        })
     }
 
     fn out_features(&self, inputs: &[usize]) -> Option<usize> {

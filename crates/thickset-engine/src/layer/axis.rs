@@ -1,11 +1,13 @@
 //! One axis of what the features of a row are: `[before, size, after]` in row-major order.
 
 use burn::tensor::Tensor;
+use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
 
 /// An axis of `size` with everything before and after it; images are `[1, channels, pixels]` by channel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Axis {
     before: usize,
     size: usize,
@@ -44,6 +46,14 @@ impl Axis {
         })
     }
 
+    /// The same, checked again: one that comes from a file may have any sizes.
+    ///
+    /// # Errors
+    /// As [`Axis::new`].
+    pub fn checked(self) -> Result<Self> {
+        Self::new(self.before, self.size, self.after)
+    }
+
     /// The axis that all `features` are.
     ///
     /// # Errors
@@ -52,15 +62,21 @@ impl Axis {
         Self::new(1, features, 1)
     }
 
-    pub(super) fn before(self) -> usize {
+    /// How many blocks of the axis and what follows it a row has.
+    #[must_use]
+    pub fn before(self) -> usize {
         self.before
     }
 
-    pub(super) fn size(self) -> usize {
+    /// Its size.
+    #[must_use]
+    pub fn size(self) -> usize {
         self.size
     }
 
-    pub(super) fn after(self) -> usize {
+    /// How many numbers follow for each place of the axis.
+    #[must_use]
+    pub fn after(self) -> usize {
         self.after
     }
 

@@ -6,7 +6,8 @@
 
 use burn::tensor::Tensor;
 
-use super::{Layer, Linearised, single};
+use super::channel_affine::ScaledChannels;
+use super::{Form, Layer, Linearised, single};
 use crate::kernel::{channel_dot, channel_scale, channel_shift, channel_sum};
 use crate::{Init, Parameter, Result, Scope};
 
@@ -62,6 +63,12 @@ impl Layer for BatchNorm {
         "batch-norm"
     }
 
+    fn form(&self) -> Option<Form> {
+        Some(Form::BatchNorm {
+            channels: self.channels,
+        })
+    }
+
     fn out_features(&self, inputs: &[usize]) -> Option<usize> {
         let [features] = inputs else { return None };
         features.is_multiple_of(self.channels).then_some(*features)
@@ -72,7 +79,7 @@ impl Layer for BatchNorm {
     }
 
     fn linearise(&self, inputs: &[Tensor<2>]) -> (Tensor<2>, Box<dyn Linearised>) {
-        let at = At {
+        let at = ScaledChannels {
             factor: self.factor(),
             channels: self.channels,
         };
@@ -148,20 +155,5 @@ impl Layer for BatchNorm {
 
     fn boxed(&self) -> Box<dyn Layer> {
         Box::new(self.clone())
-    }
-}
-
-struct At {
-    factor: Tensor<2>,
-    channels: usize,
-}
-
-impl Linearised for At {
-    fn pullback(&self, g: Tensor<2>) -> Vec<Tensor<2>> {
-        vec![channel_scale(g, self.factor.clone(), self.channels)]
-    }
-
-    fn tangent(&self, v: &[Tensor<2>]) -> Tensor<2> {
-        channel_scale(single(v), self.factor.clone(), self.channels)
     }
 }

@@ -2,9 +2,9 @@
 
 use burn::tensor::Tensor;
 
-use super::{Layer, Linearised, single};
+use super::{Form, Layer, Linearised, single};
 use crate::kernel::{channel_scale, channel_shift};
-use crate::{Init, Parameter, Result, Scope};
+use crate::{Init, Parameter, Result, Role, Scope};
 
 /// `y = scale x + shift`, channel by channel.
 #[derive(Clone, Debug)]
@@ -45,6 +45,13 @@ impl Layer for ChannelAffine {
         "channel-affine"
     }
 
+    fn form(&self) -> Option<Form> {
+        Some(Form::ChannelAffine {
+            channels: self.channels,
+            fixed: self.scale.role == Role::Statistic,
+        })
+    }
+
     fn out_features(&self, inputs: &[usize]) -> Option<usize> {
         let [features] = inputs else { return None };
         features.is_multiple_of(self.channels).then_some(*features)
@@ -55,8 +62,8 @@ impl Layer for ChannelAffine {
     }
 
     fn linearise(&self, inputs: &[Tensor<2>]) -> (Tensor<2>, Box<dyn Linearised>) {
-        let at = At {
-            scale: self.scale.value.clone(),
+        let at = ScaledChannels {
+            factor: self.scale.value.clone(),
             channels: self.channels,
         };
         let scaled = at.tangent(inputs);
@@ -83,17 +90,18 @@ impl Layer for ChannelAffine {
     }
 }
 
-struct At {
-    scale: Tensor<2>,
-    channels: usize,
+/// Each channel times its own factor, which is a constant there.
+pub(super) struct ScaledChannels {
+    pub(super) factor: Tensor<2>,
+    pub(super) channels: usize,
 }
 
-impl Linearised for At {
+impl Linearised for ScaledChannels {
     fn pullback(&self, g: Tensor<2>) -> Vec<Tensor<2>> {
-        vec![channel_scale(g, self.scale.clone(), self.channels)]
+        vec![channel_scale(g, self.factor.clone(), self.channels)]
     }
 
     fn tangent(&self, v: &[Tensor<2>]) -> Tensor<2> {
-        channel_scale(single(v), self.scale.clone(), self.channels)
+        channel_scale(single(v), self.factor.clone(), self.channels)
     }
 }

@@ -2,7 +2,7 @@
 
 use burn::tensor::Tensor;
 
-use super::{Layer, Linearised};
+use super::{Form, Layer, Linearised};
 
 /// `y = [a, b, ...]`.
 #[derive(Clone, Copy, Debug)]
@@ -11,6 +11,10 @@ pub struct Concatenate;
 impl Layer for Concatenate {
     fn kind(&self) -> &'static str {
         "concatenate"
+    }
+
+    fn form(&self) -> Option<Form> {
+        Some(Form::Concatenate)
     }
 
     fn out_features(&self, inputs: &[usize]) -> Option<usize> {

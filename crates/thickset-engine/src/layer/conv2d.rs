@@ -2,7 +2,7 @@
 
 use burn::tensor::Tensor;
 
-use super::{Layer, Linearised, single};
+use super::{Form, Layer, Linearised, single};
 use crate::kernel::{ConvShape, channel_shift, conv2d, conv2d_input};
 use crate::{Init, Parameter, Result, Scope};
 
@@ -41,6 +41,13 @@ impl Conv2d {
 impl Layer for Conv2d {
     fn kind(&self) -> &'static str {
         "conv2d"
+    }
+
+    fn form(&self) -> Option<Form> {
+        Some(Form::Conv2d {
+            shape: self.shape,
+            bias: self.bias.is_some(),
+        })
     }
 
     fn out_features(&self, inputs: &[usize]) -> Option<usize> {

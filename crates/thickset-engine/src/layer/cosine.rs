@@ -4,7 +4,7 @@
 
 use burn::tensor::Tensor;
 
-use super::{Layer, Linearised, single};
+use super::{Form, Layer, Linearised, single};
 
 /// Keeps the similarity of zero vectors defined (0). It shows where `|u| |v|` is near its root, 1e-6, or below: there the
 /// similarity shrinks towards 0, by 0.5% at 1e-5 and by less than single precision resolves from 1e-2 on.
@@ -17,6 +17,10 @@ pub struct Cosine;
 impl Layer for Cosine {
     fn kind(&self) -> &'static str {
         "cosine"
+    }
+
+    fn form(&self) -> Option<Form> {
+        Some(Form::Cosine)
     }
 
     fn out_features(&self, inputs: &[usize]) -> Option<usize> {

@@ -3,7 +3,7 @@
 
 use burn::tensor::{IndexingUpdateOp, Int, Tensor, TensorData};
 
-use super::{Layer, Linearised, single};
+use super::{Form, Layer, Linearised, single};
 use crate::{Error, Result};
 
 /// `y_i = x_(indices_i)`.
@@ -49,6 +49,17 @@ impl Gather {
 impl Layer for Gather {
     fn kind(&self) -> &'static str {
         "gather"
+    }
+
+    fn form(&self) -> Option<Form> {
+        Some(Form::Gather {
+            features: self.features,
+            indices: self
+                .indices
+                .iter()
+                .map(|index| index.unsigned_abs() as usize)
+                .collect(),
+        })
     }
 
     fn out_features(&self, inputs: &[usize]) -> Option<usize> {

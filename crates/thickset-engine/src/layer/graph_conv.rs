@@ -6,7 +6,7 @@
 
 use burn::tensor::Tensor;
 
-use super::{Layer, Linearised};
+use super::{Form, Layer, Linearised};
 use crate::kernel::{Factor, affine, batch_product, linear, linear_input};
 use crate::{Init, Parameter, Result, Scope};
 
@@ -72,6 +72,14 @@ impl GraphConv {
 impl Layer for GraphConv {
     fn kind(&self) -> &'static str {
         "graph-conv"
+    }
+
+    fn form(&self) -> Option<Form> {
+        Some(Form::GraphConv {
+            nodes: self.nodes,
+            inputs: self.in_features,
+            outputs: self.out_features,
+        })
     }
 
     fn out_features(&self, inputs: &[usize]) -> Option<usize> {

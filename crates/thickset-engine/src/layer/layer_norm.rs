@@ -6,7 +6,7 @@
 use burn::tensor::Tensor;
 
 use super::axis::Axis;
-use super::{Layer, Linearised, single};
+use super::{Form, Layer, Linearised, single};
 use crate::{Error, Init, Parameter, Result, Scope};
 
 /// Normalisation of runs of features with a learned scale and shift.
@@ -48,6 +48,14 @@ impl LayerNorm {
 impl Layer for LayerNorm {
     fn kind(&self) -> &'static str {
         "layer-norm"
+    }
+
+    fn form(&self) -> Option<Form> {
+        Some(Form::LayerNorm {
+            runs: self.axis.before(),
+            size: self.axis.size(),
+            epsilon: self.epsilon,
+        })
     }
 
     fn out_features(&self, inputs: &[usize]) -> Option<usize> {

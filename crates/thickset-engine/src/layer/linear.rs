@@ -2,7 +2,7 @@
 
 use burn::tensor::Tensor;
 
-use super::{Layer, Linearised, Part, single};
+use super::{Form, Layer, Linearised, Part, single};
 use crate::kernel::{affine, linear, linear_input};
 use crate::{Init, Parameter, Result, Scope};
 
@@ -47,6 +47,13 @@ impl Linear {
 impl Layer for Linear {
     fn kind(&self) -> &'static str {
         "linear"
+    }
+
+    fn form(&self) -> Option<Form> {
+        Some(Form::Linear {
+            inputs: self.in_features,
+            outputs: self.out_features,
+        })
     }
 
     fn out_features(&self, inputs: &[usize]) -> Option<usize> {

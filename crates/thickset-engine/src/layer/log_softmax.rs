@@ -5,7 +5,7 @@
 use burn::tensor::{Tensor, activation::log_softmax};
 
 use super::axis::Axis;
-use super::{Layer, Linearised, single};
+use super::{Form, Layer, Linearised, single};
 
 /// The logarithm of the softmax along an axis.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +24,10 @@ impl LogSoftmax {
 impl Layer for LogSoftmax {
     fn kind(&self) -> &'static str {
         "log-softmax"
+    }
+
+    fn form(&self) -> Option<Form> {
+        Some(Form::LogSoftmax { axis: self.axis })
     }
 
     fn out_features(&self, inputs: &[usize]) -> Option<usize> {

@@ -4,7 +4,7 @@
 
 use burn::tensor::{Int, Tensor};
 
-use super::{Layer, Linearised, single};
+use super::{Form, Layer, Linearised, single};
 use crate::Result;
 use crate::kernel::{PoolShape, max_pool_indices, pool_gather, pool_scatter};
 
@@ -29,6 +29,10 @@ impl MaxPool {
 impl Layer for MaxPool {
     fn kind(&self) -> &'static str {
         "max-pool"
+    }
+
+    fn form(&self) -> Option<Form> {
+        Some(Form::MaxPool { shape: self.shape })
     }
 
     fn out_features(&self, inputs: &[usize]) -> Option<usize> {

@@ -10,22 +10,29 @@ mod axis;
 mod batch_norm;
 mod channel_affine;
 mod concatenate;
+mod constant;
 mod conv2d;
 mod cosine;
 mod elementwise;
+mod form;
+mod gated_linear;
+mod gates;
 mod gather;
 mod graph_conv;
-mod graph_mean;
 mod layer_norm;
 mod linear;
+mod linear_runs;
 mod log_softmax;
+mod matrix_product;
 mod max_pool;
 mod multiply;
 mod node_mean;
 mod pair_split;
 mod reduce;
+mod select;
 mod sliding_average_pool;
 mod softmax;
+mod yeo_johnson;
 
 pub use add::Add;
 pub use adjacency::Adjacency;
@@ -34,25 +41,32 @@ pub use axis::Axis;
 pub use batch_norm::{BatchNorm, BatchStatistics};
 pub use channel_affine::ChannelAffine;
 pub use concatenate::Concatenate;
+pub use constant::Constant;
 pub use conv2d::Conv2d;
 pub use cosine::Cosine;
 pub use elementwise::{
-    Absolute, Clip, Elu, Exp, Gelu, HardSigmoid, HardSwish, LeakyRelu, Log, Mish, Power, Prelu,
-    Relu, Selu, Sigmoid, Silu, Softplus, SquareRoot, Tanh,
+    Absolute, Clip, Elu, Erf, Exp, Gelu, HardSigmoid, HardSwish, LeakyRelu, Log, Mish, Power,
+    Prelu, Relu, Selu, Sigmoid, Silu, Softplus, SquareRoot, Tanh,
 };
+pub use form::Form;
+pub use gated_linear::GatedLinear;
+pub use gates::{Gates, Gating};
 pub use gather::Gather;
 pub use graph_conv::GraphConv;
-pub use graph_mean::GraphMean;
 pub use layer_norm::LayerNorm;
 pub use linear::Linear;
+pub use linear_runs::LinearRuns;
 pub use log_softmax::LogSoftmax;
+pub use matrix_product::{MatrixProduct, ProductShape};
 pub use max_pool::MaxPool;
 pub use multiply::Multiply;
 pub use node_mean::NodeMean;
 pub use pair_split::PairSplit;
 pub use reduce::Reduce;
+pub use select::Select;
 pub use sliding_average_pool::{Divisor, SlidingAveragePool};
 pub use softmax::Softmax;
+pub use yeo_johnson::YeoJohnson;
 
 use burn::tensor::Tensor;
 
@@ -62,6 +76,11 @@ use crate::parameter::Parameter;
 pub trait Layer: std::fmt::Debug + Send + Sync {
     /// What it is, for messages.
     fn kind(&self) -> &'static str;
+
+    /// What it is, as data from which it can be built again; a layer that is written to no file need not say.
+    fn form(&self) -> Option<Form> {
+        None
+    }
 
     /// Features of its output, given those of its inputs; `None` where it cannot take them.
     fn out_features(&self, inputs: &[usize]) -> Option<usize>;
@@ -111,6 +130,21 @@ pub trait Layer: std::fmt::Debug + Send + Sync {
 
     /// What it is to a [`crate::Chain`], if it can be part of one.
     fn part(&self) -> Option<Part<'_>> {
+        None
+    }
+
+    /// Itself, if it decides which segment a row lies in.
+    fn gates(&self) -> Option<&Gates> {
+        None
+    }
+
+    /// The same, to change.
+    fn gates_mut(&mut self) -> Option<&mut Gates> {
+        None
+    }
+
+    /// Itself, if it has a linear map for every segment.
+    fn gated_linear(&self) -> Option<&GatedLinear> {
         None
     }
 

@@ -2,7 +2,7 @@
 
 use burn::tensor::Tensor;
 
-use super::{Layer, Linearised};
+use super::{Form, Layer, Linearised};
 
 /// `y = a b`.
 #[derive(Clone, Copy, Debug)]
@@ -11,6 +11,10 @@ pub struct Multiply;
 impl Layer for Multiply {
     fn kind(&self) -> &'static str {
         "multiply"
+    }
+
+    fn form(&self) -> Option<Form> {
+        Some(Form::Multiply)
     }
 
     fn out_features(&self, inputs: &[usize]) -> Option<usize> {

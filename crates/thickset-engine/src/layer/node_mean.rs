@@ -2,7 +2,7 @@
 
 use burn::tensor::Tensor;
 
-use super::{Layer, Linearised, single};
+use super::{Form, Layer, Linearised, single};
 
 /// Pools node features into one vector per graph.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +30,10 @@ impl NodeMean {
 impl Layer for NodeMean {
     fn kind(&self) -> &'static str {
         "node-mean"
+    }
+
+    fn form(&self) -> Option<Form> {
+        Some(Form::NodeMean { nodes: self.nodes })
     }
 
     fn out_features(&self, inputs: &[usize]) -> Option<usize> {

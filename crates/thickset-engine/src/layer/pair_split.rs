@@ -3,7 +3,7 @@
 
 use burn::tensor::Tensor;
 
-use super::{Layer, Linearised, single};
+use super::{Form, Layer, Linearised, single};
 
 /// Row `r` becomes rows `2 r` and `2 r + 1`; nothing is computed.
 #[derive(Clone, Copy, Debug)]
@@ -12,6 +12,10 @@ pub struct PairSplit;
 impl Layer for PairSplit {
     fn kind(&self) -> &'static str {
         "pair-split"
+    }
+
+    fn form(&self) -> Option<Form> {
+        Some(Form::PairSplit)
     }
 
     fn out_features(&self, inputs: &[usize]) -> Option<usize> {

@@ -3,12 +3,13 @@
 use burn::tensor::Tensor;
 
 use super::axis::Axis;
-use super::{Layer, Linearised, single};
+use super::{Form, Layer, Linearised, single};
 
 /// `y = factor * sum over the axis of x`.
 #[derive(Clone, Copy, Debug)]
 pub struct Reduce {
     axis: Axis,
+    mean: bool,
     factor: f64,
 }
 
@@ -16,7 +17,11 @@ impl Reduce {
     /// The sum over the axis.
     #[must_use]
     pub fn sum(axis: Axis) -> Self {
-        Self { axis, factor: 1.0 }
+        Self {
+            axis,
+            mean: false,
+            factor: 1.0,
+        }
     }
 
     /// The mean over the axis.
@@ -24,6 +29,7 @@ impl Reduce {
     pub fn mean(axis: Axis) -> Self {
         Self {
             axis,
+            mean: true,
             factor: axis.share(),
         }
     }
@@ -32,6 +38,13 @@ impl Reduce {
 impl Layer for Reduce {
     fn kind(&self) -> &'static str {
         "reduce"
+    }
+
+    fn form(&self) -> Option<Form> {
+        Some(Form::Reduce {
+            axis: self.axis,
+            mean: self.mean,
+        })
     }
 
     fn out_features(&self, inputs: &[usize]) -> Option<usize> {

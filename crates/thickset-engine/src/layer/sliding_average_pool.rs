@@ -2,13 +2,15 @@
 //! factor for each window.
 
 use burn::tensor::{Tensor, TensorData};
+use serde::{Deserialize, Serialize};
 
-use super::{Layer, Linearised, single};
+use super::{Form, Layer, Linearised, single};
 use crate::Result;
 use crate::kernel::{ConvShape, PoolShape, conv2d, conv2d_input};
 
 /// What a window that reaches beyond the image is divided by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Divisor {
     /// The size of the window: what lies beyond counts as zeros.
     Window,
@@ -80,6 +82,13 @@ impl SlidingAveragePool {
 impl Layer for SlidingAveragePool {
     fn kind(&self) -> &'static str {
         "sliding-average-pool"
+    }
+
+    fn form(&self) -> Option<Form> {
+        Some(Form::SlidingAveragePool {
+            shape: self.shape,
+            divisor: self.divisor,
+        })
     }
 
     fn out_features(&self, inputs: &[usize]) -> Option<usize> {

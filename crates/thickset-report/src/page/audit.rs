@@ -13,13 +13,14 @@ use crate::number::{count, counted, percent, plain};
 use crate::prose::sentence::Fragment;
 use crate::prose::verdict::{self, Verdict};
 use crate::prose::{Nouns, budget};
+use crate::section::certified::Certified;
 use crate::section::linear::LinearComparison;
 use crate::section::maps::Picture;
 use crate::section::tiles::Tile;
 use crate::section::worst::Worst;
 use crate::section::{
-    attacks, features, first_change, linear, maps, methods, reproduce, stability, tiles, training,
-    worst,
+    attacks, certified, features, first_change, linear, maps, methods, reproduce, stability, tiles,
+    training, worst,
 };
 
 /// The whole page.
@@ -49,6 +50,7 @@ struct Model {
     verdict: Verdict,
     tiles: Vec<Tile>,
     gate: Vec<Line>,
+    certified: Option<Certified>,
     stability: Vec<Chart>,
     linear: Option<LinearComparison>,
     use_of_linear: &'static str,
@@ -146,6 +148,7 @@ fn model(audit: &Audit, index: usize, is_single: bool) -> Model {
         verdict: verdict::of(audit),
         tiles: tiles::of(audit),
         gate: audit.gate.iter().map(line).collect(),
+        certified: certified::of(audit, &id),
         stability: stability::of(audit, &id),
         linear: linear::of(audit),
         use_of_linear: linear::use_of(audit),
@@ -176,10 +179,22 @@ fn line(requirement: &Requirement) -> Line {
 
 /// What was not shown.
 fn limits(audits: &[Audit]) -> Vec<String> {
+    let has_certificates = |audit: &Audit| {
+        let record = audit.certificate.as_ref();
+        record.is_some_and(|record| record.absent.is_none())
+    };
+    let proved = if audits.iter().all(has_certificates) {
+        "What is certified is a lower bound: it is proved for the model as it computes, in any order of sums."
+    } else if audits.iter().any(has_certificates) {
+        "What is certified is a lower bound, proved for the model as it computes; models without one have no such bound."
+    } else {
+        "Nothing here is a certificate."
+    };
     let mut limits = vec![
-        "An attack finds a bad point; it does not prove that there is none worse. So the P@k under attack is an upper bound on the \
-         stability: a longer search can only lower it. Nothing here is a certificate."
-            .to_owned(),
+        format!(
+            "An attack finds a bad point; it does not prove that there is none worse. So the P@k under attack is an upper bound on \
+             the stability: a longer search can only lower it. {proved}"
+        ),
         "The numbers hold for these rows, this way to explain, this k and this budget. A larger budget changes more."
             .to_owned(),
         "The intervals are for the mean over rows like these. They say nothing of training: trained again, even with the same \

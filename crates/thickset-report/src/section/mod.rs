@@ -1,6 +1,7 @@
 //! The parts of a model's report, each from the audit alone.
 
 pub mod attacks;
+pub mod certified;
 pub mod features;
 pub mod first_change;
 pub mod linear;

@@ -118,6 +118,7 @@ pub fn command(audit: &Audit) -> String {
         ("--box", threat.r#box),
         ("--immutable=false", !threat.immutable),
         ("--integer", threat.integer),
+        ("--no-certificates", !settings.certify),
     ];
     words.extend(
         flags

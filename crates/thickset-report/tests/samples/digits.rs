@@ -3,6 +3,7 @@
 use thickset::Seed;
 use thickset::attack::suite::SuiteConfig;
 use thickset::attack::{Change, Value};
+use thickset::audit::certificate::CertificateRecord;
 use thickset::audit::figure::{RowFigures, explained, noise};
 use thickset::audit::result::{
     AttackId, Audit, AuditSettings, DataRecord, ModelRecord, RowRecord, SCHEMA, SplitRecord,
@@ -164,8 +165,17 @@ pub fn digits() -> Audit {
             },
             noise_draws: 20,
             worst: 3,
+            donors: 64,
+            certify: true,
         },
         linear: None,
+        certificate: Some(CertificateRecord {
+            absent: Some(
+                "certificates are of chains of dense layers with ReLU between them and a linear last layer, got a network with other layers"
+                    .to_owned(),
+            ),
+            exact: 0,
+        }),
         attacks: attacks(
             *summary.precision_at_k(),
             &[
@@ -181,6 +191,7 @@ pub fn digits() -> Audit {
         gate: Vec::new(),
         training: Vec::new(),
         summary,
+        rows_file: None,
         rows: rows.into_iter().collect(),
     }
 }

@@ -3,7 +3,11 @@
 use thickset::Seed;
 use thickset::attack::suite::SuiteConfig;
 use thickset::attack::{Change, Value};
-use thickset::audit::figure::{RowFigures, Summary, explained, noise};
+use thickset::audit::certificate::CertificateRecord;
+use thickset::audit::figure::{
+    Figure, RowFigures, Summary, certified, certified_p_at_k, certified_radius, changed_radius,
+    explained, noise, noise_radius,
+};
 use thickset::audit::result::{
     AttackId, Audit, AuditSettings, DataRecord, ModelRecord, Requirement, RowRecord, SCHEMA,
     SplitRecord, ThicknessSettings, WorstRow,
@@ -14,6 +18,7 @@ use thickset::metric::{
     accuracy, auc, comprehensiveness, dffot, distinctness, sufficiency, thickness,
 };
 use thickset::model::{MlpConfig, ModelConfig};
+use thickset::statistics::{mean, median};
 
 use super::{as_f64, attacks, estimate, feature_counts, summary, top, training};
 
@@ -118,6 +123,9 @@ fn case(number: usize, want: &Table) -> Case {
         reason = "a small step"
     )]
     let first_change = (kept < K).then_some(steps.max(1.0) as usize);
+    // One reason in five rows is neither proved nor attacked.
+    let open = if number.is_multiple_of(5) { 0.2 } else { 0.0 };
+    let proved = (precision - open).max(0.0);
     Case {
         row: RowRecord {
             row: number as u64 + 1,
@@ -145,7 +153,11 @@ fn case(number: usize, want: &Table) -> Case {
                 )
                 .with(&dffot::FIGURE, stream.uniform_in(0.1, 0.6))
                 .with(&comprehensiveness::FIGURE, stream.uniform_in(0.1, 0.5))
-                .with(&sufficiency::FIGURE, stream.uniform_in(0.0, 0.2)),
+                .with(&sufficiency::FIGURE, stream.uniform_in(0.0, 0.2))
+                .with(&certified_p_at_k::FIGURE, proved)
+                .with(&certified_radius::FIGURE, 0.4 * proved * proved)
+                .with(&changed_radius::FIGURE, 0.5 * precision * precision)
+                .with(&noise_radius::FIGURE, (10.0 * precision).floor() / 20.0),
         },
         values,
         attacked_values,
@@ -204,7 +216,23 @@ pub fn credit(want: &Table) -> Audit {
     let importance: Vec<f64> = FEATURES.iter().map(|feature| feature.4).collect();
     let mut magnitudes = importance.clone();
     magnitudes.sort_by(|a, b| b.total_cmp(a));
-    let summary = summary(&rows, FEATURES.len(), K, want.auc);
+    let mut summary = summary(&rows, FEATURES.len(), K, want.auc);
+    let values = |figure: &Figure| -> Vec<f64> {
+        let values = rows.iter().map(|row| figure.of_row(row).unwrap());
+        values.collect()
+    };
+    let proved = mean::estimate(&values(&certified_p_at_k::FIGURE)).unwrap();
+    summary.set(&certified_p_at_k::FIGURE, Some(proved.into()));
+    let whole = mean::estimate(&values(&certified::FIGURE)).unwrap().value;
+    summary.set(&certified::FIGURE, Some(whole.into()));
+    for figure in [
+        &certified_radius::FIGURE,
+        &changed_radius::FIGURE,
+        &noise_radius::FIGURE,
+    ] {
+        let median = median::estimate(&values(figure)).unwrap();
+        summary.set(figure, Some(median.into()));
+    }
     Audit {
         schema: SCHEMA,
         version: "0.1.0".to_owned(),
@@ -252,8 +280,14 @@ pub fn credit(want: &Table) -> Audit {
             },
             noise_draws: 20,
             worst: 12,
+            donors: 64,
+            certify: true,
         },
         linear: Some(linear(want.rows)),
+        certificate: Some(CertificateRecord {
+            absent: None,
+            exact: want.rows - want.rows.div_ceil(5),
+        }),
         attacks: attacks(
             *summary.precision_at_k(),
             &[
@@ -288,6 +322,7 @@ pub fn credit(want: &Table) -> Audit {
         ],
         training: training(Seed::new(3), 30),
         summary,
+        rows_file: None,
         rows: rows.into_iter().collect(),
     }
 }

@@ -87,7 +87,7 @@ impl Attack for BorderConfig {
 }
 
 /// The gap of the next swap, of importances.
-struct NextSwap {
+pub(super) struct NextSwap {
     /// Which features are salient.
     top: Vec<bool>,
     k: usize,
@@ -95,6 +95,13 @@ struct NextSwap {
 }
 
 impl NextSwap {
+    /// One for each row of a state, of importances as shares of their sum.
+    pub(super) fn of_shares(state: &AttackState<'_>) -> Vec<OfShares> {
+        let tops = state.top.iter();
+        tops.map(|top| OfShares::new(Box::new(Self::new(top))))
+            .collect()
+    }
+
     fn new(top: &TopK) -> Self {
         Self {
             top: (0..top.features()).map(|one| top.contains(one)).collect(),
@@ -123,15 +130,11 @@ impl Goal for NextSwap {
 
 impl Search for BorderConfig {
     fn run(&self, mut state: AttackState<'_>) -> Result<Vec<Attacked>> {
-        let mut goals: Vec<OfShares> = state
-            .top
-            .iter()
-            .map(|top| OfShares::new(Box::new(NextSwap::new(top))))
-            .collect();
+        let mut goals = NextSwap::of_shares(&state);
         let mut streams = state.streams("border start");
         for run in 0..state.attack.restarts {
             let start = start(&state, run, &mut streams);
-            self.descend(&mut state, &mut goals, start)?;
+            self.descend(&mut state, &mut goals, start, 1.0)?;
         }
         state.finish()
     }
@@ -151,12 +154,13 @@ fn start(state: &AttackState<'_>, run: usize, streams: &mut [Stream]) -> Vec<f64
 }
 
 impl BorderConfig {
-    /// One run from a searching point.
-    fn descend(
+    /// One run from a searching point, whose first step is this share of the radius.
+    pub(super) fn descend(
         &self,
         state: &mut AttackState<'_>,
         goals: &mut [OfShares],
         mut z: Vec<f64>,
+        first_step: f64,
     ) -> Result<()> {
         let attack = state.attack;
         let (features, count, origin) = (state.features(), state.count(), state.origin());
@@ -191,7 +195,7 @@ impl BorderConfig {
                     add_unit(direction, &back[place], self.penalty);
                 }
             }
-            let left = 1.0 - as_f64(step) / as_f64(attack.steps);
+            let left = first_step * (1.0 - as_f64(step) / as_f64(attack.steps));
             ball.step(features, &mut z, &direction, ball.radius * left);
             attack.threat.project(origin, &mut z);
         }

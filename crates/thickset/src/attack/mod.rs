@@ -12,10 +12,12 @@ pub mod border;
 pub mod constraint;
 pub mod donors;
 pub mod er_attack;
+pub mod gate_search;
 pub mod mass_center;
 pub mod moo;
 pub mod mse_attack;
 pub mod random;
+pub mod refine;
 pub mod region_search;
 pub mod suite;
 pub mod target;
@@ -110,6 +112,7 @@ kinds! {
     pub enum AttackKind of Attack, read as "the attack" {
         Border(border::BorderConfig),
         ErAttack(er_attack::ErAttackConfig),
+        GateSearch(gate_search::GateSearchConfig),
         MassCenter(mass_center::MassCenterConfig),
         Moo(moo::MooConfig),
         MseAttack(mse_attack::MseAttackConfig),
@@ -131,7 +134,7 @@ pub(crate) fn infos() -> impl Iterator<Item = &'static Info> {
     let kinds = AttackKind::all().into_iter();
     kinds
         .map(|kind| kind.behaviour().info())
-        .chain([&suite::INFO, &donors::INFO])
+        .chain([&suite::INFO, &donors::INFO, &refine::INFO])
 }
 
 #[cfg(test)]
@@ -153,7 +156,7 @@ mod tests {
     {
         let mut ids: Vec<&str> = all.iter().map(&id).collect();
         if of == Family::Attack {
-            ids.extend([suite::INFO.id, donors::INFO.id]);
+            ids.extend([suite::INFO.id, donors::INFO.id, refine::INFO.id]);
         }
         ids.sort_unstable();
         let listed: Vec<&str> = family(of).map(|info| info.id).collect();

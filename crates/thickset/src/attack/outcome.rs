@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::moo::Ending;
+use crate::check::as_f64;
 
 /// One row after an attack.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -53,6 +54,18 @@ pub struct Last {
 }
 
 impl Attacked {
+    /// How many of the k features are lost at the worst point; none if the prediction changed there.
+    #[must_use]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a P@k lies in 0..=1"
+    )]
+    pub fn lost(&self, k: usize) -> usize {
+        let kept = (self.precision * as_f64(k)).round() as usize;
+        if self.held { k - kept.min(k) } else { 0 }
+    }
+
     /// The worse point of two for the defender: a prediction that held, then the lower P@k; the first of equals. The
     /// steps, and where the run ended, stay as they are.
     #[must_use]

@@ -13,6 +13,7 @@
 //! What was found is scored by the network itself, as in every attack. With more than two classes the probabilities of the
 //! region's nearest point stand for those of the region.
 
+mod layers;
 mod projection;
 mod region;
 
@@ -23,7 +24,8 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use thickset_engine::Network;
 
-use self::region::{Layers, Target};
+use self::layers::Layers;
+use self::region::Target;
 use super::outcome::Attacked;
 use super::state::AttackState;
 use super::{Attack, AttackOption, Plan, Search, Setup};

@@ -320,6 +320,12 @@ impl<'a> AttackState<'a> {
         Ok(())
     }
 
+    /// A row's importances at the latest evaluation.
+    pub(super) fn importance_of(&self, row: usize) -> &[f64] {
+        let width = self.view.importance.len() / self.count().max(1);
+        &self.view.importance[row * width..(row + 1) * width]
+    }
+
     /// How a row stood at the latest evaluation.
     #[must_use]
     pub fn status(&self, row: usize) -> RowStatus {

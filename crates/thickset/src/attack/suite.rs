@@ -5,27 +5,31 @@
 //! a defence may hide its gradients. So beside the papers' attacks as they are written, each is run on importances as
 //! shares of their sum, from many random starts, in few steps: on such networks that finds far more for the same work.
 //! The [border attack](super::border) follows the next swap on the twins; where the network has regions,
-//! [region search](super::region_search) finds more than all of them together.
+//! [region search](super::region_search) finds more than all of them together, and at the end [gate search](super::gate_search)
+//! looks for what is worse than anything found, or proves that nothing is.
 //! What the suite finds is what we call the stability of an explanation; it is never weaker than any of its members. The
 //! multi-objective attack is none of them: it takes a cone program a step, and stops at the first flip.
 
 use serde::{Deserialize, Serialize};
 use thickset_engine::Network;
 
-use super::border::BorderConfig;
+use super::border::{self, BorderConfig};
 use super::constraint::qp::QpConfig;
 use super::donors;
 use super::er_attack::ErAttackConfig;
+use super::gate_search;
 use super::mass_center::MassCenterConfig;
 use super::mse_attack::MseAttackConfig;
 use super::outcome::Attacked;
 use super::random::RandomConfig;
+use super::refine;
 use super::region_search::{self, RegionSearchConfig};
 use super::target::TargetConfig;
 use super::threat::ball::Surface;
 use super::top_k::TopKConfig;
 use super::{AttackConfig, AttackKind, AttackOption, CheckedAttack, ThreatConfig};
-use crate::check::check_finite;
+use crate::certify::{CertifiedWorstCase, CertifyConfig, CheckedCertify};
+use crate::check::{as_f64, check_finite};
 use crate::data::{InputShape, Schema};
 use crate::explain::reduce::ReductionConfig;
 use crate::explain::{ExplainConfig, Points};
@@ -41,7 +45,7 @@ pub static INFO: Info = Info {
     formula: "min over attacks and their iterates of P@k(I(x), I(x')), argmax f(x') = argmax f(x)",
     source: "thickset; in the manner of AutoAttack for predictions (Croce and Hein 2020)",
     direction: None,
-    cost: "explanations and gradients a row: quick about 500, standard 3,200, thorough 34,000; regions of a ReLU network: 24, 256, 1,536",
+    cost: "explanations and gradients a row: quick about 500, standard 3,200, thorough 34,000; regions of a ReLU network: 24, 256, 1,536; parts of its gate search: 0, 300, 5,000",
     defaults: &[
         Setting::new("effort", "quick, standard or thorough"),
         Setting::new("k", "salient features"),
@@ -84,6 +88,12 @@ struct Plan {
     border: (usize, usize),
     /// The search of regions, where a network has them.
     regions: RegionSearchConfig,
+    /// Parts of the gate search of a row, where a network has gates. A quick suite searches none; its audits certify so far.
+    gate_parts: usize,
+    /// Training rows that are gone towards, where there are some.
+    donors: usize,
+    /// Random steps from the worst point found, where gate search cannot tell whether there is a worse one.
+    refine: usize,
     /// Also the older attacks.
     all_methods: bool,
     /// Also many starts without shares, and a run that weighs the prediction instead of stopping at it.
@@ -101,6 +111,18 @@ impl Effort {
         }
     }
 
+    /// Parts of the search of a row's certificate.
+    #[must_use]
+    pub fn gate_parts(self) -> usize {
+        self.plan().gate_parts
+    }
+
+    /// Training rows that a suite of this effort goes towards, where there are some.
+    #[must_use]
+    pub fn donors(self) -> usize {
+        self.plan().donors
+    }
+
     fn plan(self) -> Plan {
         match self {
             Self::Quick => Plan {
@@ -116,6 +138,9 @@ impl Effort {
                     depth: 8,
                     tries: 4,
                 },
+                gate_parts: 3,
+                donors: 16,
+                refine: 0,
                 all_methods: false,
                 all_directions: false,
             },
@@ -132,6 +157,9 @@ impl Effort {
                     depth: 16,
                     tries: 4,
                 },
+                gate_parts: 300,
+                donors: 64,
+                refine: 200,
                 all_methods: true,
                 all_directions: false,
             },
@@ -148,6 +176,9 @@ impl Effort {
                     depth: 24,
                     tries: 4,
                 },
+                gate_parts: 5_000,
+                donors: 256,
+                refine: 2_000,
                 all_methods: true,
                 all_directions: true,
             },
@@ -275,8 +306,25 @@ impl SuiteConfig {
                 shares: config.shares,
             })
         });
+        let certify = CertifyConfig {
+            k: self.k,
+            threat: self.threat.clone(),
+            hold_prediction: true,
+            nodes: self.effort.gate_parts(),
+        };
+        let members: Vec<Member> = members.collect::<Result<_>>()?;
+        let border = members
+            .iter()
+            .find(|member| member.attack.kind == border::INFO.id);
+        let steps = self.effort.plan().refine;
         Ok(CheckedSuite {
-            members: members.collect::<Result<_>>()?,
+            refine: border
+                .filter(|_| steps > 0)
+                .map(|member| (member.attack.clone(), steps)),
+            members,
+            certify: (self.effort != Effort::Quick)
+                .then(|| certify.check(explain, schema).ok())
+                .flatten(),
         })
     }
 }
@@ -292,6 +340,10 @@ struct Member {
 #[derive(Clone, Debug)]
 pub struct CheckedSuite {
     members: Vec<Member>,
+    /// The border attack whose settings refinement takes, and its random steps.
+    refine: Option<(CheckedAttack, usize)>,
+    /// What is run last, where explanation and threat set are of the kind.
+    certify: Option<CheckedCertify>,
 }
 
 /// What one member found alone.
@@ -314,6 +366,9 @@ pub struct Suite {
     pub rows: Vec<Attacked>,
     /// What each member found alone.
     pub members: Vec<MemberScore>,
+    /// What gate search proved of each row, the rest of the suite's finds known; none with quick effort, and where the network
+    /// has no gates to search, or threat set or explanation are of another kind.
+    pub certified: Option<Vec<CertifiedWorstCase>>,
 }
 
 impl CheckedSuite {
@@ -324,6 +379,9 @@ impl CheckedSuite {
     /// When the donors are not whole rows, or not finite.
     pub fn with_donors(mut self, donors: &[f64]) -> Result<Self> {
         check_finite("the donors", donors)?;
+        if donors.is_empty() {
+            return Ok(self);
+        }
         let Some(first) = self.members.first() else {
             return Ok(self);
         };
@@ -376,16 +434,90 @@ impl CheckedSuite {
                 Some(worst) => worse(worst, found),
             });
         }
+        let worst = worst.unwrap_or_default();
+        let worst = self.refine(network, rows, worst, seed)?;
+        let (rows, certified) = self.search_gates(network, rows, worst)?;
         Ok(Suite {
-            rows: worst.unwrap_or_default(),
+            rows,
             members,
+            certified,
         })
+    }
+
+    /// The worst points after refinement, which starts from those of the members. Where regions decide, gate search does better.
+    fn refine(
+        &self,
+        network: &Network,
+        rows: Points<'_>,
+        worst: Vec<Attacked>,
+        seed: Seed,
+    ) -> Result<Vec<Attacked>> {
+        let is_searched = |certify: &CheckedCertify| certify.fits(network).is_ok();
+        let Some((first, steps)) = self.refine.as_ref() else {
+            return Ok(worst);
+        };
+        if self.certify.as_ref().is_some_and(is_searched) {
+            return Ok(worst);
+        }
+        let features = network.features();
+        let starts = rows.values.chunks(features).zip(rows.ids).zip(&worst);
+        let starts = starts.map(|((x, id), found)| (*id, x, found.perturbed.as_slice()));
+        let attack = CheckedAttack {
+            kind: refine::INFO.id,
+            plan: refine::plan(starts, *steps),
+            ..first.clone()
+        };
+        let found = attack.perturb(network, rows, seed)?;
+        Ok(worse(worst, found))
+    }
+
+    /// The worst points after gate search, which starts from those of the members, and what it proved.
+    fn search_gates(
+        &self,
+        network: &Network,
+        rows: Points<'_>,
+        worst: Vec<Attacked>,
+    ) -> Result<(Vec<Attacked>, Option<Vec<CertifiedWorstCase>>)> {
+        let fits = |certify: &&CheckedCertify| certify.fits(network).is_ok();
+        let Some(certify) = self.certify.as_ref().filter(fits) else {
+            return Ok((worst, None));
+        };
+        let k = certify.k();
+        let lost: Vec<usize> = worst.iter().map(|row| row.lost(k)).collect();
+        let certified = certify.worst_case_beyond(network, rows, &lost)?;
+        let searched = worst.into_iter().zip(&certified).map(|(row, certified)| {
+            let Some(found) = &certified.counterexample else {
+                return row;
+            };
+            let precision = as_f64(found.kept) / as_f64(k);
+            row.clone().worse(Attacked {
+                attack: gate_search::INFO.id,
+                perturbed: found.point.clone(),
+                precision,
+                held: true,
+                ..row
+            })
+        });
+        Ok((searched.collect(), Some(certified)))
     }
 }
 
 fn worse(first: Vec<Attacked>, second: Vec<Attacked>) -> Vec<Attacked> {
     let rows = first.into_iter().zip(second);
     rows.map(|(first, second)| first.worse(second)).collect()
+}
+
+/// What several suites are run on.
+#[derive(Clone, Copy, Debug)]
+pub struct SuiteRows<'a> {
+    /// The network.
+    pub network: &'a Network,
+    /// The rows.
+    pub rows: Points<'a>,
+    /// Training rows to go towards, row-major; there may be none.
+    pub donors: &'a [f64],
+    /// Decides every draw.
+    pub seed: Seed,
 }
 
 /// The suite's worst points for several radii, the smallest first. What lies in a ball lies in every larger one, so each
@@ -398,9 +530,7 @@ pub fn over_radii(
     radii: &[f64],
     explain: &ExplainConfig,
     schema: &Schema,
-    network: &Network,
-    rows: Points<'_>,
-    seed: Seed,
+    on: &SuiteRows<'_>,
 ) -> Result<Vec<(f64, Vec<Attacked>)>> {
     let mut radii = radii.to_vec();
     radii.sort_by(f64::total_cmp);
@@ -410,7 +540,8 @@ pub fn over_radii(
         config.threat.ball.radius = radius;
         let here = config
             .check(explain, schema)?
-            .perturb(network, rows, seed)?
+            .with_donors(on.donors)?
+            .perturb(on.network, on.rows, on.seed)?
             .rows;
         let worst = match found.last() {
             Some((_, smaller)) => worse(here, smaller.clone()),

@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 
-use super::figure::{CompareBy, FIGURES, Figure, FigureValue, Predictions, Summary, Words};
+use super::figure::{
+    CompareBy, FIGURES, Figure, FigureValue, Predictions, Summary, Words, certified_p_at_k,
+};
 use super::gate::{self, Requirable, Rule};
 use super::result::{self, Audit, Requirement, RowRecord};
 use super::target::AuditTarget;
@@ -31,6 +33,7 @@ pub fn figures() -> Vec<Requirable> {
         .map(|figure| Requirable {
             id: format!("{}{DIFFERENCE}", figure.id),
             has_interval: figure.compare != CompareBy::Values,
+            is_median: false,
             meaning: format!(
                 "{} of B minus that of A",
                 figure.label.replace("{k}", Words::TABLE.k)
@@ -40,11 +43,13 @@ pub fn figures() -> Vec<Requirable> {
     figures.push(Requirable {
         id: AGREEMENT.to_owned(),
         has_interval: true,
+        is_median: false,
         meaning: "share of A's reasons that are B's too".to_owned(),
     });
     figures.push(Requirable {
         id: SAME_CLASS.to_owned(),
         has_interval: false,
+        is_median: false,
         meaning: "share of rows of the same predicted class".to_owned(),
     });
     figures
@@ -122,6 +127,21 @@ pub struct RowChange {
     pub precision_a: f64,
     /// And of B.
     pub precision_b: f64,
+    /// The P@k that is proved of A; none where A has no certificates.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub certified_a: Option<f64>,
+    /// And of B.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub certified_b: Option<f64>,
+}
+
+/// Rows whose whole top-k set is proved to stay under one model and not under the other.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CertificateChange {
+    /// Rows that are certified under A and not under B, by their numbers.
+    pub lost: Vec<u64>,
+    /// Rows that are certified under B and not under A.
+    pub gained: Vec<u64>,
 }
 
 /// The whole of `compare.json`. Differences are B minus A.
@@ -150,6 +170,9 @@ pub struct Compared {
     pub agreement: Estimate,
     /// Share of rows of the same predicted class.
     pub same_class: f64,
+    /// Which rows lost their certificate and which gained one; none where a model has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub certificates: Option<CertificateChange>,
     /// What was required, and whether it holds.
     pub gate: Vec<Requirement>,
     /// The features by how many rows they left or entered, the most first.
@@ -233,6 +256,7 @@ pub fn compare(a: &Audit, b: &Audit, rules: &[Rule]) -> Result<Compared> {
         others: Differences(others),
         agreement: statistics::mean::estimate(&agreements)?.of_share(),
         same_class: as_f64(same) / as_f64(rows.len()),
+        certificates: certificates(&rows),
         gate: Vec::new(),
         features: features(a, b, &rows),
         rows,
@@ -346,7 +370,25 @@ fn change(a: &Audit, of_a: &RowRecord, b: &Audit, of_b: &RowRecord) -> RowChange
         entered: without(&in_b, &in_a),
         precision_a: of_a.precision,
         precision_b: of_b.precision,
+        certified_a: certified_p_at_k::FIGURE.of_row(of_a),
+        certified_b: certified_p_at_k::FIGURE.of_row(of_b),
     }
+}
+
+/// Which rows lost and gained their certificate; none unless both models have certificates of every row.
+fn certificates(rows: &[RowChange]) -> Option<CertificateChange> {
+    let mut change = CertificateChange {
+        lost: Vec::new(),
+        gained: Vec::new(),
+    };
+    for row in rows {
+        match (row.certified_a? >= 1.0, row.certified_b? >= 1.0) {
+            (true, false) => change.lost.push(row.row),
+            (false, true) => change.gained.push(row.row),
+            _ => {}
+        }
+    }
+    Some(change)
 }
 
 fn verdict(difference: &Estimate) -> Verdict {
@@ -360,6 +402,9 @@ fn verdict(difference: &Estimate) -> Verdict {
 fn difference(a: &Audit, b: &Audit, figure: &Figure) -> Result<Option<Difference>> {
     Ok(match figure.compare {
         CompareBy::Nothing => None,
+        CompareBy::Rows if a.summary.get(figure).is_none() || b.summary.get(figure).is_none() => {
+            None
+        }
         CompareBy::Rows => Some(Difference::Rows(Box::new(pairs(a, b, figure)?))),
         CompareBy::Areas => areas(a, b)?.map(Difference::Areas),
         CompareBy::Values => {

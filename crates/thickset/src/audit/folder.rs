@@ -1,14 +1,20 @@
 //! Where an audit's files are: `audit.json`, `report.html`, and while it runs `audit.json.partial`.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{BufReader, BufWriter, ErrorKind, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use thickset_engine::{FolderLock, open_regular, write_whole};
+use thickset_engine::{FolderLock, disk, open_regular, write_whole};
 
+use super::part::AuditPart;
 use super::result::{Audit, SCHEMA};
+use super::row_file;
+use super::row_list::RowList;
 use crate::{Error, Result, file};
+
+/// The name of one machine's part.
+pub const PART: &str = "audit.part.json";
 
 /// A folder that an audit is written to; no other process writes to it meanwhile.
 #[derive(Clone, Debug)]
@@ -33,6 +39,20 @@ impl AuditFolder {
     #[must_use]
     pub fn audit(&self) -> PathBuf {
         self.path.join("audit.json")
+    }
+
+    /// One machine's part of an audit that several make.
+    #[must_use]
+    pub fn part(&self) -> PathBuf {
+        self.path.join(PART)
+    }
+
+    /// Writes such a part.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn write_part(&self, part: &AuditPart) -> Result<()> {
+        file::write(&self.part(), &part.to_bytes())
     }
 
     /// The page made of it.
@@ -68,6 +88,21 @@ impl AuditFolder {
     /// # Errors
     /// If it cannot be written.
     pub fn write(&self, audit: &Audit) -> Result<()> {
+        let rows = self.path.join(row_file::NAME);
+        if audit.rows.len() > row_file::MOST_INLINE {
+            row_file::write(&rows, audit)?;
+            return self.write_json(&Audit {
+                rows_file: Some(row_file::NAME.to_owned()),
+                rows: RowList::default(),
+                ..audit.clone()
+            });
+        }
+        self.write_json(audit)?;
+        // What an earlier, larger audit left would not be of this one.
+        remove(&rows)
+    }
+
+    fn write_json(&self, audit: &Audit) -> Result<()> {
         let write = |file: &mut File| {
             let mut file = BufWriter::new(file);
             serde_json::to_writer(&mut file, audit)?;
@@ -82,12 +117,7 @@ impl AuditFolder {
     /// # Errors
     /// If the file is there and cannot be removed.
     pub fn finish(&self) -> Result<()> {
-        match fs::remove_file(self.partial()) {
-            Err(source) if source.kind() != ErrorKind::NotFound => {
-                Err(Error::io("remove", self.partial(), source))
-            }
-            _ => Ok(()),
-        }
+        remove(&self.partial())
     }
 
     /// Writes the page.
@@ -99,7 +129,45 @@ impl AuditFolder {
     }
 }
 
+fn remove(path: &Path) -> Result<()> {
+    match disk::remove(path) {
+        Err(source) if source.kind() != ErrorKind::NotFound => {
+            Err(Error::io("remove", path, source))
+        }
+        _ => Ok(()),
+    }
+}
+
 impl Audit {
+    /// Reads an `audit.json`, and the rows from the file beside it where they are there. An audit whose rows' file is gone has
+    /// none.
+    ///
+    /// # Errors
+    /// If it cannot be read, is none, or is one of another schema.
+    pub fn load(path: &Path) -> Result<Self> {
+        let bytes = file::read(path)?;
+        let shown = path.display().to_string();
+        let text = String::from_utf8(bytes).map_err(|_| Error::NotUtf8 {
+            path: shown.clone(),
+            line: 1,
+        })?;
+        let audit = Self::parse(&text, &shown)?;
+        audit.with_rows_beside(path)
+    }
+
+    /// The same audit with the rows of the file beside it, if it names one and that is there.
+    ///
+    /// # Errors
+    /// If the file does not hold this audit's rows.
+    pub fn with_rows_beside(mut self, path: &Path) -> Result<Self> {
+        // The name is always the same, so that a stranger's audit cannot name another file.
+        let rows = path.with_file_name(row_file::NAME);
+        if self.rows_file.is_some() && self.rows.is_empty() && rows.is_file() {
+            self.rows = row_file::read(&rows, &self)?;
+        }
+        Ok(self)
+    }
+
     /// The bytes of `audit.json`.
     ///
     /// # Panics

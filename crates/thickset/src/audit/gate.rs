@@ -14,6 +14,8 @@ pub struct Requirable {
     pub id: String,
     /// Whether it has a 95% interval, so that `.low` and `.high` can be required.
     pub has_interval: bool,
+    /// Whether it is a median, so that `.median` may say so.
+    pub is_median: bool,
     /// What it is, in a few words.
     pub meaning: String,
 }
@@ -24,6 +26,7 @@ pub fn figures() -> Vec<Requirable> {
     let figures = FIGURES.iter().map(|figure| Requirable {
         id: figure.id.to_owned(),
         has_interval: figure.has_interval(),
+        is_median: figure.is_median(),
         meaning: figure.described(&Words::TABLE),
     });
     figures.collect()
@@ -32,6 +35,7 @@ pub fn figures() -> Vec<Requirable> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     Value,
+    Median,
     Low,
     High,
 }
@@ -119,6 +123,8 @@ impl Rule {
             (name, End::Low)
         } else if let Some(name) = left.strip_suffix(".high") {
             (name, End::High)
+        } else if let Some(name) = left.strip_suffix(".median") {
+            (name, End::Median)
         } else {
             (left, End::Value)
         };
@@ -129,7 +135,10 @@ impl Rule {
                 names.join(", ")
             )));
         };
-        if end != End::Value && !found.has_interval {
+        if end == End::Median && !found.is_median {
+            return Err(refuse(format!("`{name}` is no median over rows")));
+        }
+        if matches!(end, End::Low | End::High) && !found.has_interval {
             return Err(refuse(format!(
                 "`{name}` has no interval, so neither `.low` nor `.high`"
             )));
@@ -151,7 +160,7 @@ impl Rule {
     /// Whether it holds, given what finds a figure by its id.
     pub fn judge(&self, figure: impl Fn(&str) -> Option<FigureValue>) -> Requirement {
         let value = figure(&self.figure).and_then(|figure| match self.end {
-            End::Value => Some(figure.value()),
+            End::Value | End::Median => Some(figure.value()),
             End::Low => figure.interval().map(|interval| interval.low),
             End::High => figure.interval().map(|interval| interval.high),
         });
@@ -233,6 +242,16 @@ mod tests {
     }
 
     #[test]
+    fn a_median_may_be_called_one() {
+        let figure = Some(FigureValue::from(0.07));
+        assert_eq!(
+            judged("certified_radius.median>=0.05", figure),
+            judged("certified_radius>=0.05", figure)
+        );
+        assert_eq!(judged("certified_radius.median>=0.05", None), (None, false));
+    }
+
+    #[test]
     fn a_figure_that_is_not_there_fails() {
         assert_eq!(judged("auc>=0.0", None), (None, false));
     }
@@ -246,5 +265,6 @@ mod tests {
         assert!(refusal("auc>=high").contains("`high`"));
         assert!(refusal("auc>=NaN").contains("number"));
         assert!(refusal("accuracy.low>=0.9").contains("no interval"));
+        assert!(refusal("p_at_k.median>=0.9").contains("no median"));
     }
 }

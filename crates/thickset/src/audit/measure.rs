@@ -7,6 +7,7 @@ use std::cell::OnceCell;
 
 use thickset_engine::Network;
 
+use super::certificate::Certificates;
 use super::figure::explained::has_ranking;
 use super::figure::{FIGURES, Figure, OfRow, RowFigures};
 use super::plan::CheckedAudit;
@@ -15,6 +16,7 @@ use crate::Result;
 use crate::attack::Attacked;
 use crate::attack::suite::MemberScore;
 use crate::attack::threat::Norm;
+use crate::certify::CertifiedWorstCase;
 use crate::check::as_f64;
 use crate::explain::{Explained, Points};
 use crate::metric::faithfulness::Faithfulness;
@@ -54,6 +56,10 @@ pub(crate) struct MeasuredRows<'a> {
     pub(crate) attacked: Vec<Attacked>,
     /// The explanations there.
     pub(crate) at_worst: Vec<Explained>,
+    /// What the suite's last step proved.
+    pub(super) certified: Option<Vec<CertifiedWorstCase>>,
+    /// What else is proved.
+    pub(super) certificates: Certificates,
     /// DFFOT, COMP and SUFF come from one run over the rows.
     faithfulness: OnceCell<Vec<Faithfulness>>,
 }
@@ -76,6 +82,8 @@ impl CheckedAudit {
             at_worst: self.explained_at_worst(network, part.rows, &found.rows)?,
             explained,
             attacked: found.rows,
+            certified: found.certified,
+            certificates: Certificates::default(),
             faithfulness: OnceCell::new(),
         };
         let mut figures = vec![RowFigures::default(); part.labels.len()];
@@ -83,6 +91,12 @@ impl CheckedAudit {
             if let (OfRow::Measured(measure), true) = (figure.of_row, wanted(figure)) {
                 for (figures, value) in figures.iter_mut().zip(measure(&measured)?) {
                     figures.set(figure, value);
+                }
+            }
+            if let (OfRow::Certified(of), true) = (figure.of_row, wanted(figure)) {
+                let certificates = measured.certificates()?.unwrap_or_default();
+                for (figures, certificate) in figures.iter_mut().zip(certificates) {
+                    figures.set(figure, of(certificate));
                 }
             }
         }

@@ -4,6 +4,7 @@
 //! [`run`] audits the model of an [`AuditTarget`] on its rows, chunk by chunk. What comes out, an [`Audit`], depends on the
 //! settings, the model and the rows alone: not on threads, chunks, or whether the audit was killed and continued.
 
+pub mod certificate;
 pub mod compare;
 pub mod figure;
 pub mod gate;
@@ -11,19 +12,27 @@ pub mod linear;
 pub mod result;
 
 mod folder;
+mod gradient_free;
 pub(crate) mod measure;
+pub mod part;
 mod plan;
 mod progress;
+mod row_file;
 mod row_list;
 mod run;
 mod running_totals;
 mod summary;
 mod target;
 
-pub use folder::AuditFolder;
+pub use folder::{AuditFolder, PART};
+pub use gradient_free::{
+    Answers, GradientFreeAudit, GradientFreeConfig, GradientFreeRow, gradient_free,
+};
+pub use part::{AuditPart, PartOutcome, WholeRows, merge, run_part};
 pub use plan::{AuditConfig, CheckedAudit};
 pub use progress::{Event, Observer, ResumeFile, ResumeKey};
 pub use result::Audit;
 pub use row_list::RowList;
 pub use run::{Outcome, RunOptions, run};
+pub(crate) use running_totals::BLOCK;
 pub use target::{AuditTarget, NamedModel};

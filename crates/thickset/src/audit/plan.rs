@@ -4,6 +4,7 @@ use super::gate::{self, Rule};
 use super::result::{AuditSettings, ThicknessSettings};
 use crate::attack::Threat;
 use crate::attack::suite::{CheckedSuite, SuiteConfig};
+use crate::certify::{CertifyConfig, CheckedCertify};
 use crate::check::as_f64;
 use crate::data::Schema;
 use crate::explain::{CheckedExplain, ExplainConfig};
@@ -28,6 +29,8 @@ pub struct AuditConfig {
     pub noise_draws: usize,
     /// Worst rows that are described in full.
     pub worst: usize,
+    /// Whether what can be proved is.
+    pub certify: bool,
     /// What must hold, like `p_at_k>=0.9`.
     pub require: Vec<String>,
 }
@@ -41,6 +44,7 @@ impl Default for AuditConfig {
             thickness: ThicknessSettings::default(),
             noise_draws: 20,
             worst: 10,
+            certify: true,
             require: Vec::new(),
         }
     }
@@ -75,8 +79,22 @@ impl AuditConfig {
                 largest: names.len().saturating_sub(1),
             });
         }
+        let certify = CertifyConfig {
+            k: self.suite.k,
+            threat: self.suite.threat.clone(),
+            hold_prediction: true,
+            nodes: self.suite.effort.gate_parts(),
+        };
+        let suite = self.suite.check(&self.explain, schema)?;
         Ok(CheckedAudit {
-            suite: self.suite.check(&self.explain, schema)?,
+            suite,
+            certify: if self.certify {
+                let checked = certify.check(&self.explain, schema);
+                checked.map_err(|error| error.to_string())
+            } else {
+                Err("certificates were not asked for".to_owned())
+            },
+            donors: 0,
             threat: self.suite.threat.check(schema)?,
             rules: gate::parse(&self.require, &gate::figures())?,
             counts: Counts::for_shape(&schema.shape),
@@ -104,6 +122,10 @@ pub struct CheckedAudit {
     pub(super) config: AuditConfig,
     pub(super) explain: CheckedExplain,
     pub(super) suite: CheckedSuite,
+    /// How certificates are given, or why there are none.
+    pub(super) certify: std::result::Result<CheckedCertify, String>,
+    /// Training rows that the suite goes towards.
+    pub(super) donors: usize,
     pub(super) threat: Threat,
     pub(super) rules: Vec<Rule>,
     /// What the importances are of.
@@ -117,6 +139,16 @@ impl CheckedAudit {
     #[must_use]
     pub fn config(&self) -> &AuditConfig {
         &self.config
+    }
+
+    /// The same audit with a suite that also goes towards these training rows, row-major.
+    ///
+    /// # Errors
+    /// When the donors are not whole rows, or not finite.
+    pub fn with_donors(mut self, donors: &[f64]) -> Result<Self> {
+        self.suite = self.suite.with_donors(donors)?;
+        self.donors = donors.len() / self.threat.immutable().len().max(1);
+        Ok(self)
     }
 
     /// Salient features.
@@ -137,6 +169,8 @@ impl CheckedAudit {
             thickness: config.thickness,
             noise_draws: config.noise_draws,
             worst: config.worst,
+            donors: self.donors,
+            certify: config.certify,
         }
     }
 }

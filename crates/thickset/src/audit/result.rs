@@ -8,6 +8,7 @@ use std::fmt;
 use serde::de::{Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::certificate::CertificateRecord;
 use super::figure::{RowFigures, Summary};
 use super::row_list::RowList;
 use crate::Seed;
@@ -46,6 +47,9 @@ pub struct Audit {
     /// on the first 2,000 of the audited rows at most; the estimates say how many.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub linear: Option<Summary>,
+    /// Whether there are certificates; none in files of older versions.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub certificate: Option<CertificateRecord>,
     /// What each attack of the suite found alone, in the suite's order.
     pub attacks: Vec<AttackScore>,
     /// How often each feature is a reason, leaves the reasons or enters them; in the explanation's order.
@@ -59,7 +63,10 @@ pub struct Audit {
     /// The epochs of the training, if the run's folder has them.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub training: Vec<EpochRecord>,
-    /// Every row, in the order of the data.
+    /// The file beside this one that holds the rows, where they are too many to stand here.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub rows_file: Option<String>,
+    /// Every row, in the order of the data; empty where they are in a file of their own.
     pub rows: RowList,
 }
 
@@ -138,6 +145,17 @@ pub struct AuditSettings {
     pub noise_draws: usize,
     /// The most of the worst rows that are described in full.
     pub worst: usize,
+    /// Training rows that the suite went towards.
+    #[serde(skip_serializing_if = "is_none", default)]
+    pub donors: usize,
+    /// Whether what can be proved was.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub certify: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_none(count: &usize) -> bool {
+    *count == 0
 }
 
 /// Neighbours of a row and points on the way to each. For an attack within the largest norm, each feature of a neighbour

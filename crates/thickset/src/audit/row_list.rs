@@ -2,6 +2,7 @@
 //! beside the data itself.
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde::de::{SeqAccess, Visitor};
 use serde::ser::SerializeSeq as _;
@@ -15,7 +16,8 @@ use super::result::{AttackId, RowRecord};
 /// Whole numbers are written seven bits a byte, the lowest first; fractions in their eight bytes.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct RowList {
-    bytes: Vec<u8>,
+    /// Shared by copies until one of them grows.
+    bytes: Arc<Vec<u8>>,
     count: usize,
 }
 
@@ -64,11 +66,12 @@ impl RowList {
     }
 
     fn whole(&mut self, mut number: u64) {
+        let bytes = Arc::make_mut(&mut self.bytes);
         while number >= MORE {
-            self.bytes.push((number % MORE + MORE).to_le_bytes()[0]);
+            bytes.push((number % MORE + MORE).to_le_bytes()[0]);
             number /= MORE;
         }
-        self.bytes.push(number.to_le_bytes()[0]);
+        bytes.push(number.to_le_bytes()[0]);
     }
 
     fn index(&mut self, index: usize) {
@@ -84,7 +87,7 @@ impl RowList {
     }
 
     fn fraction(&mut self, number: f64) {
-        self.bytes.extend(number.to_le_bytes());
+        Arc::make_mut(&mut self.bytes).extend(number.to_le_bytes());
     }
 
     /// How many there are, then the place in the table and the number of each.

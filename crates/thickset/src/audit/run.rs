@@ -6,13 +6,14 @@ use rayon::prelude::*;
 use sha2::{Digest as _, Sha256};
 use thickset_engine::{Network, instruction_set};
 
+use super::certificate::{CertificateRecord, exact};
 use super::figure::FIGURES;
 use super::measure::{LabelledRows, Measured};
 use super::plan::CheckedAudit;
 use super::progress::{Chunk, Event, Observer, Partial, ResumeFile};
 use super::result::{self, Audit, AuditSettings, RowRecord, SCHEMA, WorstRow};
 use super::row_list::RowList;
-use super::running_totals::RunningTotals;
+use super::running_totals::{BlockTotals, RunningTotals};
 use super::target::AuditTarget;
 use super::{linear, summary};
 use crate::attack::changes;
@@ -54,20 +55,16 @@ pub fn run(
     observer: &mut dyn Observer,
 ) -> Result<Outcome> {
     check(audit, target)?;
+    let donors = target.rows.donors(audit.config.suite.effort.donors());
+    let audit = &audit.clone().with_donors(&donors)?;
     let model = target.described_model();
     let data = target.described_rows(&audit.names);
-    let mut session = Session {
-        audit,
-        target,
-        rows: RowList::default(),
-        totals: RunningTotals::default(),
-        partial: None,
-    };
-    if let Some(resume) = &options.resume {
-        let fingerprint = fingerprint(audit, target, &model, &data);
-        if session.restore(resume, &fingerprint, observer)?.is_break() {
-            return Ok(Outcome::Stopped);
-        }
+    let mut session = Session::new(audit, target);
+    if session
+        .restore_from(options, &model, &data, observer)?
+        .is_break()
+    {
+        return Ok(Outcome::Stopped);
     }
     if session.run(options.chunk, observer)?.is_break() {
         return Ok(Outcome::Stopped);
@@ -97,17 +94,22 @@ pub fn run(
         gate: summary::gate(&audit.rules, &found),
         summary: found,
         linear,
+        certificate: Some(CertificateRecord {
+            absent: audit.no_certificate(&target.model.model.network),
+            exact: exact(&rows),
+        }),
         attacks: totals.attacks(audit.k())?,
         features: counts,
         magnitudes: totals.magnitudes().iter().map(|sum| sum / count).collect(),
         worst,
         training: target.model.training.clone(),
+        rows_file: None,
         rows,
     })))
 }
 
 /// Refuses rows that do not fit the model.
-fn check(audit: &CheckedAudit, target: &AuditTarget<'_>) -> Result<()> {
+pub(super) fn check(audit: &CheckedAudit, target: &AuditTarget<'_>) -> Result<()> {
     let network = &target.model.model.network;
     let (expected, got) = (network.features(), target.rows.schema().len());
     if expected != got {
@@ -164,18 +166,50 @@ fn fingerprint(
     for place in 0..target.rows.len() {
         hash.update(target.rows.id(place).to_le_bytes());
     }
+    for value in target.rows.donors(audit.donors) {
+        hash.update(value.to_le_bytes());
+    }
     hexadecimal(&hash.finalize())
 }
 
-struct Session<'a> {
+/// An audit while it runs.
+pub(super) struct Session<'a> {
     audit: &'a CheckedAudit,
     target: &'a AuditTarget<'a>,
-    rows: RowList,
-    totals: RunningTotals,
+    pub(super) rows: RowList,
+    pub(super) totals: RunningTotals,
+    /// The blocks that are whole, where they are kept.
+    pub(super) blocks: Vec<BlockTotals>,
     partial: Option<Partial>,
 }
 
-impl Session<'_> {
+impl<'a> Session<'a> {
+    pub(super) fn new(audit: &'a CheckedAudit, target: &'a AuditTarget<'a>) -> Self {
+        Self {
+            audit,
+            target,
+            rows: RowList::default(),
+            totals: RunningTotals::default(),
+            blocks: Vec::new(),
+            partial: None,
+        }
+    }
+
+    /// Takes up what an earlier session has done, if there is a file for that.
+    pub(super) fn restore_from(
+        &mut self,
+        options: &RunOptions,
+        model: &result::ModelRecord,
+        data: &result::DataRecord,
+        observer: &mut dyn Observer,
+    ) -> Result<ControlFlow<()>> {
+        let Some(resume) = &options.resume else {
+            return Ok(ControlFlow::Continue(()));
+        };
+        let fingerprint = fingerprint(self.audit, self.target, model, data);
+        self.restore(resume, &fingerprint, observer)
+    }
+
     fn network(&self) -> &Network {
         &self.target.model.model.network
     }
@@ -189,8 +223,12 @@ impl Session<'_> {
     ) -> Result<ControlFlow<()>> {
         let (partial, found) = Partial::open(resume, fingerprint)?;
         self.partial = Some(partial);
-        self.rows = found.rows;
-        self.totals = found.totals;
+        // Without rows there are no totals, and what is to be kept of them stays as it was asked for.
+        if !found.rows.is_empty() {
+            self.rows = found.rows;
+            self.totals = found.totals;
+            self.blocks = found.blocks;
+        }
         let shown = resume.path.display().to_string();
         if let Some(problem) = found.put_aside {
             let event = Event::Anew {
@@ -210,7 +248,7 @@ impl Session<'_> {
     }
 
     /// Audits the rows that are left.
-    fn run(
+    pub(super) fn run(
         &mut self,
         chunk: Option<usize>,
         observer: &mut dyn Observer,
@@ -242,6 +280,7 @@ impl Session<'_> {
                 partial.append(&line)?;
             }
             self.totals = line.totals;
+            self.blocks.extend(self.totals.drain_blocks());
             self.rows.extend(line.rows);
             let event = Event::Rows {
                 done: self.rows.len(),
@@ -281,27 +320,16 @@ impl Session<'_> {
         (self.target.rows.gather(places.clone()), ids.collect())
     }
 
-    /// The places of the worst rows: the lowest P@k, of equals the lowest thickness, of equals the first.
-    fn worst(&self) -> Vec<usize> {
-        let of_row = |row: RowRecord| {
-            let thickness = thickness::FIGURE.of_row(&row);
-            (row.precision, thickness.unwrap_or(f64::NAN))
-        };
-        let figures = self.rows.iter().map(of_row);
-        let figures: Vec<(f64, f64)> = figures.collect();
-        let mut places: Vec<usize> = (0..figures.len()).collect();
-        places.sort_by(|&a, &b| {
-            let ((precision, thickness), other) = (figures[a], figures[b]);
-            let by_precision = precision.total_cmp(&other.0);
-            by_precision.then(thickness.total_cmp(&other.1))
-        });
+    /// The places of the worst rows that are described.
+    pub(super) fn worst(&self) -> Vec<usize> {
+        let mut places = worst_places(&self.rows);
         places.truncate(self.audit.config.worst);
         places
     }
 
     /// Those rows in full. They are attacked once more, which gives the same points: so nothing of the size of a row needs
     /// to be kept while the others are audited.
-    fn worst_rows(&self, places: &[usize]) -> Result<Vec<WorstRow>> {
+    pub(super) fn worst_rows(&self, places: &[usize]) -> Result<Vec<WorstRow>> {
         let parts = parts(places.len(), self.network().features());
         let parts = parts.into_par_iter().map(|part| {
             let places = &places[part];
@@ -340,6 +368,22 @@ impl Session<'_> {
         let described = parts.collect::<Result<Vec<_>>>()?;
         Ok(described.into_iter().flatten().collect())
     }
+}
+
+/// The places of rows, the worst first: the lowest P@k, of equals the lowest thickness, of equals the first.
+pub(super) fn worst_places(rows: &RowList) -> Vec<usize> {
+    let of_row = |row: RowRecord| {
+        let thickness = thickness::FIGURE.of_row(&row);
+        (row.precision, thickness.unwrap_or(f64::NAN))
+    };
+    let figures: Vec<(f64, f64)> = rows.iter().map(of_row).collect();
+    let mut places: Vec<usize> = (0..figures.len()).collect();
+    places.sort_by(|&a, &b| {
+        let ((precision, thickness), other) = (figures[a], figures[b]);
+        let by_precision = precision.total_cmp(&other.0);
+        by_precision.then(thickness.total_cmp(&other.1))
+    });
+    places
 }
 
 /// Parts of so many rows, one a thread at least, and none larger than what stays in a processor's cache.

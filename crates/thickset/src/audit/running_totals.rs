@@ -12,7 +12,7 @@ use crate::check::as_f64;
 use crate::statistics::mean;
 
 /// Rows of a block.
-pub(super) const BLOCK: usize = 256;
+pub(crate) const BLOCK: usize = 256;
 
 /// Sums over the rows so far.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -25,6 +25,17 @@ pub(super) struct RunningTotals {
     magnitudes: BlockSums,
     /// Of each member of the suite.
     members: Vec<MemberTotals>,
+    /// Each block by itself, where they are kept: for one machine's part of the rows.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    blocks: Option<Vec<BlockTotals>>,
+}
+
+/// The sums over one block of rows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct BlockTotals {
+    rows: usize,
+    importance: Vec<f64>,
+    magnitudes: Vec<f64>,
 }
 
 /// Sums of several numbers.
@@ -42,9 +53,11 @@ impl BlockSums {
         add(&mut self.begun, values);
     }
 
-    /// Ends a block.
-    fn end_block(&mut self) {
-        add(&mut self.whole, &std::mem::take(&mut self.begun));
+    /// Ends a block; its sums.
+    fn end_block(&mut self) -> Vec<f64> {
+        let block = std::mem::take(&mut self.begun);
+        add(&mut self.whole, &block);
+        block
     }
 
     /// Over all rows.
@@ -57,12 +70,21 @@ impl BlockSums {
 
 /// What one member of the suite found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct MemberTotals {
+pub(super) struct MemberTotals {
     attack: String,
     surrogate: Option<f64>,
     shares: bool,
     /// How many rows kept 0, 1, …, k of their top-k features.
     kept: Vec<usize>,
+}
+
+impl MemberTotals {
+    /// Takes up what the same member found at other rows.
+    pub(super) fn add(&mut self, other: &Self) {
+        for (sum, more) in self.kept.iter_mut().zip(&other.kept) {
+            *sum += more;
+        }
+    }
 }
 
 impl RunningTotals {
@@ -75,8 +97,7 @@ impl RunningTotals {
             self.magnitudes.add(&sorted);
             self.rows += 1;
             if self.rows.is_multiple_of(BLOCK) {
-                self.importance.end_block();
-                self.magnitudes.end_block();
+                self.end_block(BLOCK);
             }
         }
         if self.members.is_empty() {
@@ -96,6 +117,50 @@ impl RunningTotals {
                 sum.kept[kept(*precision, k)] += 1;
             }
         }
+    }
+
+    fn end_block(&mut self, rows: usize) {
+        let block = BlockTotals {
+            rows,
+            importance: self.importance.end_block(),
+            magnitudes: self.magnitudes.end_block(),
+        };
+        if let Some(blocks) = &mut self.blocks {
+            blocks.push(block);
+        }
+    }
+
+    /// Keeps each block by itself from now on, as long as no row came.
+    pub(super) fn keep_blocks(&mut self) {
+        self.blocks.get_or_insert_default();
+    }
+
+    /// The blocks that ended since this was asked last; none where they are not kept.
+    pub(super) fn drain_blocks(&mut self) -> Vec<BlockTotals> {
+        self.blocks.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// The last block, if it is not full, and the members.
+    pub(super) fn into_parts(mut self) -> (Vec<BlockTotals>, Vec<MemberTotals>) {
+        let rest = self.rows % BLOCK;
+        if rest > 0 {
+            self.end_block(rest);
+        }
+        (self.drain_blocks(), self.members)
+    }
+
+    /// The totals of blocks that were summed elsewhere, in their order.
+    pub(super) fn of_parts(blocks: &[BlockTotals], members: Vec<MemberTotals>) -> Self {
+        let mut totals = Self {
+            members,
+            ..Self::default()
+        };
+        for block in blocks {
+            totals.rows += block.rows;
+            add(&mut totals.importance.whole, &block.importance);
+            add(&mut totals.magnitudes.whole, &block.magnitudes);
+        }
+        totals
     }
 
     /// Of each importance.

@@ -2,7 +2,9 @@
 
 use sha2::{Digest as _, Sha256};
 
+use super::part::hash_of_blocks;
 use super::result;
+use super::running_totals::BLOCK;
 use crate::Rows;
 use crate::data::hexadecimal;
 use crate::model::Model;
@@ -57,7 +59,7 @@ impl AuditTarget<'_> {
     pub(super) fn described_rows(&self, features: &[String]) -> result::DataRecord {
         result::DataRecord {
             name: self.data.clone(),
-            sha256: self.hash(),
+            sha256: hash_of_blocks(self.block_hashes().iter()),
             split: self.rows.split().cloned(),
             part: self.rows.part(),
             rows: self.rows.len(),
@@ -67,22 +69,26 @@ impl AuditTarget<'_> {
         }
     }
 
-    /// The hash of the encoded rows and their labels.
-    fn hash(&self) -> String {
-        let mut hash = Sha256::new();
+    /// The hashes of the encoded rows and their labels, block by block, in hexadecimal.
+    pub(super) fn block_hashes(&self) -> Vec<String> {
         let mut row = vec![0.0_f32; self.rows.schema().len()];
-        for place in 0..self.rows.len() {
-            self.rows.copy(place, &mut row);
-            for value in &row {
-                hash.update(value.to_le_bytes());
+        let starts = (0..self.rows.len()).step_by(BLOCK);
+        let block = |start: usize| {
+            let mut hash = Sha256::new();
+            for place in start..(start + BLOCK).min(self.rows.len()) {
+                self.rows.copy(place, &mut row);
+                for value in &row {
+                    hash.update(value.to_le_bytes());
+                }
+                // No class has this number.
+                let label = self
+                    .rows
+                    .label(place)
+                    .map_or(u64::MAX, |label| label as u64);
+                hash.update(label.to_le_bytes());
             }
-            // No class has this number.
-            let label = self
-                .rows
-                .label(place)
-                .map_or(u64::MAX, |label| label as u64);
-            hash.update(label.to_le_bytes());
-        }
-        hexadecimal(&hash.finalize())
+            hexadecimal(&hash.finalize())
+        };
+        starts.map(block).collect()
     }
 }

@@ -5,12 +5,15 @@
 //! ascent makes it a good one: each multiplier in turn is set to the best for the others as they are, in closed form for l2 and
 //! at a breakpoint for l-infinity. What rounding could have added is taken off at the end.
 
+use serde::{Deserialize, Serialize};
+
 use super::half_space::HalfSpace;
 use super::rounding::{SEARCH_UNIT, gamma};
 use super::vector::{absolute_sum, add_scaled, dot};
 
 /// How a move is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum MoveNorm {
     /// By its Euclidean length.
     L2,

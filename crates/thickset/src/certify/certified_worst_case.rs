@@ -1,6 +1,7 @@
 //! The fewest salient features that any move within a radius keeps.
 //!
-//! Depth first: can one feature be lost, then one more than any move so far has lost, until none can.
+//! Depth first: can one feature be lost more than any move so far has lost, until none can. It starts from what an attack found,
+//! where there was one.
 
 use super::case::Case;
 use super::result::{CertifiedWorstCase, Counterexample, Status};
@@ -30,12 +31,13 @@ pub static INFO: Info = Info {
     ],
 };
 
-/// The worst case of one row at the radius of its moves, with at most so many parts of the search.
-pub(super) fn certify(case: &Case<'_>, most_nodes: usize) -> CertifiedWorstCase {
+/// The worst case of one row at the radius of its moves, with at most so many parts of the search. `lost` features are known to
+/// be lost at some move, which is not looked for again.
+pub(super) fn certify(case: &Case<'_>, most_nodes: usize, lost: usize) -> CertifiedWorstCase {
     let mut nodes = 0;
     let mut worst: Option<Witness> = None;
     let mut at_most = case.k.min(case.others.len());
-    let mut lost = 0;
+    let mut lost = lost.min(at_most);
     while lost < at_most {
         let search = Search::new(case, Goal::Any, lost + 1, case.moves.radius);
         let searched = search.run(most_nodes - nodes);
@@ -50,14 +52,21 @@ pub(super) fn certify(case: &Case<'_>, most_nodes: usize) -> CertifiedWorstCase 
         }
     }
     if lost < at_most {
-        // Not finished: the least number of swaps that the whole ball can be shown not to hold.
-        for more in lost + 2..=at_most {
+        // Not finished: fewer swaps are harder to rule out than more, so the least number that can be is looked for by halves.
+        let mut open = lost + 1;
+        while at_most > open {
+            let more = open + (at_most - open).div_ceil(2);
             let search = Search::new(case, Goal::Any, more, case.moves.radius);
-            let searched = search.run(AT_THE_ROOT);
+            let searched = search.run(AT_THE_ROOT.min(most_nodes));
             nodes += searched.nodes;
-            if searched.is_finished && searched.witness.is_none() {
-                at_most = more - 1;
-                break;
+            match searched.witness {
+                Some(witness) => {
+                    lost = witness.lost;
+                    open = lost + 1;
+                    worst = Some(witness);
+                }
+                None if searched.is_finished => at_most = more - 1,
+                None => open = more,
             }
         }
     }

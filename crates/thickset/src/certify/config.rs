@@ -9,8 +9,11 @@ use super::case::{Case, Deployed as _, Moves};
 use super::deployed::DeployedChain;
 use super::explained::{Explained, Ranked};
 use super::network::DenseNetwork;
+use super::proof::Proof;
 use super::result::{CertifiedRadius, CertifiedWorstCase};
-use super::{certified_radius, certified_worst_case};
+use super::stepped::{Stepped, choices, left};
+use super::tolerance::{self, Tolerance};
+use super::{certified_radius, certified_worst_case, segmented};
 use crate::attack::threat::{Norm, OneHot};
 use crate::attack::{Threat, ThreatConfig};
 use crate::check::as_f64;
@@ -52,7 +55,7 @@ impl CertifyConfig {
     /// Checks the settings, and that they fit rows of this schema explained in this way.
     ///
     /// # Errors
-    /// [`Error::CertifyInput`] where the ranking of such an explanation is not constant between kinks, or rows move in steps.
+    /// [`Error::CertifyInput`] where the ranking of such an explanation is not constant between kinks.
     pub fn check(&self, explain: &ExplainConfig, schema: &Schema) -> Result<CheckedCertify> {
         if !(1..=MOST_NODES).contains(&self.nodes) {
             return Err(Error::OutOfRange {
@@ -91,15 +94,14 @@ impl CertifyConfig {
                 "columns of several features",
             ));
         }
-        if self.threat.integer || self.threat.one_hot != OneHot::Free {
-            return Err(refused(
-                "moves without steps: balls, boxes, immutable columns and budgets",
-                "whole numbers or whole categories",
-            ));
-        }
         Ok(CheckedCertify {
             k: self.k,
             threat: self.threat.check(schema)?,
+            steps: if self.threat.integer || self.threat.one_hot == OneHot::Simplex {
+                Steps::Relaxed
+            } else {
+                Steps::Known
+            },
             hold: self.hold_prediction,
             nodes: self.nodes,
             ranked: match of {
@@ -114,11 +116,21 @@ impl CertifyConfig {
     }
 }
 
+/// Whether the search knows the steps in which rows move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Steps {
+    /// There are none, or categories are tried one by one.
+    Known,
+    /// It searches a larger set.
+    Relaxed,
+}
+
 /// Settings that fit their rows.
 #[derive(Clone, Debug)]
 pub struct CheckedCertify {
     k: usize,
     threat: Threat,
+    steps: Steps,
     hold: bool,
     nodes: usize,
     ranked: Ranked,
@@ -143,9 +155,13 @@ impl CheckedCertify {
     /// The smallest move that changes each row's top-k set. Results depend neither on the other rows nor on the number of threads.
     ///
     /// # Errors
-    /// [`Error::CertifyInput`] where the network is not dense layers with `ReLU`s, and when rows or `k` do not fit it.
+    /// [`Error::CertifyInput`] where the network is neither dense layers with `ReLU`s nor segmented, and when rows or `k` do not fit it.
     pub fn radius(&self, network: &Network, rows: Points<'_>) -> Result<Vec<CertifiedRadius>> {
-        self.each(network, rows, |case| {
+        if segmented::fits(&self.asked(), network)? {
+            rows.check(network)?;
+            return segmented::radius(&self.asked(), network, rows);
+        }
+        self.each(network, rows, |_, case| {
             certified_radius::certify(case, self.nodes)
         })
     }
@@ -159,16 +175,112 @@ impl CheckedCertify {
         network: &Network,
         rows: Points<'_>,
     ) -> Result<Vec<CertifiedWorstCase>> {
-        self.each(network, rows, |case| {
-            certified_worst_case::certify(case, self.nodes)
-        })
+        self.worst_case_beyond(network, rows, &vec![0; rows.ids.len()])
     }
 
-    fn each<T: Send>(
+    /// What a segmented model is asked.
+    fn asked(&self) -> segmented::Asked<'_> {
+        segmented::Asked {
+            k: self.k,
+            threat: &self.threat,
+            hold: self.hold,
+            nodes: self.nodes,
+            ranked: self.ranked,
+            absolute: self.absolute,
+            times_input: self.times_input,
+            groups: self.groups.as_deref(),
+        }
+    }
+
+    /// The same where it is known of each row how many salient features some move loses: the search is for one more.
+    ///
+    /// # Errors
+    /// As for [`CheckedCertify::radius`].
+    pub fn worst_case_beyond(
         &self,
         network: &Network,
         rows: Points<'_>,
-        certify: impl Fn(&Case<'_>) -> T + Sync,
+        lost: &[usize],
+    ) -> Result<Vec<CertifiedWorstCase>> {
+        if segmented::fits(&self.asked(), network)? {
+            rows.check(network)?;
+            return segmented::worst_case(&self.asked(), network, rows);
+        }
+        self.each(network, rows, |row, case| {
+            let lost = lost.get(row).copied().unwrap_or(0);
+            certified_worst_case::certify(case, self.nodes, lost)
+        })
+    }
+
+    /// How far each feature of a row may move alone, down and up, before its top-k set changes.
+    ///
+    /// # Errors
+    /// As for [`CheckedCertify::radius`].
+    pub fn tolerances(&self, network: &Network, rows: Points<'_>) -> Result<Vec<Vec<Tolerance>>> {
+        self.each(network, rows, |_, case| {
+            tolerance::certify(case, self.nodes)
+        })
+    }
+
+    /// Proofs of what is certified of each row: of its radius, and of its worst case, as far as either says something. Rows of
+    /// gradients times their inputs have none.
+    ///
+    /// # Errors
+    /// As for [`CheckedCertify::radius`].
+    pub fn proofs(
+        &self,
+        network: &Network,
+        rows: Points<'_>,
+        numbers: &[u64],
+    ) -> Result<Vec<Vec<Proof>>> {
+        self.each(network, rows, |row, case| {
+            let radius = certified_radius::certify(case, self.nodes).certified;
+            let worst = certified_worst_case::certify(case, self.nodes, 0);
+            let lost = case.k - worst.kept_at_least;
+            let mut claims = Vec::new();
+            if radius > 0.0 {
+                claims.push((radius, 0));
+            }
+            if lost < case.k.min(case.others.len()) && (lost > 0 || radius < case.moves.radius) {
+                claims.push((case.moves.radius, lost));
+            }
+            let number = numbers.get(row).copied().unwrap_or(0);
+            claims
+                .into_iter()
+                .filter_map(|claim| Proof::new(case, number, self.ranked, claim, self.nodes))
+                .collect()
+        })
+    }
+
+    /// The same settings with another limit of the search.
+    #[must_use]
+    pub fn with_nodes(mut self, nodes: usize) -> Self {
+        self.nodes = nodes.clamp(1, MOST_NODES);
+        self
+    }
+
+    /// The same settings for an attack: so many salient features, and whether the prediction must hold.
+    pub(crate) fn for_attack(mut self, k: usize, hold: bool) -> Self {
+        (self.k, self.hold) = (k, hold);
+        self
+    }
+
+    /// Whether there are certificates of such a network.
+    ///
+    /// # Errors
+    /// [`Error::CertifyInput`] with what it is instead.
+    pub fn fits(&self, network: &Network) -> Result<()> {
+        if segmented::fits(&self.asked(), network)? {
+            return Ok(());
+        }
+        self.explained(&DenseNetwork::of(network)?).map(|_| ())
+    }
+
+    fn each<T: Stepped + Send>(
+        &self,
+        network: &Network,
+        rows: Points<'_>,
+        certify: impl Fn(usize, &Case<'_>) -> T + Sync,
     ) -> Result<Vec<T>> {
         rows.check(network)?;
         let dense = DenseNetwork::of(network)?;
@@ -180,7 +292,8 @@ impl CheckedCertify {
         let values: Vec<&[f64]> = rows.values.chunks(dense.features()).collect();
         values
             .into_par_iter()
-            .map(|x| self.one(&dense, &chain, &explained, x, &certify))
+            .enumerate()
+            .map(|(row, x)| self.one(&dense, &chain, &explained, x, &|case| certify(row, case)))
             .collect()
     }
 
@@ -201,7 +314,7 @@ impl CheckedCertify {
             .collect()
     }
 
-    fn one<T>(
+    fn one<T: Stepped>(
         &self,
         dense: &DenseNetwork,
         chain: &Chain,
@@ -220,28 +333,56 @@ impl CheckedCertify {
         let (class, _) = any.run(&x, 0);
         let deployed = model(class);
         let (_, importance) = deployed.run(&x, class);
-        let salient = TopK::of(&importance, self.k)?.iter().collect();
+        let salient: Vec<usize> = TopK::of(&importance, self.k)?.iter().collect();
         let ball = self.threat.ball();
-        let bounds = x
-            .iter()
-            .enumerate()
-            .map(|(feature, &at)| self.threat.bounds(feature, at));
-        let (low, high) = bounds
-            .zip(&x)
-            .map(|((low, high), at)| (low - at, high - at))
-            .unzip();
-        let moves = Moves {
-            norm: match ball.norm {
-                Norm::L2 => MoveNorm::L2,
-                Norm::Linf => MoveNorm::Linf,
-            },
-            radius: ball.radius,
-            low,
-            high,
-            hold: self.hold,
+        let norm = match ball.norm {
+            Norm::L2 => MoveNorm::L2,
+            Norm::Linf => MoveNorm::Linf,
         };
-        let explained = &explained[class];
-        let case = Case::new(dense, explained, &deployed, &moves, &x, class, salient);
-        Ok(certify(&case))
+        let mut known: Option<T> = None;
+        for choice in choices(&self.threat, &x, norm, ball.radius)? {
+            let (low, high) = self.limits(&x, &choice.x);
+            let moves = Moves {
+                norm,
+                radius: left(norm, ball.radius, choice.moved),
+                low,
+                high,
+                hold: self.hold,
+            };
+            let case = Case::new(
+                dense,
+                &explained[class],
+                &deployed,
+                &moves,
+                &choice.x,
+                class,
+                salient.clone(),
+            );
+            let mut found = certify(&case);
+            if self.steps == Steps::Relaxed {
+                found = found.only_in(self.k, &|point| self.threat.is_settled(&x, point));
+            }
+            let found = found.around(norm, choice.moved);
+            known = Some(match known {
+                None => found,
+                Some(known) => known.and(found),
+            });
+        }
+        known.ok_or(Error::Empty {
+            what: "the choices",
+        })
+    }
+
+    /// The least and the greatest change of each feature of a row from one of its choices of categories, which stay.
+    fn limits(&self, x: &[f64], choice: &[f64]) -> (Vec<f64>, Vec<f64>) {
+        let features = x.iter().zip(choice).enumerate();
+        let limits = features.map(|(feature, (&x, &at))| {
+            if self.threat.is_whole(feature) {
+                return (0.0, 0.0);
+            }
+            let (low, high) = self.threat.bounds(feature, x);
+            (low - at, high - at)
+        });
+        limits.unzip()
     }
 }

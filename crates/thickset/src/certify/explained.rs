@@ -5,6 +5,8 @@
 //! has no factor. The probability of one class of many mixes gradients with weights that change inside a region, and is not
 //! among these.
 
+use serde::{Deserialize, Serialize};
+
 use super::network::DenseNetwork;
 
 /// The factor that the deployed importances have and the ranked ones do not.
@@ -48,7 +50,8 @@ pub(super) struct Explained {
 }
 
 /// Which output's gradient is ranked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Ranked {
     /// The probability of a class.
     Probability,

@@ -9,12 +9,18 @@
 //! model's own arithmetic in any order of sums, and the search takes its own rounding off every bound (`rounding`). What was
 //! found is a point that the deployed model was run at.
 //!
+//! A [segmented model](segmented) has borders in place of gates, few and known, and its certificate is an enumeration.
+//!
 //! How a row is searched: `case` holds the row, `node` a part of the search, `projection` its distance, `layers` bounds of
 //! its pre-activations, `pairs` and `swaps` what these say of the ranking, `search` the order of it all. Limits are counted
 //! in parts of the search, never in time, so results repeat.
 
 pub mod certified_radius;
 pub mod certified_worst_case;
+pub mod check;
+pub mod proof;
+pub mod segmented;
+pub mod smoothed_top_k;
 
 mod ball;
 mod case;
@@ -33,13 +39,18 @@ mod projection;
 mod result;
 mod rounding;
 mod search;
+mod stepped;
 mod swaps;
+mod tolerance;
 mod vector;
 
 #[cfg(test)]
 mod tests;
 
+pub use ball::MoveNorm;
 pub use config::{CertifyConfig, CheckedCertify};
+pub use explained::Ranked;
 pub use network::{DenseLayer, DenseNetwork};
 pub use result::{CertifiedRadius, CertifiedWorstCase, Counterexample, Status};
 pub use rounding::Arithmetic;
+pub use tolerance::Tolerance;

@@ -27,7 +27,7 @@ impl DenseLayer {
     }
 
     /// The weights of one output.
-    pub(super) fn row(&self, output: usize) -> &[f64] {
+    pub(crate) fn row(&self, output: usize) -> &[f64] {
         &self.weight[output * self.inputs..][..self.inputs]
     }
 

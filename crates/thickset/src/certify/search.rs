@@ -48,6 +48,18 @@ pub(super) struct Searched {
     pub is_finished: bool,
     pub witness: Option<Witness>,
     pub nodes: usize,
+    /// The gates that were split.
+    pub splits: Vec<Split>,
+}
+
+/// A part of the search that was split at a gate.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Split {
+    /// Its number; that of the whole is 0.
+    pub part: u64,
+    pub gate: usize,
+    /// The number of its open side; the closed side has the next.
+    pub open_side: u64,
 }
 
 /// Sweeps of the projection that every part of the search begins with.
@@ -119,6 +131,7 @@ impl<'a> Search<'a> {
             depth_first,
         });
         let (mut nodes, mut number) = (0, 0);
+        let mut splits = Vec::new();
         let mut is_finished = true;
         while let Some(Queued { mut node, .. }) = queue.pop() {
             if node.distance >= self.radius {
@@ -143,12 +156,19 @@ impl<'a> Search<'a> {
                     }
                     continue;
                 }
-                Outcome::Gate(neuron) => [Gate::SplitOpen, Gate::SplitClosed].map(|gate| {
-                    let mut side = node.clone();
-                    split(self.case, &mut side, neuron, gate);
-                    number += 1;
-                    (side, number)
-                }),
+                Outcome::Gate(neuron) => {
+                    splits.push(Split {
+                        part: node.number,
+                        gate: neuron,
+                        open_side: number + 1,
+                    });
+                    [Gate::SplitOpen, Gate::SplitClosed].map(|gate| {
+                        let mut side = node.clone();
+                        split(self.case, &mut side, neuron, gate);
+                        number += 1;
+                        (side, number)
+                    })
+                }
                 Outcome::Order(form, sides) => sides.map(|(is_kept, half_space)| {
                     let mut side = node.clone();
                     side.orders.push((form, is_kept, half_space));
@@ -170,6 +190,7 @@ impl<'a> Search<'a> {
                     || self.reached.is_infinite()),
             witness: self.witness,
             nodes,
+            splits,
         }
     }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::data::{
-    self, Dataset, InferOptions, MissingColumn, OpenOptions, ReadRule, Recipe, Scale,
+    self, Dataset, InferOptions, MissingColumn, OpenOptions, ReadRule, Recipe, Scale, TextEncoding,
 };
 use crate::{Error, Result, Seed};
 
@@ -30,6 +30,15 @@ pub struct DataConfig {
     /// Whether the first row names the columns; inferred where absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub header: Option<bool>,
+    /// How the bytes of a text file stand for letters; UTF-8, or UTF-16 as its first bytes tell, where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text_encoding: Option<TextEncoding>,
+    /// The decimal mark of numbers that could be read in two ways; decided by the rest of the file where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decimal: Option<char>,
+    /// Whether dates that could be read in two ways begin with the day; decided by the rest of the file where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub day_first: Option<bool>,
     /// Texts that stand for a missing value, beside the usual ones.
     pub missing: Vec<String>,
     /// Columns to read as categories though they look like numbers.
@@ -68,6 +77,9 @@ impl DataConfig {
         let mut read = ReadRule {
             delimiter: self.delimiter,
             header: self.header,
+            text_encoding: self.text_encoding,
+            decimal: self.decimal,
+            day_first: self.day_first,
             ..ReadRule::default()
         };
         read.missing.extend(self.missing.iter().cloned());
@@ -86,6 +98,7 @@ impl DataConfig {
                 missing_column: self.missing_column,
             },
             image_size: self.image_size,
+            ..OpenOptions::default()
         };
         data::open(&self.source, &options)
     }

@@ -25,7 +25,7 @@ kind = "{model}"
 {sizes}
 [objective]                       # `thickset methods r2et` explains it; "vanilla" is plain training
 kind = "r2et"
-gap_weight = 0.2                  # keeps salient features apart from the others; too much costs AUC
+gap_weight = 0.05                 # keeps salient features apart from the others; too much costs AUC
 hessian_weight = {hessian:<16} # keeps explanations from turning quickly; 0 leaves it out
 pairs = "all"                     # or "closest": only the pairs that are nearest to changing places
 # explain = {{ kind = "grad" }}     # what is ranked; what the paper takes for this kind of data if left out
@@ -51,7 +51,7 @@ auc_within = 0.01                 # of the best epoch's AUC; or auc_at_least = 0
 # from = "runs/vanilla/model.safetensors"
 
 # [sweep]                         # every combination is a run, one a core; the selection's rule chooses among them
-# objective.gap_weight = [0.1, 0.2, 0.4]
+# objective.gap_weight = [0.02, 0.05, 0.1]
 # objective.hessian_weight = [0.0, {hessian}]
 
 # [audit]                         # what `thickset audit` does with this model unless told otherwise
@@ -72,10 +72,11 @@ auc_within = 0.01                 # of the best epoch's AUC; or auc_at_least = 0
 }
 
 /// The settings of the data, one a line: those that were given, and the others as comments.
+#[expect(clippy::too_many_lines, reason = "a list of settings, four lines each")]
 fn data_settings(data: &DataConfig) -> String {
     let path = |path: &std::path::PathBuf| quoted(&path.display().to_string());
     let some = |list: &[String]| (!list.is_empty()).then(|| list_of(list));
-    let settings: [(&str, Option<String>, &str, &str); 14] = [
+    let settings: [(&str, Option<String>, &str, &str); 17] = [
         (
             "source",
             Some(quoted(&data.source)),
@@ -99,6 +100,27 @@ fn data_settings(data: &DataConfig) -> String {
             data.delimiter.map(|letter| quoted(&letter.to_string())),
             "\";\"",
             "what separates fields; inferred if left out",
+        ),
+        (
+            "text_encoding",
+            data.text_encoding.and_then(|encoding| {
+                let text = toml::Value::try_from(encoding).ok()?;
+                Some(text.to_string())
+            }),
+            "\"windows-1252\"",
+            "how bytes stand for letters; UTF-8 or UTF-16 if left out",
+        ),
+        (
+            "decimal",
+            data.decimal.map(|mark| quoted(&mark.to_string())),
+            "\",\"",
+            "the decimal mark, where a number could be read in two ways",
+        ),
+        (
+            "day_first",
+            data.day_first.map(|first| first.to_string()),
+            "true",
+            "03/04/2024 is in April, where a date could be read in two ways",
         ),
         (
             "missing",

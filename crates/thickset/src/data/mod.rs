@@ -7,6 +7,7 @@ mod dataset;
 mod encode;
 pub(crate) mod exact;
 mod read;
+pub(crate) mod row_store;
 mod schema;
 mod sets;
 
@@ -18,19 +19,25 @@ pub use encode::feature_rule::{
 pub use encode::infer::InferOptions;
 pub use encode::number_encoding::NumberEncoding;
 pub use read::csv::{read as read_csv, read_from as read_csv_from};
+pub use read::image_folder::{is_image_name as is_image, read_one as read_image};
+pub use read::number_form::{AmountForm, DateOrder, NumberForm};
 pub use read::parquet::read as read_parquet;
 pub use read::read_rule::{ReadRule, Wanted};
 pub use read::source::hash;
 pub(crate) use read::source::hexadecimal;
 pub use read::table::{Column, ColumnType, Table, Texts, Values};
+pub use read::text_encoding::TextEncoding;
 pub use schema::{Feature, FeatureKind, InputShape, Schema};
 pub use sets::describe::{ClassSummary, FeatureSummary, Summary, describe};
+pub use sets::encoded_reader::{EncodedReader, EncodedRows};
 pub use sets::export::export;
+pub(crate) use sets::export::inert;
 pub use sets::known::{KNOWN, Known};
-pub use sets::load::{OpenOptions, open, read_encoded, read_labelled};
+pub use sets::load::{OpenOptions, open, read_encoded, read_labelled, read_table};
 pub use sets::locate::{VARIABLE as DATA_VARIABLE, find as find_file, folders};
 pub use sets::recipe::{
     AttackDefaults, ClassRule, FileRule, Format, ImageRule, KeepRule, MissingColumn, Origin,
     PairRule, Recipe, Role, TargetRule,
 };
 pub use sets::split::{Part, Split};
+pub use sets::table_files::find as find_table_files;

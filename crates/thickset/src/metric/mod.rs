@@ -25,6 +25,7 @@ pub mod precision_at_k;
 pub mod ranking;
 pub mod sensitivity;
 pub mod spearman;
+pub mod stability_limit;
 pub mod sufficiency;
 pub mod thickness;
 

@@ -1,7 +1,7 @@
 //! How far a small change of a row changes its explanation.
 
 use super::{ExplainOptions, Model, Origin};
-use crate::attack::suite::{Effort, SuiteConfig, over_radii};
+use crate::attack::suite::{Effort, SuiteConfig, SuiteRows, over_radii};
 use crate::attack::threat::Norm;
 use crate::attack::{
     AttackConfig, AttackKind, Attacked, ConstraintConfig, PairPredictions, ThreatConfig,
@@ -146,7 +146,14 @@ impl Model {
         };
         let seed = options.explain.seed;
         let schema = rows.schema();
-        let found = over_radii(&suite, radii, &explain, schema, &self.network, points, seed)?;
+        let donors = rows.donors(suite.effort.donors());
+        let on = SuiteRows {
+            network: &self.network,
+            rows: points,
+            donors: &donors,
+            seed,
+        };
+        let found = over_radii(&suite, radii, &explain, schema, &on)?;
         Ok(RadiusCurve { k, radii: found })
     }
 
@@ -166,7 +173,10 @@ impl Model {
                 k,
                 threat,
             };
-            let suite = suite.check(explain.config(), schema)?;
+            let donors = rows.donors(suite.effort.donors());
+            let suite = suite
+                .check(explain.config(), schema)?
+                .with_donors(&donors)?;
             return Ok(suite.perturb(&self.network, points, seed)?.rows);
         };
         let usual = AttackConfig::default();

@@ -2,12 +2,13 @@
 
 use std::ops::ControlFlow;
 
-use super::{AttackOptions, ExplainOptions, Model, Origin};
+use super::{AttackOptions, ExplainOptions, Model, OpenedRows, Origin};
 use crate::attack::ThreatConfig;
 use crate::attack::suite::{Effort, SuiteConfig};
 use crate::audit::result::ThicknessSettings;
 use crate::audit::{
-    self, Audit, AuditConfig, AuditTarget, Event, Observer, Outcome, ResumeFile, RunOptions,
+    self, Audit, AuditConfig, AuditPart, AuditTarget, Event, Observer, Outcome, PartOutcome,
+    ResumeFile, RunOptions,
 };
 use crate::config::AuditDefaults;
 use crate::{Error, Result, Rows};
@@ -31,6 +32,8 @@ pub struct AuditOptions {
     pub noise_draws: usize,
     /// Worst rows that are listed in full.
     pub worst: usize,
+    /// Whether what can be proved of the rows is.
+    pub certify: bool,
     /// What must hold beside what the model's run requires, like `p_at_k>=0.9`.
     pub require: Vec<String>,
     /// What the rows are called in the record; the dataset's name where absent.
@@ -52,6 +55,7 @@ impl Default for AuditOptions {
             thickness: usual.thickness,
             noise_draws: usual.noise_draws,
             worst: usual.worst,
+            certify: usual.certify,
             require: Vec::new(),
             data_name: None,
             resume: None,
@@ -115,6 +119,7 @@ impl Model {
             thickness: options.thickness,
             noise_draws: options.noise_draws,
             worst: options.worst,
+            certify: options.certify,
             require: Vec::new(),
         })
     }
@@ -140,6 +145,34 @@ impl Model {
         Ok(match audit::run(&checked, &target, &run, observer)? {
             Outcome::Done(audit) => Some(*audit),
             Outcome::Stopped => None,
+        })
+    }
+
+    /// Audits one machine's part of the rows with exactly these settings; [`audit::merge`] puts the parts of all machines
+    /// together. Nothing is returned if the observer stopped it.
+    ///
+    /// # Errors
+    /// As for [`Model::audit`].
+    pub fn audit_part(
+        &self,
+        origin: &Origin,
+        opened: &OpenedRows,
+        options: &AuditOptions,
+        config: &AuditConfig,
+        observer: &mut dyn Observer,
+    ) -> Result<Option<AuditPart>> {
+        let rows = opened.rows();
+        let checked = config.check(rows.schema())?;
+        let target = self.audit_target(origin, &rows, options);
+        let run = RunOptions {
+            resume: options.resume.clone(),
+            ..RunOptions::default()
+        };
+        let (shard, whole) = (opened.shard(), opened.whole()?);
+        let found = audit::run_part(&checked, &target, shard, whole, &run, observer)?;
+        Ok(match found {
+            PartOutcome::Done(part) => Some(*part),
+            PartOutcome::Stopped => None,
         })
     }
 

@@ -2,9 +2,9 @@
 
 use super::{Model, Origin};
 use crate::explain::reduce::ReductionConfig;
-use crate::explain::{ExplainConfig, Explained, ExplanationConfig, Per};
+use crate::explain::{ExplainConfig, Explained, ExplanationConfig, InlineExplain, Per};
 use crate::metric::ranking;
-use crate::{Result, Rows, Schema, Seed, defaults};
+use crate::{Result, Rows, Schema, Seed};
 
 /// How predictions are explained. What is left out is the model's own: the explanation it was trained for, and the form that
 /// fits its input.
@@ -26,16 +26,13 @@ impl ExplainOptions {
     pub fn config(&self, schema: &Schema, own: &ExplainConfig) -> ExplainConfig {
         let explanation = self.explanation.as_ref().unwrap_or(&own.explanation);
         // An explanation that is asked for by name comes with the form that fits it, not with that of another one.
-        let usual = if explanation.kind() == own.explanation.kind() {
-            own.reduce
-        } else {
-            defaults::reduction(schema, explanation.is_of_units())
-        };
-        ExplainConfig {
+        let is_own = explanation.kind() == own.explanation.kind();
+        let asked = InlineExplain {
             explanation: explanation.clone(),
-            reduce: self.reduce.unwrap_or(usual),
+            reduce: self.reduce.or(is_own.then_some(own.reduce)),
             per: self.per.unwrap_or(own.per),
-        }
+        };
+        asked.resolve(&schema.shape)
     }
 }
 

@@ -2,11 +2,11 @@
 //!
 //! `H1 = a(Â W1ᵀ + b1)`, `H2 = Â H1 W2ᵀ + b2`, embedding = mean of `H2` over the nodes. Node features
 //! are the identity, so that the edges alone are the input; `Â` is normalised with absolute weights
-//! because correlations may be negative. The mean is taken before `W2`: it is the same number, for a hundredth of the products.
+//! because correlations may be negative.
 
 use serde::{Deserialize, Serialize};
 use thickset_engine::NetworkBuilder;
-use thickset_engine::layer::{Adjacency, GraphConv, GraphMean, Linear};
+use thickset_engine::layer::{Adjacency, GraphConv, NodeMean};
 
 use super::{Activation, check_size};
 use crate::data::InputShape;
@@ -70,8 +70,10 @@ impl GcnConfig {
         let adjacency = network.then(|_| Adjacency::new(nodes))?;
         network.then(|scope| GraphConv::new(nodes, nodes, hidden, scope))?;
         let features = self.activation.add(network)?;
-        network.join(&[adjacency, features], |_| Ok(GraphMean::new(nodes)))?;
-        network.then(|scope| Linear::new(hidden, embedding, scope))?;
+        network.join(&[adjacency, features], |scope| {
+            GraphConv::new(nodes, hidden, embedding, scope)
+        })?;
+        network.then(|_| Ok(NodeMean::new(nodes)))?;
         Ok(())
     }
 }

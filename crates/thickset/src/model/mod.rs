@@ -2,10 +2,12 @@
 
 pub mod cnn;
 pub mod gcn;
+pub mod graph;
 pub mod linear;
 pub mod mlp;
 pub mod resnet18;
 pub mod resnet9;
+pub mod segmented;
 pub mod siamese;
 
 mod attack;
@@ -17,26 +19,36 @@ mod image;
 mod opened_rows;
 mod origin;
 mod predict;
+mod row_choice;
+mod row_stream;
 pub(crate) mod single_classifier;
 mod stored;
 mod theory;
 
 pub use attack::{AttackOptions, AttackedRow, Attacks, RadiusCurve};
 pub use audit::AuditOptions;
-pub use certify::{Certificates, CertifiedRow, CertifyOptions};
+pub use certify::{
+    Certificates, CertifiedRow, CertifyOptions, SmoothedCertificates, SmoothedOptions,
+    ToleratedRange,
+};
 pub use cnn::CnnConfig;
 pub use explain::{ExplainOptions, Explanations};
 pub use fresh::Fresh;
 pub use gcn::GcnConfig;
+pub use graph::{GraphConfig, GraphLayer};
 pub use linear::LinearConfig;
 pub use mlp::MlpConfig;
-pub use opened_rows::{OpenedRows, PartChoice, RowsConfig};
+pub use opened_rows::{OpenedRows, PartChoice, RowsConfig, Selection};
 pub use origin::Origin;
 pub use predict::Prediction;
 pub use resnet9::Resnet9Config;
 pub use resnet18::Resnet18Config;
+pub use row_choice::{RowChoice, Shard};
+pub use row_stream::RowStream;
+pub use segmented::{Gate, SegmentedConfig};
 pub use siamese::SiameseConfig;
 pub use stored::{Description, Model};
+pub(crate) use stored::{FORMAT, ModelSource};
 pub use theory::TheoryOptions;
 
 use serde::{Deserialize, Serialize};
@@ -80,10 +92,12 @@ kinds! {
     /// An architecture as a configuration states it: `model = { kind = "mlp", hidden = [64, 32] }`.
     pub enum ModelConfig of Architecture, read as "the model" {
         Cnn(CnnConfig),
+        Graph(GraphConfig),
         Linear(LinearConfig),
         Mlp(MlpConfig),
         Resnet18(Resnet18Config),
         Resnet9(Resnet9Config),
+        Segmented(SegmentedConfig),
         Siamese(SiameseConfig),
     }
 }
@@ -251,8 +265,13 @@ mod tests {
             ("linear", ModelConfig::Linear(LinearConfig::default())),
             ("mlp", ModelConfig::Mlp(MlpConfig::default())),
             ("cnn", ModelConfig::Cnn(CnnConfig::default())),
+            ("graph", ModelConfig::Graph(GraphConfig::default())),
             ("resnet9", ModelConfig::Resnet9(Resnet9Config::default())),
             ("resnet18", ModelConfig::Resnet18(Resnet18Config::default())),
+            (
+                "segmented",
+                ModelConfig::Segmented(SegmentedConfig::default()),
+            ),
             ("siamese", ModelConfig::Siamese(SiameseConfig::default())),
         ] {
             let model = parsed(&format!("model = {{ kind = \"{kind}\" }}")).unwrap();

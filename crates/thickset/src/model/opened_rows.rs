@@ -1,11 +1,17 @@
 //! From the name of a dataset or a file to the rows of it that a model is asked about.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::Model;
+use super::row_choice::{RowChoice, Sampler, Shard};
+use crate::audit::WholeRows;
 use crate::audit::result::SplitRecord;
 use crate::config::RunConfig;
-use crate::data::{self, Dataset, Encoded, Encoding, Known, OpenOptions, Part, Schema};
+use crate::data::row_store::{RowStore, RowStoreWriter};
+use crate::data::{
+    self, Dataset, EncodedReader, Encoding, InputShape, Known, OpenOptions, Part, Schema,
+};
 use crate::{Error, Result, Rows, Seed};
 
 /// Which rows a model is asked about.
@@ -34,7 +40,7 @@ pub enum PartChoice {
     All,
 }
 
-/// Rows that fit a model, held in memory.
+/// Rows that fit a model: in memory, or on disk where a file has too many.
 #[derive(Clone, Debug)]
 pub struct OpenedRows {
     /// What a person should know of them, in sentences.
@@ -42,10 +48,15 @@ pub struct OpenedRows {
     /// As it was given.
     data: String,
     source: Source,
-    /// The numbers of the rows that are taken.
-    chosen: Vec<usize>,
+    /// The numbers of the rows that are taken, in the dataset or in what is held of the file; all of these where absent.
+    chosen: Option<Vec<usize>>,
     /// How many rows the part or the file has.
     all: usize,
+    /// How many of these were asked for, before they were shared among machines.
+    selected: usize,
+    shard: Shard,
+    /// The numbers of all rows that were asked for, where they are shared.
+    before_share: Option<Vec<usize>>,
 }
 
 #[derive(Clone, Debug)]
@@ -55,12 +66,38 @@ enum Source {
         part: Option<Part>,
         split: SplitRecord,
     },
-    /// A table's file, encoded as the model wants it.
+    /// Rows of a table's file, encoded as the model wants it.
     File {
+        schema: Schema,
+        store: RowStore,
+        /// The number of the first of them.
+        first: u64,
+    },
+    /// Some rows of a file with their numbers, or single images.
+    Some {
         schema: Schema,
         values: Vec<f32>,
         labels: Vec<Option<usize>>,
+        ids: Vec<u64>,
     },
+}
+
+/// Which rows of those that a [`RowsConfig`] names are taken, and which of them by this machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Selection {
+    /// Which rows.
+    pub choice: RowChoice,
+    /// Which of them, if several machines share them.
+    pub shard: Shard,
+}
+
+impl Default for Selection {
+    fn default() -> Self {
+        Self {
+            choice: RowChoice::All,
+            shard: Shard::WHOLE,
+        }
+    }
 }
 
 impl OpenedRows {
@@ -78,12 +115,62 @@ impl OpenedRows {
             } => Ok(Rows::of_part(dataset, *part).split_by(split)),
             Source::File {
                 schema,
+                store,
+                first,
+            } => Ok(Rows::stored(store, schema, *first)),
+            Source::Some {
+                schema,
                 values,
                 labels,
-            } => Rows::new(values, schema).and_then(|rows| rows.with_some_labels(labels)),
+                ids,
+            } => Rows::new(values, schema)
+                .and_then(|rows| rows.with_some_labels(labels))
+                .and_then(|rows| rows.numbered(ids)),
         };
-        let rows = rows.and_then(|rows| rows.only(&self.chosen));
+        let rows = rows.and_then(|rows| match &self.chosen {
+            None => Ok(rows),
+            Some(chosen) => rows.only(chosen),
+        });
         rows.expect("rows that were chosen exist")
+    }
+
+    /// The rows of all machines together; they themselves only where they are of a dataset, whose training rows a baseline is
+    /// fitted to.
+    ///
+    /// # Errors
+    /// Never: the numbers were checked when the rows were chosen.
+    pub fn whole(&self) -> Result<WholeRows<'_>> {
+        let rows = match (&self.source, &self.before_share) {
+            (
+                Source::Dataset {
+                    dataset,
+                    part,
+                    split,
+                },
+                Some(numbers),
+            ) => {
+                let rows = Rows::of_part(dataset, *part).split_by(split);
+                Some(rows.only(numbers)?)
+            }
+            (Source::Dataset { .. }, None) => Some(self.rows()),
+            _ => None,
+        };
+        Ok(WholeRows {
+            count: self.selected,
+            rows,
+        })
+    }
+
+    /// How many rows were asked for, by all machines together.
+    #[must_use]
+    pub fn selected(&self) -> usize {
+        self.selected
+    }
+
+    /// Which of the machines that share the rows this one is.
+    #[must_use]
+    pub fn shard(&self) -> Shard {
+        self.shard
     }
 
     /// How many rows the part or the file has, of which these may be some.
@@ -97,7 +184,7 @@ impl OpenedRows {
     pub fn part(&self) -> Option<Part> {
         match &self.source {
             Source::Dataset { part, .. } => *part,
-            Source::File { .. } => None,
+            Source::File { .. } | Source::Some { .. } => None,
         }
     }
 
@@ -105,34 +192,84 @@ impl OpenedRows {
     ///
     /// # Errors
     /// If there is no row.
-    pub fn first(mut self, count: usize) -> Result<Self> {
-        self.chosen.truncate(count);
-        if self.chosen.is_empty() {
-            return Err(Error::EmptyPart { data: self.data });
-        }
-        Ok(self)
+    pub fn first(self, count: usize) -> Result<Self> {
+        self.choose(&RowChoice::First(count))
     }
 
     /// Only the rows with these numbers, counted from 1 in the whole dataset or file.
     ///
     /// # Errors
     /// If there is no such row.
-    pub fn only(mut self, numbers: &[u64]) -> Result<Self> {
-        let rows = match &self.source {
-            Source::Dataset { dataset, .. } => dataset.rows(),
-            Source::File { labels, .. } => labels.len(),
+    pub fn only(self, numbers: &[u64]) -> Result<Self> {
+        self.choose(&RowChoice::Only(numbers.to_vec()))
+    }
+
+    /// The rows of this choice.
+    ///
+    /// # Errors
+    /// If there is no row, or no row of a number.
+    pub fn choose(mut self, choice: &RowChoice) -> Result<Self> {
+        let numbers: Vec<usize> = match self.chosen.take() {
+            Some(numbers) => numbers,
+            None => (0..self.held()).collect(),
         };
-        let row = |number: &u64| {
-            let row = number.checked_sub(1).and_then(|row| row.try_into().ok());
-            row.filter(|row| *row < rows)
-                .ok_or_else(|| Error::NoSuchRow {
-                    data: self.data.clone(),
-                    rows,
-                    number: *number,
-                })
+        let chosen: Vec<usize> = match choice {
+            RowChoice::All => numbers,
+            RowChoice::First(count) => numbers.into_iter().take(*count).collect(),
+            RowChoice::Sample { count, seed } => {
+                let mut sampler = Sampler::new(*count, *seed);
+                for number in numbers {
+                    sampler.offer(number as u64);
+                }
+                let rows = sampler.rows().into_iter();
+                rows.filter_map(|row| usize::try_from(row).ok()).collect()
+            }
+            RowChoice::Only(numbers) => {
+                let held = self.held();
+                let row = |number: &u64| {
+                    let row = number.checked_sub(1).and_then(|row| row.try_into().ok());
+                    row.filter(|row| *row < held)
+                        .ok_or_else(|| Error::NoSuchRow {
+                            data: self.data.clone(),
+                            rows: held,
+                            number: *number,
+                        })
+                };
+                numbers.iter().map(row).collect::<Result<_>>()?
+            }
         };
-        self.chosen = numbers.iter().map(row).collect::<Result<_>>()?;
+        if chosen.is_empty() {
+            return Err(Error::EmptyPart { data: self.data });
+        }
+        self.selected = chosen.len();
+        self.chosen = Some(chosen);
         Ok(self)
+    }
+
+    /// What one of several machines takes of the rows; nothing, where there are more machines than blocks of rows.
+    #[must_use]
+    pub fn share(mut self, shard: Shard) -> Self {
+        if shard.is_whole() {
+            return self;
+        }
+        let numbers: Vec<usize> = match self.chosen.take() {
+            Some(numbers) => numbers,
+            None => (0..self.held()).collect(),
+        };
+        self.selected = numbers.len();
+        self.chosen = Some(numbers[shard.places(numbers.len())].to_vec());
+        self.before_share = Some(numbers);
+        self.shard = shard;
+        self
+    }
+
+    /// Rows that are held of the dataset or file.
+    fn held(&self) -> usize {
+        match &self.source {
+            Source::Dataset { dataset, .. } => dataset.rows(),
+            Source::File { store, .. } => store.rows(),
+            Source::Some { ids, .. } => ids.len(),
+        }
     }
 }
 
@@ -143,14 +280,18 @@ impl Model {
     /// # Errors
     /// For whatever is missing or wrong, and if the rows do not fit the model.
     pub fn open_rows(&self, config: &RowsConfig) -> Result<OpenedRows> {
+        self.open_selected(config, &Selection::default())
+    }
+
+    /// The same for some of the rows. Of a table's files, only these are held; what does not fit into memory is held on disk.
+    ///
+    /// # Errors
+    /// As for [`Model::open_rows`], and if there is no such row.
+    pub fn open_selected(&self, config: &RowsConfig, selection: &Selection) -> Result<OpenedRows> {
         if config.chooses_part() {
-            return self.open_labelled_rows(config);
+            return self.open_labelled_selected(config, selection);
         }
-        self.open_other(config, |path, encoding| {
-            let encoded = data::read_encoded(path, encoding)?;
-            let rows = encoded.values.len() / encoding.schema().len().max(1);
-            Ok((encoded, vec![None; rows]))
-        })
+        self.open_other(config, selection, false)
     }
 
     /// Opens rows to audit: with labels where a file has the target. Data that the model's own run was trained on is read and
@@ -159,11 +300,48 @@ impl Model {
     /// # Errors
     /// As for [`Model::open_rows`].
     pub fn open_labelled_rows(&self, config: &RowsConfig) -> Result<OpenedRows> {
+        self.open_labelled_selected(config, &Selection::default())
+    }
+
+    /// The same for some of the rows.
+    ///
+    /// # Errors
+    /// As for [`Model::open_selected`].
+    pub fn open_labelled_selected(
+        &self,
+        config: &RowsConfig,
+        selection: &Selection,
+    ) -> Result<OpenedRows> {
         let run = self.origin()?.run;
         match run.filter(|run| is_same(&run.data.source, &config.data)) {
-            Some(run) => self.open_as_in_run(config, &run),
-            None => self.open_other(config, data::read_labelled),
+            Some(run) => {
+                let opened = self.open_as_in_run(config, &run)?;
+                Ok(opened.choose(&selection.choice)?.share(selection.shard))
+            }
+            None => self.open_other(config, selection, true),
         }
+    }
+
+    /// The files of a table and the encoding that they are read by, if that is what is asked for.
+    pub(super) fn table_files(
+        &self,
+        config: &RowsConfig,
+    ) -> Result<Option<(Vec<PathBuf>, &Encoding)>> {
+        let Some(encoding) = self.description.encoding.as_ref() else {
+            return Ok(None);
+        };
+        if Known::find(&config.data).is_some() {
+            return Ok(None);
+        }
+        let Some(files) = data::find_table_files(&config.data)? else {
+            return Ok(None);
+        };
+        if config.chooses_part() {
+            return Err(Error::WholeFile {
+                path: config.data.clone(),
+            });
+        }
+        Ok(Some((files, encoding)))
     }
 
     fn open_as_in_run(&self, config: &RowsConfig, run: &RunConfig) -> Result<OpenedRows> {
@@ -183,31 +361,19 @@ impl Model {
         self.part_of(config, dataset, split)
     }
 
-    fn open_other(&self, config: &RowsConfig, read: ReadFile) -> Result<OpenedRows> {
-        let encoding = self.description.encoding.as_ref();
-        if let Some(encoding) = encoding.filter(|_| config.is_file()) {
-            if config.chooses_part() {
-                return Err(Error::WholeFile {
-                    path: config.data.clone(),
-                });
-            }
-            let (encoded, labels) = read(Path::new(&config.data), encoding)?;
-            let unseen = encoded.unseen.iter().map(|(column, count)| {
-                format!("{count} rows have a `{column}` that the model has never seen")
-            });
-            let missing = encoded.missing.iter();
-            let missing = missing.map(|(column, count)| format!("{count} rows have no `{column}`"));
-            return self.fitting(OpenedRows {
-                notes: unseen.chain(missing).collect(),
-                data: config.data.clone(),
-                chosen: (0..labels.len()).collect(),
-                all: labels.len(),
-                source: Source::File {
-                    schema: encoding.schema(),
-                    values: encoded.values,
-                    labels,
-                },
-            });
+    fn open_other(
+        &self,
+        config: &RowsConfig,
+        selection: &Selection,
+        with_labels: bool,
+    ) -> Result<OpenedRows> {
+        if let Some((files, encoding)) = self.table_files(config)? {
+            let opened = read_files(&config.data, &files, encoding, selection, with_labels)?;
+            return self.fitting(opened);
+        }
+        if let Some(opened) = self.open_image(config)? {
+            let opened = self.fitting(opened)?.choose(&selection.choice)?;
+            return Ok(opened.share(selection.shard));
         }
         let split = SplitRecord {
             seed: config.split_seed.unwrap_or(0),
@@ -223,7 +389,41 @@ impl Model {
             ..OpenOptions::default()
         };
         let dataset = data::open(&config.data, &options)?;
-        self.part_of(config, dataset, split)
+        let opened = self.part_of(config, dataset, split)?;
+        Ok(opened.choose(&selection.choice)?.share(selection.shard))
+    }
+
+    /// A single image's file, for a model of images.
+    fn open_image(&self, config: &RowsConfig) -> Result<Option<OpenedRows>> {
+        let path = Path::new(&config.data);
+        let InputShape::Image {
+            channels,
+            height,
+            width,
+        } = self.description.input
+        else {
+            return Ok(None);
+        };
+        if !path.is_file() || !data::is_image(path) {
+            return Ok(None);
+        }
+        let size = config.image_size.unwrap_or((height, width));
+        let (values, schema) = data::read_image(path, size, channels)?;
+        Ok(Some(OpenedRows {
+            notes: Vec::new(),
+            data: config.data.clone(),
+            source: Source::Some {
+                schema,
+                values,
+                labels: vec![None],
+                ids: vec![0],
+            },
+            chosen: None,
+            all: 1,
+            selected: 1,
+            shard: Shard::WHOLE,
+            before_share: None,
+        }))
     }
 
     fn part_of(
@@ -255,7 +455,10 @@ impl Model {
             notes: Vec::new(),
             data: config.data.clone(),
             all: chosen.len(),
-            chosen,
+            selected: chosen.len(),
+            shard: Shard::WHOLE,
+            before_share: None,
+            chosen: Some(chosen),
             source: Source::Dataset {
                 dataset: Box::new(dataset),
                 part,
@@ -267,41 +470,193 @@ impl Model {
     fn fitting(&self, opened: OpenedRows) -> Result<OpenedRows> {
         let schema = match &opened.source {
             Source::Dataset { dataset, .. } => &dataset.schema,
-            Source::File { schema, .. } => schema,
+            Source::File { schema, .. } | Source::Some { schema, .. } => schema,
         };
+        self.check_schema(&opened.data, schema)?;
+        Ok(opened)
+    }
+
+    /// Refuses rows that the model does not take.
+    pub(super) fn check_schema(&self, data: &str, schema: &Schema) -> Result<()> {
         let description = &self.description;
         if schema.shape != description.input {
             return Err(Error::RowsShape {
-                data: opened.data,
+                data: data.to_owned(),
                 expected: description.input.to_string(),
                 got: schema.shape.to_string(),
             });
         }
         if schema.len() != description.features {
             return Err(Error::RowsWidth {
-                data: opened.data,
+                data: data.to_owned(),
                 expected: description.features,
                 got: schema.len(),
             });
         }
-        Ok(opened)
+        Ok(())
     }
 }
 
 impl RowsConfig {
     /// Whether the options choose rows of a dataset, so that a table's file cannot be taken whole.
-    fn chooses_part(&self) -> bool {
+    pub(super) fn chooses_part(&self) -> bool {
         let is_part = self.part.is_some_and(|part| part != PartChoice::All);
         is_part || self.split_seed.is_some() || self.random_test
     }
-
-    fn is_file(&self) -> bool {
-        Known::find(&self.data).is_none() && Path::new(&self.data).is_file()
-    }
 }
 
-/// Reads a file by an encoding, with the rows' labels.
-type ReadFile = fn(&Path, &Encoding) -> Result<(Encoded, Vec<Option<usize>>)>;
+/// Rows of a table's files that are read at a time.
+pub(super) const READ_ROWS: usize = 8192;
+
+/// Reads the selected rows of a table's files: into memory, or to disk where they are many.
+fn read_files(
+    data: &str,
+    files: &[PathBuf],
+    encoding: &Encoding,
+    selection: &Selection,
+    with_labels: bool,
+) -> Result<OpenedRows> {
+    let schema = encoding.schema();
+    let mut reader = EncodedReader::new(files, encoding, with_labels);
+    let opened = |reader: &EncodedReader, all: u64, selected: usize, source: Source| OpenedRows {
+        notes: reader.notes(),
+        data: data.to_owned(),
+        source,
+        chosen: None,
+        all: usize::try_from(all).unwrap_or(usize::MAX),
+        selected,
+        shard: selection.shard,
+        before_share: None,
+    };
+    if let RowChoice::Sample { .. } | RowChoice::Only(_) = selection.choice {
+        let (some, all) = some_of(data, &mut reader, schema.len(), &selection.choice)?;
+        let mut rows = opened(
+            &reader,
+            all,
+            some.ids.len(),
+            Source::Some {
+                schema,
+                values: some.values,
+                labels: some.labels,
+                ids: some.ids,
+            },
+        );
+        rows.shard = Shard::WHOLE;
+        return Ok(rows.share(selection.shard));
+    }
+    // Where machines share the rows, all must be counted first.
+    let first = match selection.choice {
+        RowChoice::First(count) => count as u64,
+        _ => u64::MAX,
+    };
+    let mut counted = None;
+    let range = if selection.shard.is_whole() {
+        0..first
+    } else {
+        let all = EncodedReader::new(files, encoding, false).skip(first)?;
+        counted = Some(all);
+        let places = selection
+            .shard
+            .places(usize::try_from(all).unwrap_or(usize::MAX));
+        places.start as u64..places.end as u64
+    };
+    let mut store = RowStoreWriter::new(schema.len());
+    let mut next = reader.skip(range.start)?;
+    while next < range.end {
+        let most = usize::try_from(range.end - next).unwrap_or(usize::MAX);
+        let Some(rows) = reader.next(most.min(READ_ROWS))? else {
+            break;
+        };
+        store.push(&rows.values, &rows.labels)?;
+        next += rows.labels.len() as u64;
+    }
+    let all = match counted {
+        Some(all) => all,
+        None => next + reader.skip(u64::MAX)?,
+    };
+    let store = store.finish()?;
+    let selected = usize::try_from(all.min(first)).unwrap_or(usize::MAX);
+    let first = range.start;
+    Ok(opened(
+        &reader,
+        all,
+        selected,
+        Source::File {
+            schema,
+            store,
+            first,
+        },
+    ))
+}
+
+/// Some rows of a file.
+struct SomeRows {
+    values: Vec<f32>,
+    labels: Vec<Option<usize>>,
+    ids: Vec<u64>,
+}
+
+/// The rows of a sample or of some numbers, and how many there are in all.
+fn some_of(
+    data: &str,
+    reader: &mut EncodedReader,
+    width: usize,
+    choice: &RowChoice,
+) -> Result<(SomeRows, u64)> {
+    let mut sampler = match choice {
+        RowChoice::Sample { count, seed } => Some(Sampler::new(*count, *seed)),
+        _ => None,
+    };
+    let asked: BTreeSet<u64> = match choice {
+        RowChoice::Only(numbers) => numbers.iter().filter_map(|n| n.checked_sub(1)).collect(),
+        _ => BTreeSet::new(),
+    };
+    let mut kept: BTreeMap<u64, (Vec<f32>, Option<usize>)> = BTreeMap::new();
+    let mut all = 0;
+    while let Some(rows) = reader.next(READ_ROWS)? {
+        let found = rows.values.chunks(width.max(1)).zip(rows.labels);
+        for (id, (values, label)) in (rows.first..).zip(found) {
+            let (is_in, left) = match &mut sampler {
+                Some(sampler) => sampler.offer(id),
+                None => (asked.contains(&id), None),
+            };
+            if is_in {
+                kept.insert(id, (values.to_vec(), label));
+            }
+            if let Some(left) = left {
+                kept.remove(&left);
+            }
+            all = id + 1;
+        }
+    }
+    let ids: Vec<u64> = match choice {
+        RowChoice::Only(numbers) => {
+            let row = |number: &u64| {
+                let id = number.checked_sub(1).filter(|id| *id < all);
+                id.ok_or_else(|| Error::NoSuchRow {
+                    data: data.to_owned(),
+                    rows: usize::try_from(all).unwrap_or(usize::MAX),
+                    number: *number,
+                })
+            };
+            numbers.iter().map(row).collect::<Result<_>>()?
+        }
+        _ => kept.keys().copied().collect(),
+    };
+    let mut some = SomeRows {
+        values: Vec::with_capacity(ids.len() * width),
+        labels: Vec::with_capacity(ids.len()),
+        ids: Vec::with_capacity(ids.len()),
+    };
+    for id in ids {
+        if let Some((values, label)) = kept.get(&id) {
+            some.values.extend(values);
+            some.labels.push(*label);
+            some.ids.push(id);
+        }
+    }
+    Ok((some, all))
+}
 
 /// Whether an encoding is of the same columns, so that only what was learned from the rows differs.
 fn has_columns_of(own: &Encoding, other: Option<&Encoding>) -> bool {

@@ -13,7 +13,7 @@ use crate::train::EpochRecord;
 use crate::{Error, Result, Seed};
 
 /// The version of [`Description`] that this release writes and reads.
-const FORMAT: u32 = 1;
+pub(crate) const FORMAT: u32 = 1;
 
 /// What a model's weights are of.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -41,7 +41,7 @@ pub struct Description {
 
 impl Description {
     /// Whether its parts agree, as far as they can be judged without the weights.
-    fn check(&self) -> std::result::Result<(), String> {
+    pub(crate) fn check(&self) -> std::result::Result<(), String> {
         let Self {
             input, features, ..
         } = self;
@@ -146,6 +146,13 @@ impl Model {
     /// # Errors
     /// If the architecture does not fit the rows.
     pub fn for_dataset(model: ModelConfig, dataset: &Dataset, seed: Seed) -> Result<Self> {
+        let (model, scores) = match model {
+            ModelConfig::Segmented(config) => {
+                let (config, scores) = config.fit(dataset, seed)?;
+                (ModelConfig::Segmented(config), Some(scores))
+            }
+            other => (other, None),
+        };
         let mut fresh = Self::fresh(
             model,
             dataset.shape().clone(),
@@ -154,9 +161,26 @@ impl Model {
             dataset.encoding.clone(),
             seed,
         )?;
+        if let Some(scores) = scores {
+            scores.write(&mut fresh.network);
+        }
         let is_plain = dataset.encoding.is_none() && *dataset.shape() == InputShape::Table;
         fresh.description.schema = is_plain.then(|| dataset.schema.clone());
         Ok(fresh)
+    }
+
+    /// A model of parts that agree.
+    pub(crate) fn from_parts(
+        description: Description,
+        network: Network,
+        source: ModelSource,
+    ) -> Self {
+        Self {
+            description,
+            network,
+            source,
+            schema: OnceLock::new(),
+        }
     }
 
     /// What the features of a row are.
@@ -201,15 +225,19 @@ impl Model {
         Ok(self.network.save(path, &self.description_text())?)
     }
 
-    fn description_text(&self) -> String {
+    pub(crate) fn description_text(&self) -> String {
         serde_json::to_string(&self.description).expect("a description is plain data")
     }
 
-    /// Reads a model and checks that file and architecture agree.
+    /// Reads a model and checks that file and architecture agree. A file whose name ends in `.onnx` is read as [`crate::onnx`] says.
     ///
     /// # Errors
     /// If the file cannot be read, is not a model, or does not fit the architecture it states.
     pub fn load(path: &Path) -> Result<Self> {
+        if crate::onnx::is_onnx(path) {
+            let imported = crate::onnx::open(path, &crate::onnx::OnnxOptions::default())?;
+            return Ok(imported.model);
+        }
         let in_file = |source| Error::ModelFile {
             path: path.display().to_string(),
             source,

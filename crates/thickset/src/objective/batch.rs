@@ -4,6 +4,7 @@ use thickset_engine::{Network, Pass, Tensor};
 
 use super::loss::Loss;
 use super::term::gap::{PairWeights, Pairs, pair_weights};
+use super::term::ranking::RankedPairs;
 use super::term::reading::{constant, predicted};
 use crate::explain::{Binding, CheckedExplain, Explainer, ImportanceAt};
 use crate::host::read;
@@ -31,6 +32,10 @@ pub struct Batch<'n> {
     pub seed: Seed,
     /// Counted from 0 over the whole run.
     pub step: u64,
+    /// The share of the run's steps that are done, from 0 to 1; terms that begin later look at it.
+    pub done: f64,
+    /// How far rows may move, in encoded units: the data's radius, or that of the attack on validation rows.
+    pub radius: f64,
 }
 
 impl Batch<'_> {
@@ -126,6 +131,21 @@ impl Batch<'_> {
         pair_weights(&ranked, importances, self.k, pairs, pair_count)
     }
 
+    /// The same pairs for the ranking loss.
+    ///
+    /// # Errors
+    /// If k does not fit the features, or an explanation is not finite.
+    pub fn ranked_pairs(
+        &self,
+        own: &ImportanceAt<'_>,
+        pairs: Pairs,
+        pair_count: Option<usize>,
+    ) -> Result<RankedPairs> {
+        let ranked = self.ranked(own)?;
+        let importances = ranked.len() / self.x.dims()[0].max(1);
+        RankedPairs::new(&ranked, importances, self.k, pairs, pair_count)
+    }
+
     /// The perturbed rows: the given ones, or those that `search` finds with the step's own draws.
     ///
     /// # Errors
@@ -211,6 +231,8 @@ pub(super) mod sample {
             perturbed: perturbed.map(|row| network.batch(&row)),
             seed: Seed::new(3),
             step: 0,
+            done: 1.0,
+            radius: 0.5,
         };
         value(&objective.objective().loss(&batch).unwrap().total)
     }
@@ -238,6 +260,8 @@ pub(super) mod sample {
             perturbed: None,
             seed: Seed::new(3),
             step: 0,
+            done: 1.0,
+            radius: 0.5,
         }
     }
 }

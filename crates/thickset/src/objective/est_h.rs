@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::term::gap::Pairs;
 use super::term::hessian_norm::HessianMethod;
 use super::{Batch, EXPLAIN, Loss, Objective, ObjectiveConfig, r2et};
 use crate::Result;
@@ -72,12 +71,10 @@ impl Objective for EstHConfig {
         let without_gap = r2et::R2etConfig {
             gap_weight: 0.0,
             hessian_weight: self.weight,
-            pairs: Pairs::All,
-            pair_count: None,
             hessian: self.hessian,
             step: self.step,
             adaptive: self.adaptive,
-            explain: None,
+            ..r2et::R2etConfig::default()
         };
         without_gap.loss(batch)
     }

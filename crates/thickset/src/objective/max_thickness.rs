@@ -178,6 +178,8 @@ mod tests {
             perturbed: None,
             seed: crate::Seed::new(1),
             step: 0,
+            done: 1.0,
+            radius: 0.5,
         };
         let neighbour = network.batch(&[-x[0], 1.0, 2.0]);
         let found = thickness(&batch, &[neighbour], 1).unwrap();

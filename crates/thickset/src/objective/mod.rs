@@ -8,6 +8,7 @@ pub mod adv_aat;
 pub mod art;
 pub mod at;
 pub mod cl;
+pub mod distinct;
 pub mod est_h;
 pub mod exact_h;
 pub mod ig_norm;
@@ -19,6 +20,7 @@ pub mod pgd_at;
 pub mod r2et;
 pub mod softplus;
 pub mod ssr;
+pub mod taught;
 pub mod term;
 pub mod trades;
 pub mod vanilla;
@@ -36,6 +38,7 @@ use crate::explain::{ExplainConfig, InlineExplain};
 use crate::kinds::kinds;
 use crate::model::ModelConfig;
 use crate::registry::{Info, Setting};
+use crate::train::TrainConfig;
 
 /// Something to minimise.
 pub trait Objective {
@@ -76,6 +79,27 @@ pub trait Objective {
     fn model(&self, model: ModelConfig) -> ModelConfig {
         model
     }
+
+    /// How it is best trained, where that is not how everything is.
+    fn usual_training(&self) -> Option<TrainConfig> {
+        None
+    }
+
+    /// A model that is trained first, on the same rows, and whose rankings the objective reads as the batch's reference.
+    fn teacher(&self) -> Option<Teacher> {
+        None
+    }
+}
+
+/// A model that is trained before another one, to rank for it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Teacher {
+    /// Its architecture.
+    pub model: ModelConfig,
+    /// What it minimises.
+    pub objective: ObjectiveConfig,
+    /// How.
+    pub train: TrainConfig,
 }
 
 kinds! {
@@ -85,6 +109,7 @@ kinds! {
         Art(art::ArtConfig),
         At(at::AtConfig),
         Cl(cl::ClConfig),
+        Distinct(distinct::DistinctConfig),
         EstH(est_h::EstHConfig),
         ExactH(exact_h::ExactHConfig),
         IgNorm(ig_norm::IgNormConfig),
@@ -96,6 +121,7 @@ kinds! {
         R2et(r2et::R2etConfig),
         Softplus(softplus::SoftplusConfig),
         Ssr(ssr::SsrConfig),
+        Taught(taught::TaughtConfig),
         Trades(trades::TradesConfig),
         Vanilla(vanilla::VanillaConfig),
         WeightDecay(weight_decay::WeightDecayConfig),
@@ -200,7 +226,16 @@ mod tests {
 
     #[test]
     fn every_objective_that_ranks_takes_the_explanation_as_a_field() {
-        let ranking = ["at", "cl", "est-h", "exact-h", "max-thickness", "r2et"];
+        let ranking = [
+            "at",
+            "cl",
+            "distinct",
+            "est-h",
+            "exact-h",
+            "max-thickness",
+            "r2et",
+            "taught",
+        ];
         let explain: InlineExplain =
             toml::from_str("kind = \"smooth-grad\"\ndraws = 7\nreduce = \"signed\"").unwrap();
         for config in ObjectiveConfig::all() {

@@ -9,6 +9,7 @@ use super::{Family, Info};
 use crate::attack::suite::SuiteConfig;
 use crate::attack::{AttackConfig, AttackKind, ConstraintConfig, ThreatConfig, suite};
 use crate::certify::CertifyConfig;
+use crate::certify::smoothed_top_k::{self, SmoothedTopKConfig};
 use crate::explain::ExplanationConfig;
 use crate::model::{ModelConfig, siamese};
 use crate::objective::ObjectiveConfig;
@@ -118,6 +119,9 @@ pub(super) fn default_values(info: &Info) -> toml::Table {
                 Some(toml::Value::Table(own)) => own.clone(),
                 _ => values,
             }
+        }
+        Family::Certificate if id == smoothed_top_k::INFO.id => {
+            table(&SmoothedTopKConfig::default())
         }
         Family::Certificate => table(&CertifyConfig::default()),
         Family::Reduction | Family::Metric => toml::Table::new(),

@@ -3,6 +3,7 @@
 use thickset_engine::Network;
 
 use super::settings::salient_importances;
+use super::trainer::train;
 use crate::config::RunConfig;
 use crate::data::{Dataset, Part, hash};
 use crate::explain::CheckedExplain;
@@ -66,6 +67,25 @@ impl Fit {
             reference,
         })
     }
+}
+
+/// The objective's teacher, trained on the same rows with the same seed; nothing where it has none.
+pub(super) fn teacher(config: &RunConfig, dataset: &Dataset, k: usize) -> Result<Option<Network>> {
+    let Some(teacher) = config.objective.objective().teacher() else {
+        return Ok(None);
+    };
+    let run = RunConfig {
+        seed: config.seed,
+        k: Some(k),
+        model: teacher.model,
+        objective: teacher.objective,
+        train: teacher.train,
+        probe: config.probe.clone(),
+        selection: config.selection.clone(),
+        ..RunConfig::default()
+    };
+    let trained = train(&run.check()?, dataset)?;
+    Ok(Some(trained.model.network))
 }
 
 /// Refuses a reference whose rankings would mean something else.

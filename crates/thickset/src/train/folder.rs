@@ -1,10 +1,10 @@
 //! A run's folder: `model.safetensors`, `run.toml`, `metrics.jsonl` and `checkpoint/`.
 
-use std::fs::{self, OpenOptions};
-use std::io::{ErrorKind, Write as _};
+use std::fs::OpenOptions;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use thickset_engine::{FolderLock, read_regular_text};
+use thickset_engine::{FolderLock, disk, read_regular_text};
 
 use crate::file::{create_folder, lock_folder, write};
 use crate::{Error, Result};
@@ -145,7 +145,7 @@ impl RunFolder {
             self.latest(),
             self.latest().with_file_name("broken.safetensors"),
         );
-        fs::rename(&latest, &aside).map_err(|source| Error::io("write", &aside, source))
+        disk::rename(&latest, &aside).map_err(|source| Error::io("write", &aside, source))
     }
 
     /// Makes a new checkpoint the latest, and the latest the previous one. At every moment one of the two is whole.
@@ -154,10 +154,10 @@ impl RunFolder {
         let next = self.0.join("checkpoint").join("next.safetensors");
         write(&next, bytes)?;
         if latest.exists() {
-            fs::rename(&latest, &previous)
+            disk::rename(&latest, &previous)
                 .map_err(|source| Error::io("write", &previous, source))?;
         }
-        fs::rename(&next, &latest).map_err(|source| Error::io("write", &latest, source))
+        disk::rename(&next, &latest).map_err(|source| Error::io("write", &latest, source))
     }
 
     /// Sets the lines of `metrics.jsonl`, which may have one that belongs to a step done again.
@@ -174,7 +174,7 @@ impl RunFolder {
         let path = self.metrics();
         let append = || {
             let mut file = OpenOptions::new().append(true).create(true).open(&path)?;
-            file.write_all(format!("{line}\n").as_bytes())
+            disk::write_all(&mut file, format!("{line}\n").as_bytes())
         };
         append().map_err(|source| Error::io("write", &path, source))
     }

@@ -105,7 +105,13 @@ pub enum Schedule {
     Constant,
     /// Half a cosine, from the full rate to nothing.
     Cosine,
+    /// The full rate for six tenths of the steps, then in a line to a fiftieth of it.
+    FlatThenLinear,
 }
+
+/// Where [`Schedule::FlatThenLinear`] begins to fall, and what is left at the end.
+const FLAT: f64 = 0.6;
+const LEFT: f64 = 0.02;
 
 impl Schedule {
     /// The factor of the rate when this share of the steps is done.
@@ -114,6 +120,10 @@ impl Schedule {
         match self {
             Self::Constant => 1.0,
             Self::Cosine => 0.5 * (1.0 + libm::cos(std::f64::consts::PI * done)),
+            Self::FlatThenLinear => {
+                let fallen = ((done - FLAT) / (1.0 - FLAT)).clamp(0.0, 1.0);
+                1.0 - (1.0 - LEFT) * fallen
+            }
         }
     }
 }
@@ -126,6 +136,13 @@ mod tests {
     fn a_cosine_goes_from_one_over_a_half_to_nothing() {
         for (done, expected) in [(0.0, 1.0), (0.5, 0.5), (1.0, 0.0)] {
             assert!((Schedule::Cosine.factor(done) - expected).abs() < 1e-15);
+        }
+    }
+
+    #[test]
+    fn flat_then_linear_holds_and_then_falls_to_a_fiftieth() {
+        for (done, expected) in [(0.0, 1.0), (0.6, 1.0), (0.8, 0.51), (1.0, 0.02)] {
+            assert!((Schedule::FlatThenLinear.factor(done) - expected).abs() < 1e-12);
         }
     }
 

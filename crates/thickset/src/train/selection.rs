@@ -1,9 +1,10 @@
 //! Which epoch's weights are kept (R2ET, B.1.2): among those whose validation AUC is at least a threshold, the one with the
-//! highest validation P@k under attack.
+//! highest validation P@k under attack. With `distinctness_at_least` only epochs count whose rows are explained so differently, so that methods
+//! can be compared at equal distinctness: to tell everyone the same is a cheap way to a high P@k.
 //!
 //! The threshold is a number, or lies a little below the best epoch's AUC. That one is known only at the end, so the
 //! weights of every epoch that may still be selected are held: those that reach the threshold so far, which only rises, and
-//! that no other epoch equals or beats in both AUC and P@k.
+//! that no other epoch equals or beats in AUC, P@k and, up to what is asked for, distinctness.
 
 use serde::{Deserialize, Serialize};
 use thickset_engine::TensorData;
@@ -21,6 +22,9 @@ pub struct SelectionConfig {
     /// Epochs count whose AUC is at least this, instead.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auc_at_least: Option<f64>,
+    /// Of the epochs with a good AUC those count whose distinctness on validation rows is at least this; where none is, the most distinct one is kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub distinctness_at_least: Option<f64>,
 }
 
 impl Default for SelectionConfig {
@@ -28,6 +32,7 @@ impl Default for SelectionConfig {
         Self {
             auc_within: 0.01,
             auc_at_least: None,
+            distinctness_at_least: None,
         }
     }
 }
@@ -39,14 +44,28 @@ impl SelectionConfig {
     /// [`Error::OutOfRange`].
     pub fn check(&self) -> Result<()> {
         check_weight("`selection.auc_within`", self.auc_within)?;
-        match self.auc_at_least {
-            Some(got) if !(0.0..=1.0).contains(&got) => Err(Error::OutOfRange {
-                what: "`selection.auc_at_least`",
-                expected: "from 0 to 1",
-                got,
-            }),
-            _ => Ok(()),
+        for (what, given) in [
+            ("`selection.auc_at_least`", self.auc_at_least),
+            (
+                "`selection.distinctness_at_least`",
+                self.distinctness_at_least,
+            ),
+        ] {
+            if let Some(got) = given.filter(|got| !(0.0..=1.0).contains(got)) {
+                return Err(Error::OutOfRange {
+                    what,
+                    expected: "from 0 to 1",
+                    got,
+                });
+            }
         }
+        Ok(())
+    }
+
+    /// What distinctness counts as: nothing where it is not asked for, and no more than is asked for.
+    fn counted(&self, standing: &Standing) -> f64 {
+        let wanted = self.distinctness_at_least.unwrap_or(0.0);
+        standing.distinctness.min(wanted)
     }
 
     /// The least AUC that may be selected where the best is this.
@@ -56,8 +75,8 @@ impl SelectionConfig {
             .min(best)
     }
 
-    /// The place of the standing that the rule keeps: the highest P@k among those whose AUC reaches the threshold, of equals
-    /// the higher AUC, then the first. Where none reaches it, the best AUC. None where there are no standings.
+    /// The place of the standing that the rule keeps: the highest P@k among those whose AUC reaches the threshold and whose distinctness is what is
+    /// asked for, or comes nearest to it; of equals the higher AUC, then the first. Where none reaches it, the best AUC. None where there are no standings.
     #[must_use]
     pub fn choose(&self, standings: &[Standing]) -> Option<usize> {
         let best = standings
@@ -68,9 +87,9 @@ impl SelectionConfig {
         let mut chosen: Option<usize> = None;
         for (place, standing) in standings.iter().enumerate() {
             let is_better = |than: &Standing| {
-                standing
-                    .precision_at_k
-                    .total_cmp(&than.precision_at_k)
+                self.counted(standing)
+                    .total_cmp(&self.counted(than))
+                    .then(standing.precision_at_k.total_cmp(&than.precision_at_k))
                     .then(standing.auc.total_cmp(&than.auc))
                     .is_gt()
             };
@@ -94,11 +113,16 @@ pub struct Standing {
     /// P@k under the quick attack; 0 where none was made.
     #[serde(with = "exact")]
     pub precision_at_k: f64,
+    /// One minus the mean top-k overlap of two rows; 0 where the rule does not ask for it.
+    #[serde(with = "exact", default)]
+    pub distinctness: f64,
 }
 
 impl Standing {
-    fn covers(&self, other: &Self) -> bool {
-        self.auc >= other.auc && self.precision_at_k >= other.precision_at_k
+    fn covers(&self, other: &Self, rule: &SelectionConfig) -> bool {
+        self.auc >= other.auc
+            && self.precision_at_k >= other.precision_at_k
+            && rule.counted(self) >= rule.counted(other)
     }
 }
 
@@ -124,11 +148,12 @@ impl Front {
     ) -> bool {
         let threshold = rule.threshold(self.best_auc().max(standing.auc));
         let mut held = self.0.iter();
-        if standing.auc < threshold || held.any(|held| held.standing.covers(&standing)) {
+        if standing.auc < threshold || held.any(|held| held.standing.covers(&standing, rule)) {
             return false;
         }
-        self.0
-            .retain(|held| held.standing.auc >= threshold && !standing.covers(&held.standing));
+        self.0.retain(|held| {
+            held.standing.auc >= threshold && !standing.covers(&held.standing, rule)
+        });
         self.0.push(Candidate {
             standing,
             parameters: parameters(),
@@ -160,6 +185,7 @@ mod tests {
                 epoch: index + 1,
                 auc,
                 precision_at_k,
+                distinctness: 0.0,
             };
             front.join(standing, config, Vec::new);
         }
@@ -207,6 +233,7 @@ mod tests {
                     epoch: index + 1,
                     auc,
                     precision_at_k,
+                    distinctness: 0.0,
                 };
                 assert!(front.join(standing, &rule, Vec::new));
             }
@@ -215,11 +242,49 @@ mod tests {
                 epoch: 9,
                 auc: 0.69,
                 precision_at_k: 0.98,
+                distinctness: 0.0,
             };
             assert!(!front.join(late, &rule, Vec::new));
             let held: Vec<usize> = front.0.iter().map(|held| held.standing.epoch).collect();
             assert_eq!(held, expected);
         }
+    }
+
+    #[test]
+    fn distinctness_that_is_asked_for_comes_before_p_at_k() {
+        // AUC, P@k, distinctness.
+        let epochs = [
+            (0.90, 0.95, 0.1),
+            (0.90, 0.80, 0.3),
+            (0.90, 0.85, 0.25),
+            (0.80, 1.0, 0.9),
+        ];
+        let selected = |wanted| {
+            let rule = SelectionConfig {
+                distinctness_at_least: wanted,
+                ..SelectionConfig::default()
+            };
+            let mut front = Front::default();
+            for (place, (auc, precision_at_k, distinctness)) in epochs.into_iter().enumerate() {
+                let standing = Standing {
+                    epoch: place + 1,
+                    auc,
+                    precision_at_k,
+                    distinctness,
+                };
+                front.join(standing, &rule, Vec::new);
+            }
+            front.selected(&rule).unwrap().standing.epoch
+        };
+        assert_eq!(selected(None), 1);
+        assert_eq!(selected(Some(0.2)), 3);
+        // None is as distinct, so the most distinct of those with a good AUC.
+        assert_eq!(selected(Some(0.5)), 2);
+        let beyond = SelectionConfig {
+            distinctness_at_least: Some(1.5),
+            ..SelectionConfig::default()
+        };
+        assert!(beyond.check().is_err());
     }
 
     #[test]

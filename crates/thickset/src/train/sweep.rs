@@ -176,6 +176,7 @@ mod tests {
                     epoch: 1,
                     auc,
                     precision_at_k,
+                    distinctness: 0.0,
                 }),
                 best_auc: standing.map(|(auc, _)| auc),
                 reason: String::new(),

@@ -11,7 +11,7 @@ use thickset_engine::{Network, one_hot};
 use super::checkpoint::Progress;
 use super::epoch_record::{EpochRecord, TOTAL, add_sums, means};
 use super::fingerprint::Fingerprints;
-use super::fit::{Fit, Reference};
+use super::fit::{Fit, Reference, teacher};
 use super::folder::RunFolder;
 use super::observer::{Event, Observer};
 use super::selection::{Front, Standing};
@@ -26,6 +26,9 @@ use crate::model::{Model, single_classifier};
 use crate::objective::term::reading::value;
 use crate::objective::{Batch, Objective};
 use crate::{Error, Result, defaults};
+
+/// A validation AUC that has fallen by more than this is told.
+const FALL: f64 = 0.02;
 
 /// A trained model and how it came about.
 #[derive(Clone, Debug)]
@@ -148,6 +151,12 @@ struct Trainer<'r> {
     k: usize,
     model: Model,
     reference: Option<(Network, Verdict)>,
+    /// Ranks for the objective, where it has a teacher.
+    teacher: Option<Network>,
+    /// How far rows may move.
+    radius: f64,
+    /// Whether it was told that the AUC has fallen.
+    fall_told: bool,
     optimizer: Box<dyn Optimizer>,
     attack: ValidationAttack,
     validation: Validation<'r>,
@@ -169,12 +178,14 @@ impl<'r> Trainer<'r> {
             model,
             reference,
         } = fit;
+        let teacher = teacher(config, dataset, k)?;
         let own = dataset.attack.as_ref().map(|attack| attack.epsilon);
         let own = own.unwrap_or(defaults::RADIUS);
         let (schema, seed) = (&dataset.schema, config.seed);
         let chosen_by = config.probe.explain(&config.objective, schema);
         let attack = config.probe.bind(&chosen_by, schema, k, own, seed)?;
-        let validation = Validation::new(dataset, &chosen_by, config.probe.rows, seed)?;
+        let distinct = config.selection.distinctness_at_least.map(|_| k);
+        let validation = Validation::new(dataset, &chosen_by, config.probe.rows, distinct, seed)?;
         let hash = reference.as_ref().map(|reference| &*reference.sha256);
         let fingerprints = Fingerprints::new(config, dataset, hash);
         let mut front = Front::default();
@@ -197,6 +208,9 @@ impl<'r> Trainer<'r> {
             k,
             model,
             reference,
+            teacher,
+            radius: config.probe.epsilon.unwrap_or(own),
+            fall_told: false,
             optimizer: config.train.optimizer.optimizer(),
             attack,
             validation,
@@ -204,6 +218,14 @@ impl<'r> Trainer<'r> {
             front,
             fingerprints,
         })
+    }
+
+    /// The share of all steps that are done.
+    fn done(&self) -> f64 {
+        let all = as_f64(self.steps_per_epoch()) * as_f64(self.config.train.epochs);
+        #[expect(clippy::cast_precision_loss, reason = "steps are far below 2^53")]
+        let done = self.progress.step as f64;
+        done / all
     }
 
     fn steps_per_epoch(&self) -> usize {
@@ -297,7 +319,24 @@ impl<'r> Trainer<'r> {
                 return Ok(ControlFlow::Break(()));
             }
         }
-        Ok(ControlFlow::Continue(()))
+        Ok(self.tell_fall(&record, observer))
+    }
+
+    /// Tells once when training has left a good AUC.
+    fn tell_fall(&mut self, record: &EpochRecord, observer: &mut dyn Observer) -> ControlFlow<()> {
+        let best = self.front.best_auc();
+        let Some(auc) = record.auc.filter(|auc| best - auc > FALL) else {
+            return ControlFlow::Continue(());
+        };
+        if std::mem::replace(&mut self.fall_told, true) {
+            return ControlFlow::Continue(());
+        }
+        let text = format!(
+            "the validation AUC has fallen from {best:.3} to {auc:.3} (epoch {}): the added terms win over the class loss; \
+             a smaller weight of them, or fewer epochs, would keep it",
+            record.epoch
+        );
+        observer.on_event(&Event::Note { text: &text })
     }
 
     /// One step; its loss and the terms of that.
@@ -316,10 +355,16 @@ impl<'r> Trainer<'r> {
             x,
             explain: &self.explain,
             k: self.k,
-            reference: self.reference.as_ref().map(|(network, _)| network),
+            reference: match (&self.teacher, &self.reference) {
+                (Some(teacher), _) => Some(teacher),
+                (None, Some((reference, _))) => Some(reference),
+                (None, None) => None,
+            },
             perturbed: None,
             seed: self.config.seed,
             step: self.progress.step,
+            done: self.done(),
+            radius: self.radius,
         };
         let loss = self.objective.loss(&batch)?;
         drop(batch);
@@ -335,10 +380,7 @@ impl<'r> Trainer<'r> {
         if let Some(most) = self.config.train.clip {
             clip(network, &mut gradients, most);
         }
-        let all = as_f64(self.steps_per_epoch()) * as_f64(self.config.train.epochs);
-        #[expect(clippy::cast_precision_loss, reason = "steps are far below 2^53")]
-        let share = self.progress.step as f64 / all;
-        let factor = self.config.train.schedule.factor(share);
+        let factor = self.config.train.schedule.factor(self.done());
         self.optimizer
             .set_rate(self.config.train.optimizer.rate() * factor);
         self.optimizer.step(&mut self.model.network, gradients);

@@ -10,7 +10,7 @@ use crate::explain::{CheckedExplain, ExplainConfig, Points};
 use crate::host::read;
 use crate::metric::precision_at_k::between;
 use crate::metric::ranking::{TopK, largest};
-use crate::metric::{accuracy, auc};
+use crate::metric::{accuracy, auc, distinctness};
 use crate::{Result, Seed};
 
 /// Rows that run through the network at once.
@@ -27,6 +27,8 @@ pub(super) struct Validation<'d> {
     ids: Vec<u64>,
     compared: Vec<usize>,
     explain: CheckedExplain,
+    /// The salient features of which distinctness is told, where it is.
+    distinct: Option<usize>,
     seed: Seed,
 }
 
@@ -36,6 +38,8 @@ pub(super) struct Verdict {
     pub(super) auc: Option<f64>,
     pub(super) accuracy: f64,
     pub(super) precision_at_k: Option<f64>,
+    /// Where the selection asks for it.
+    pub(super) distinctness: Option<f64>,
 }
 
 impl Verdict {
@@ -45,12 +49,14 @@ impl Verdict {
             epoch,
             auc: self.auc.unwrap_or(self.accuracy),
             precision_at_k: self.precision_at_k.unwrap_or(0.0),
+            distinctness: self.distinctness.unwrap_or(0.0),
         }
     }
 }
 
 impl<'d> Validation<'d> {
-    /// Takes the validation rows, and of them at most `attacked`, chosen by the seed once for the whole run.
+    /// Takes the validation rows, and of them at most `attacked`, chosen by the seed once for the whole run. With `distinct`, a size of the
+    /// salient set, verdicts say how distinct the rows' sets are.
     ///
     /// # Errors
     /// If the explanation does not fit the rows.
@@ -58,6 +64,7 @@ impl<'d> Validation<'d> {
         dataset: &'d Dataset,
         explain: &ExplainConfig,
         attacked: usize,
+        distinct: Option<usize>,
         seed: Seed,
     ) -> Result<Self> {
         let part = dataset.part(Part::Validation);
@@ -82,6 +89,7 @@ impl<'d> Validation<'d> {
             ids: chosen.into_iter().map(|row| row as u64).collect(),
             compared: first(COMPARED),
             explain: explain.check(&dataset.schema)?,
+            distinct,
             seed,
         })
     }
@@ -112,6 +120,10 @@ impl<'d> Validation<'d> {
                 None => None,
                 Some(rows) => Some(attack.precision_at_k(network, rows)?),
             },
+            distinctness: match self.distinct {
+                None => None,
+                Some(k) => distinctness::score(&self.sets(network, k)?)?,
+            },
         })
     }
 
@@ -124,6 +136,16 @@ impl<'d> Validation<'d> {
 
     /// The mean share of one model's salient features that are the other's too, without any attack.
     pub(super) fn agreement(&self, first: &Network, second: &Network, k: usize) -> Result<f64> {
+        let (first, second) = (self.sets(first, k)?, self.sets(second, k)?);
+        let mut sum = 0.0;
+        for (a, b) in first.iter().zip(&second) {
+            sum += between(a, b)?;
+        }
+        Ok(sum / as_f64(first.len().max(1)))
+    }
+
+    /// The salient sets of the compared rows.
+    fn sets(&self, network: &Network, k: usize) -> Result<Vec<TopK>> {
         let values = self.dataset.gather(&self.compared);
         let values: Vec<f64> = values.into_iter().map(f64::from).collect();
         let ids: Vec<u64> = self.compared.iter().map(|row| *row as u64).collect();
@@ -131,16 +153,8 @@ impl<'d> Validation<'d> {
             values: &values,
             ids: &ids,
         };
-        let sets = |network: &Network| -> Result<Vec<TopK>> {
-            let explained = self.explain.attribute(network, rows, self.seed)?;
-            let rows = explained.iter();
-            rows.map(|row| TopK::of(&row.importance, k)).collect()
-        };
-        let (first, second) = (sets(first)?, sets(second)?);
-        let mut sum = 0.0;
-        for (a, b) in first.iter().zip(&second) {
-            sum += between(a, b)?;
-        }
-        Ok(sum / as_f64(first.len().max(1)))
+        let explained = self.explain.attribute(network, rows, self.seed)?;
+        let rows = explained.iter();
+        rows.map(|row| TopK::of(&row.importance, k)).collect()
     }
 }

@@ -57,16 +57,10 @@ impl Trained {
         let (schema, classes, rename): (Schema, usize, fn(usize) -> usize) = match folder {
             "cnn" => (Schema::image(1, 8, 8, 255.0), 3, |place| place),
             "resnet9" => (Schema::image(3, 16, 16, 255.0), 3, |place| place),
-            // The adjacency and the mean over nodes are layers of their own.
-            _ => (
-                Schema::pair(&Schema::graph(6, -1.0, 1.0)),
-                2,
-                |place| match place {
-                    0 => 0,
-                    5 => 3,
-                    other => other - 1,
-                },
-            ),
+            // The adjacency is a layer of its own, after the pair split.
+            _ => (Schema::pair(&Schema::graph(6, -1.0, 1.0)), 2, |place| {
+                if place == 0 { 0 } else { place - 1 }
+            }),
         };
         Self {
             folder,

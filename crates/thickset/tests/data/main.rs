@@ -12,6 +12,7 @@ mod folders;
 mod hostile;
 mod known;
 mod own_table;
+mod people;
 
 use std::fmt::Write as _;
 use std::fs;

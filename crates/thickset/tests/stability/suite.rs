@@ -1,7 +1,7 @@
 //! The suite: never weaker than a member, and stronger than `ERAttack` where that one is blind.
 
 use thickset::Seed;
-use thickset::attack::suite::{Effort, SuiteConfig, over_radii};
+use thickset::attack::suite::{Effort, SuiteConfig, SuiteRows, over_radii};
 use thickset::attack::{AttackConfig, ThreatConfig};
 use thickset::explain::{ExplainConfig, Points};
 use thickset::model::Activation;
@@ -47,6 +47,39 @@ fn the_suite_is_never_weaker_than_a_member_and_keeps_every_prediction() {
         for ((alone, suite), score) in alone.iter().zip(&found.rows).zip(&score.precision) {
             assert!(suite.precision <= alone.precision);
             assert!(alone.precision == *score && suite.held);
+        }
+    }
+}
+
+#[test]
+fn where_gate_search_ends_the_suite_has_found_the_worst_case_itself() {
+    let network = binary(Activation::Relu);
+    let (x, _) = rows(30, 22);
+    let ids: Vec<u64> = (0..30).collect();
+    let batch = Points {
+        values: &x,
+        ids: &ids,
+    };
+    let (explain, schema) = (ExplainConfig::default(), table(FEATURES));
+    let suite = config(Effort::Standard, 0.2);
+    let suite = suite.check(&explain, &schema).unwrap();
+    let found = suite.perturb(&network, batch, Seed::new(1)).unwrap();
+    let certified = found.certified.unwrap();
+    let mut exact = 0;
+    for (row, certified) in found.rows.iter().zip(&certified) {
+        let kept = 4 - row.lost(4);
+        assert!(kept >= certified.kept_at_least);
+        assert_eq!(kept, certified.kept_at_most);
+        exact += usize::from(kept == certified.kept_at_least);
+    }
+    assert!(exact >= 25, "{exact} of 30");
+    // Nothing is searched so on a smooth network, where refinement goes on from what was found.
+    let smooth = binary(Activation::Softplus { beta: 2.0 });
+    let found = suite.perturb(&smooth, batch, Seed::new(1)).unwrap();
+    assert_eq!(found.certified, None);
+    for member in &found.members {
+        for (row, alone) in found.rows.iter().zip(&member.precision) {
+            assert!(row.precision <= *alone);
         }
     }
 }
@@ -168,9 +201,12 @@ fn a_larger_radius_never_scores_better_for_the_defender() {
         &radii,
         &explain,
         &schema,
-        &network,
-        batch,
-        Seed::new(1),
+        &SuiteRows {
+            network: &network,
+            rows: batch,
+            donors: &[],
+            seed: Seed::new(1),
+        },
     )
     .unwrap();
     assert!(curve[0].1.iter().all(|row| row.precision == 1.0));

@@ -216,9 +216,38 @@ mod by_group {
 /// Double precision is for checking, so it stays with the algorithm that loses no digits.
 impl Algorithm for f64 {}
 
+/// Whether a shape goes the shorter way, which the ablation can forbid.
+fn by_winograd(shape: &ConvShape) -> bool {
+    #[cfg(test)]
+    if testing::IS_DIRECT.get() {
+        return false;
+    }
+    winograd::pays(shape)
+}
+
+#[cfg(test)]
+pub(super) use testing::without_winograd;
+
+#[cfg(test)]
+mod testing {
+    use std::cell::Cell;
+
+    thread_local! {
+        pub(super) static IS_DIRECT: Cell<bool> = const { Cell::new(false) };
+    }
+
+    /// Runs `work` with direct convolutions alone.
+    pub(in crate::kernel) fn without_winograd<R>(work: impl FnOnce() -> R) -> R {
+        IS_DIRECT.set(true);
+        let result = work();
+        IS_DIRECT.set(false);
+        result
+    }
+}
+
 impl Algorithm for f32 {
     fn forward(x: &[f32], w: &[f32], rows: usize, shape: &ConvShape) -> Vec<f32> {
-        if winograd::pays(shape) {
+        if by_winograd(shape) {
             winograd::forward(x, w, rows, shape)
         } else {
             direct::forward(x, w, rows, shape)
@@ -226,7 +255,7 @@ impl Algorithm for f32 {
     }
 
     fn input(g: &[f32], w: &[f32], rows: usize, shape: &ConvShape) -> Vec<f32> {
-        if winograd::pays(shape) {
+        if by_winograd(shape) {
             winograd::input(g, w, rows, shape)
         } else {
             direct::input(g, w, rows, shape)
@@ -234,7 +263,7 @@ impl Algorithm for f32 {
     }
 
     fn weight(x: &[f32], g: &[f32], rows: usize, shape: &ConvShape) -> Vec<f32> {
-        if winograd::pays(shape) {
+        if by_winograd(shape) {
             winograd::weight(x, g, rows, shape)
         } else {
             direct_weight::weight(x, g, rows, shape)
@@ -325,7 +354,7 @@ mod tests {
     use crate::kernel::ShapeError;
     use crate::kernel::simd::{Instructions, with_instructions};
     use crate::kernel::testing::{
-        alone, bits, check_gradients, flex, inner, on_threads, random, same,
+        alone, bits, cases, check_gradients, flex, inner, on_threads, random, same,
         same_in_every_argument, values,
     };
 
@@ -492,7 +521,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(60))]
+        #![proptest_config(cases(60))]
 
         #[test]
         fn kernels_equal_the_composed_operations(shape in shapes(), rows in 1..6usize, wide: bool, seed: u64) {

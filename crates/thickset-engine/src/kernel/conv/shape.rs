@@ -5,7 +5,8 @@ use crate::kernel::{ShapeError, bounded};
 /// A convolution of channel-major images, as `PyTorch` counts it. Pairs are rows first, then columns.
 ///
 /// Make one with [`ConvShape::square`] or by filling the fields, and call [`ConvShape::checked`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ConvShape {
     pub in_channels: usize,
     pub in_height: usize,

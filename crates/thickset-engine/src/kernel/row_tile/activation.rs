@@ -1,7 +1,6 @@
 //! Activations of a [tile](super) in place, and the numbers that their derivatives need.
 //!
-//! Softplus rests on `e = exp(-|beta x|)` alone: its value is `max(x, 0) + log(1 + e) / beta`, and its slope `1 / (1 + e)` or
-//! `e / (1 + e)`.
+//! They do what the layers of the tensor path do, in the same order of operations.
 
 #![expect(
     clippy::inline_always,
@@ -11,6 +10,7 @@
 use crate::kernel::buffer::Scratch;
 use crate::kernel::real::Real;
 use crate::kernel::simd::{Task, Vector};
+use crate::kernel::softplus::value_and_slope;
 
 /// What follows a linear map.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -121,12 +121,7 @@ impl<T: Real> Task<T> for Step<'_, T> {
             (Activation::Softplus { beta }, Operation::Forward) => {
                 let shrink = T::ONE / beta;
                 for (value, slope) in value.iter_mut().zip(slope) {
-                    let x = *value;
-                    let positive = if x > zero { x } else { zero };
-                    let size = if x > zero { x } else { zero - x };
-                    let e = (beta * size).exp_of_minus();
-                    *slope = if x > zero { T::ONE } else { e } / (T::ONE + e);
-                    *value = positive + e.log_of_one_plus() * shrink;
+                    (*value, *slope) = value_and_slope(*value, beta, shrink);
                 }
             }
             (Activation::Softplus { beta }, Operation::Pullback) => {

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::OnceLock;
 
+use crate::{Error, Result};
+
 /// The environment variable that asks for instructions: `avx512`, `avx2` or `portable`.
 const VARIABLE: &str = "THICKSET_INSTRUCTIONS";
 
@@ -68,21 +70,32 @@ impl Instructions {
         }
     }
 
+    /// Those that this processor has, widest first.
+    fn available() -> impl Iterator<Item = Self> {
+        Self::ALL.iter().copied().filter(|one| one.is_available())
+    }
+
+    /// The widest that this processor has.
+    fn widest() -> Self {
+        Self::available().next().unwrap_or(Self::Portable)
+    }
+
     /// The instructions of this name, or the widest where no name is given.
     ///
     /// # Errors
     /// Says what could have been asked for.
-    fn choose(name: Option<&str>) -> Result<Self, String> {
-        let mut available = Self::ALL.iter().copied().filter(|one| one.is_available());
-        let found = match name {
-            Some(name) => available.clone().find(|one| one.name() == name),
-            None => available.clone().next(),
+    fn choose(name: Option<&str>) -> Result<Self> {
+        let Some(name) = name else {
+            return Ok(Self::widest());
         };
-        found.ok_or_else(|| {
-            let first = available.next().map(Self::name).unwrap_or_default();
-            let all = available.fold(format!("`{first}`"), |all, one| format!("{all}, `{one}`"));
-            let name = name.unwrap_or_default();
-            format!("`{VARIABLE}` must name instructions of this processor, {all}; got `{name}`")
+        let found = Self::available().find(|one| one.name() == name);
+        found.ok_or_else(|| Error::Instructions {
+            variable: VARIABLE,
+            available: Self::available()
+                .map(|one| format!("`{one}`"))
+                .collect::<Vec<_>>()
+                .join(", "),
+            got: name.to_owned(),
         })
     }
 }
@@ -97,16 +110,14 @@ impl fmt::Display for Instructions {
 ///
 /// # Errors
 /// If the variable `THICKSET_INSTRUCTIONS` names instructions that the processor does not have; says which it has.
-pub fn requested_instructions() -> Result<Instructions, String> {
+pub fn requested_instructions() -> Result<Instructions> {
     let name = std::env::var_os(VARIABLE).map(|name| name.to_string_lossy().into_owned());
     Instructions::choose(name.as_deref())
 }
 
-/// The instructions that kernels use in this process: the widest that the processor has, or those that the environment
-/// variable `THICKSET_INSTRUCTIONS` names.
-///
-/// # Panics
-/// If the variable names instructions that the processor does not have; [`requested_instructions`] says so as an error.
+/// The instructions that kernels use in this process: those that the environment variable `THICKSET_INSTRUCTIONS` names, else
+/// the widest that the processor has. A name that fits nothing is an error of [`requested_instructions`], which every network
+/// asks before it is built.
 #[must_use]
 pub fn instructions() -> Instructions {
     static CHOSEN: OnceLock<Instructions> = OnceLock::new();
@@ -114,7 +125,7 @@ pub fn instructions() -> Instructions {
     if let Some(forced) = testing::forced() {
         return forced;
     }
-    *CHOSEN.get_or_init(|| requested_instructions().unwrap_or_else(|problem| panic!("{problem}")))
+    *CHOSEN.get_or_init(|| requested_instructions().unwrap_or_else(|_| Instructions::widest()))
 }
 
 #[cfg(test)]
@@ -158,11 +169,9 @@ mod tests {
     fn the_widest_instructions_are_chosen_unless_others_are_named() {
         let widest = Instructions::choose(None).unwrap();
         assert!(widest.is_available());
-        assert_eq!(
-            Instructions::choose(Some("portable")),
-            Ok(Instructions::Portable)
-        );
-        let refused = Instructions::choose(Some("sse9")).unwrap_err();
+        let named = Instructions::choose(Some("portable")).unwrap();
+        assert_eq!(named, Instructions::Portable);
+        let refused = Instructions::choose(Some("sse9")).unwrap_err().to_string();
         assert!(refused.contains("`portable`; got `sse9`"), "{refused}");
     }
 }

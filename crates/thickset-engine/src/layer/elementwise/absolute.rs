@@ -4,7 +4,7 @@ use burn::tensor::Tensor;
 
 use super::Elementwise;
 use super::smooth_kinks::SmoothKinks;
-use crate::layer::Layer;
+use crate::layer::{Form, Layer};
 
 /// `|x|`.
 #[derive(Clone, Copy, Debug)]
@@ -12,6 +12,10 @@ pub struct Absolute;
 
 impl Elementwise for Absolute {
     const KIND: &'static str = "absolute";
+
+    fn form(&self) -> Option<Form> {
+        Some(Form::Absolute)
+    }
 
     fn value(&self, x: Tensor<2>) -> Tensor<2> {
         x.abs()

@@ -4,7 +4,7 @@ use burn::tensor::Tensor;
 
 use super::Elementwise;
 use super::smooth_kinks::SmoothKinks;
-use crate::layer::Layer;
+use crate::layer::{Form, Layer};
 use crate::{Error, Result};
 
 /// `min(max(x, least), most)`; either end may be infinite.
@@ -47,6 +47,13 @@ impl Clip {
 
 impl Elementwise for Clip {
     const KIND: &'static str = "clip";
+
+    fn form(&self) -> Option<Form> {
+        Some(Form::Clip {
+            least: self.least.is_finite().then_some(self.least),
+            most: self.most.is_finite().then_some(self.most),
+        })
+    }
 
     fn value(&self, x: Tensor<2>) -> Tensor<2> {
         let (below, above) = (

@@ -4,6 +4,7 @@ use burn::tensor::Tensor;
 
 use super::{Elementwise, complement, finite, is_positive, positive_part};
 use crate::Result;
+use crate::layer::Form;
 
 /// `x` where it is positive, else `alpha (exp(x) - 1)`.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +35,10 @@ impl Elu {
 
 impl Elementwise for Elu {
     const KIND: &'static str = "elu";
+
+    fn form(&self) -> Option<Form> {
+        Some(Form::Elu { alpha: self.alpha })
+    }
 
     fn value(&self, x: Tensor<2>) -> Tensor<2> {
         let below = complement(is_positive(&x)) * self.alpha;

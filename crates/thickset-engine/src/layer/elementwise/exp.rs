@@ -3,6 +3,7 @@
 use burn::tensor::Tensor;
 
 use super::Elementwise;
+use crate::layer::Form;
 
 /// `exp(x)`.
 #[derive(Clone, Copy, Debug)]
@@ -10,6 +11,10 @@ pub struct Exp;
 
 impl Elementwise for Exp {
     const KIND: &'static str = "exp";
+
+    fn form(&self) -> Option<Form> {
+        Some(Form::Exp)
+    }
 
     fn value(&self, x: Tensor<2>) -> Tensor<2> {
         x.exp()

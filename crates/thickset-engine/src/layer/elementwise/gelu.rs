@@ -8,6 +8,7 @@ use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI};
 use burn::tensor::Tensor;
 
 use super::{Elementwise, complement};
+use crate::layer::Form;
 
 /// The cubic term of the approximation.
 const CUBIC: f64 = 0.044_715;
@@ -42,6 +43,12 @@ impl Gelu {
 
 impl Elementwise for Gelu {
     const KIND: &'static str = "gelu";
+
+    fn form(&self) -> Option<Form> {
+        Some(Form::Gelu {
+            tanh: matches!(self, Self::Tanh),
+        })
+    }
 
     fn value(&self, x: Tensor<2>) -> Tensor<2> {
         match self {

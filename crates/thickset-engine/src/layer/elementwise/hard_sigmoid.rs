@@ -4,7 +4,7 @@ use burn::tensor::Tensor;
 
 use super::smooth_kinks::SmoothKinks;
 use super::{Clip, Elementwise, finite};
-use crate::layer::Layer;
+use crate::layer::{Form, Layer};
 use crate::{Error, Result};
 
 /// `min(max(alpha x + beta, 0), 1)`.
@@ -42,6 +42,13 @@ impl HardSigmoid {
 
 impl Elementwise for HardSigmoid {
     const KIND: &'static str = "hard-sigmoid";
+
+    fn form(&self) -> Option<Form> {
+        Some(Form::HardSigmoid {
+            alpha: self.alpha,
+            beta: self.beta,
+        })
+    }
 
     fn value(&self, x: Tensor<2>) -> Tensor<2> {
         Clip::unit().value(self.line(x))

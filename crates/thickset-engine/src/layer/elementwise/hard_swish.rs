@@ -3,6 +3,7 @@
 use burn::tensor::Tensor;
 
 use super::{Elementwise, HardSigmoid};
+use crate::layer::Form;
 
 /// The clipped line, `x / 6 + 1 / 2`.
 const GATE: HardSigmoid = HardSigmoid::of(1.0 / 6.0, 0.5);
@@ -13,6 +14,10 @@ pub struct HardSwish;
 
 impl Elementwise for HardSwish {
     const KIND: &'static str = "hard-swish";
+
+    fn form(&self) -> Option<Form> {
+        Some(Form::HardSwish)
+    }
 
     fn value(&self, x: Tensor<2>) -> Tensor<2> {
         x.clone() * GATE.value(x)

@@ -5,7 +5,7 @@ use burn::tensor::Tensor;
 use super::smooth_kinks::SmoothKinks;
 use super::{Elementwise, complement, finite, is_positive, positive_part};
 use crate::Result;
-use crate::layer::Layer;
+use crate::layer::{Form, Layer};
 
 /// `x` where it is positive, else `alpha x`.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +27,10 @@ impl LeakyRelu {
 
 impl Elementwise for LeakyRelu {
     const KIND: &'static str = "leaky-relu";
+
+    fn form(&self) -> Option<Form> {
+        Some(Form::LeakyRelu { alpha: self.alpha })
+    }
 
     fn value(&self, x: Tensor<2>) -> Tensor<2> {
         let positive = positive_part(x.clone());

@@ -3,6 +3,7 @@
 use burn::tensor::Tensor;
 
 use super::Elementwise;
+use crate::layer::Form;
 
 /// `log(x)`, of positive numbers.
 #[derive(Clone, Copy, Debug)]
@@ -10,6 +11,10 @@ pub struct Log;
 
 impl Elementwise for Log {
     const KIND: &'static str = "log";
+
+    fn form(&self) -> Option<Form> {
+        Some(Form::Log)
+    }
 
     fn value(&self, x: Tensor<2>) -> Tensor<2> {
         x.log()

@@ -3,6 +3,7 @@
 mod absolute;
 mod clip;
 mod elu;
+mod erf;
 mod exp;
 mod gelu;
 mod hard_sigmoid;
@@ -24,6 +25,7 @@ mod tanh;
 pub use absolute::Absolute;
 pub use clip::Clip;
 pub use elu::Elu;
+pub use erf::Erf;
 pub use exp::Exp;
 pub use gelu::Gelu;
 pub use hard_sigmoid::HardSigmoid;
@@ -43,7 +45,7 @@ pub use tanh::Tanh;
 
 use burn::tensor::Tensor;
 
-use super::{Layer, Linearised, same, single};
+use super::{Form, Layer, Linearised, same, single};
 use crate::kernel::gate;
 use crate::{Error, Result};
 
@@ -51,6 +53,11 @@ use crate::{Error, Result};
 trait Elementwise: Clone + std::fmt::Debug + Send + Sync + 'static {
     /// What it is, for messages.
     const KIND: &'static str;
+
+    /// As [`Layer::form`].
+    fn form(&self) -> Option<Form> {
+        None
+    }
 
     fn value(&self, x: Tensor<2>) -> Tensor<2>;
 
@@ -74,6 +81,10 @@ trait Elementwise: Clone + std::fmt::Debug + Send + Sync + 'static {
 impl<E: Elementwise> Layer for E {
     fn kind(&self) -> &'static str {
         E::KIND
+    }
+
+    fn form(&self) -> Option<Form> {
+        Elementwise::form(self)
     }
 
     fn out_features(&self, inputs: &[usize]) -> Option<usize> {

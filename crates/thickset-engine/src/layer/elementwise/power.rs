@@ -4,6 +4,7 @@ use burn::tensor::Tensor;
 
 use super::{Elementwise, finite};
 use crate::Result;
+use crate::layer::Form;
 
 /// `x^exponent`; numbers that are not positive want a whole exponent.
 #[derive(Clone, Copy, Debug)]
@@ -40,6 +41,12 @@ fn term(x: Tensor<2>, factor: f64, exponent: f64) -> Tensor<2> {
 
 impl Elementwise for Power {
     const KIND: &'static str = "power";
+
+    fn form(&self) -> Option<Form> {
+        Some(Form::Power {
+            exponent: self.exponent,
+        })
+    }
 
     fn value(&self, x: Tensor<2>) -> Tensor<2> {
         term(x, 1.0, self.exponent)

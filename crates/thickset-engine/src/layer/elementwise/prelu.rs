@@ -3,7 +3,7 @@
 use burn::tensor::Tensor;
 
 use crate::kernel::{channel_scale, gate};
-use crate::layer::{Layer, Linearised, single};
+use crate::layer::{Form, Layer, Linearised, single};
 use crate::{Init, Parameter, Result, Scope};
 
 /// The slope that PyTorch starts with.
@@ -32,6 +32,12 @@ impl Prelu {
 impl Layer for Prelu {
     fn kind(&self) -> &'static str {
         "prelu"
+    }
+
+    fn form(&self) -> Option<Form> {
+        Some(Form::Prelu {
+            channels: self.channels,
+        })
     }
 
     fn out_features(&self, inputs: &[usize]) -> Option<usize> {

@@ -4,7 +4,7 @@ use burn::tensor::Tensor;
 
 use super::Softplus;
 use crate::kernel::gate;
-use crate::layer::{Layer, Linearised, Part, same, single};
+use crate::layer::{Form, Layer, Linearised, Part, same, single};
 
 /// `max(x, 0)`.
 #[derive(Clone, Copy, Debug)]
@@ -13,6 +13,10 @@ pub struct Relu;
 impl Layer for Relu {
     fn kind(&self) -> &'static str {
         "relu"
+    }
+
+    fn form(&self) -> Option<Form> {
+        Some(Form::Relu)
     }
 
     fn out_features(&self, inputs: &[usize]) -> Option<usize> {

@@ -3,6 +3,7 @@
 use burn::tensor::Tensor;
 
 use super::{Elementwise, Elu};
+use crate::layer::Form;
 
 const SCALE: f64 = 1.050_700_987_355_480_5;
 const ELU: Elu = Elu::of(1.673_263_242_354_377_2);
@@ -13,6 +14,10 @@ pub struct Selu;
 
 impl Elementwise for Selu {
     const KIND: &'static str = "selu";
+
+    fn form(&self) -> Option<Form> {
+        Some(Form::Selu)
+    }
 
     fn value(&self, x: Tensor<2>) -> Tensor<2> {
         ELU.value(x) * SCALE

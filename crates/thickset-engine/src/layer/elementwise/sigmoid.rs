@@ -3,6 +3,7 @@
 use burn::tensor::{Tensor, activation::sigmoid};
 
 use super::Elementwise;
+use crate::layer::Form;
 
 /// `1 / (1 + exp(-x))`.
 #[derive(Clone, Copy, Debug)]
@@ -10,6 +11,10 @@ pub struct Sigmoid;
 
 impl Elementwise for Sigmoid {
     const KIND: &'static str = "sigmoid";
+
+    fn form(&self) -> Option<Form> {
+        Some(Form::Sigmoid)
+    }
 
     fn value(&self, x: Tensor<2>) -> Tensor<2> {
         sigmoid(x)

@@ -3,6 +3,7 @@
 use burn::tensor::{Tensor, activation::sigmoid};
 
 use super::{Elementwise, complement};
+use crate::layer::Form;
 
 /// `x sigmoid(x)`.
 #[derive(Clone, Copy, Debug)]
@@ -10,6 +11,10 @@ pub struct Silu;
 
 impl Elementwise for Silu {
     const KIND: &'static str = "silu";
+
+    fn form(&self) -> Option<Form> {
+        Some(Form::Silu)
+    }
 
     fn value(&self, x: Tensor<2>) -> Tensor<2> {
         x.clone() * sigmoid(x)

@@ -1,8 +1,9 @@
 //! The smooth stand-in for functions that are linear but for kinks: `slope x + offset + sum of weight softplus(x - place)`.
 
-use burn::tensor::{Tensor, activation::sigmoid};
+use burn::tensor::Tensor;
 
-use super::{Elementwise, Softplus, complement};
+use super::{Elementwise, complement};
+use crate::kernel::{softplus, softplus_slope};
 
 /// A line and kinks rounded off.
 #[derive(Clone, Debug)]
@@ -43,17 +44,17 @@ impl Elementwise for SmoothKinks {
 
     fn value(&self, x: Tensor<2>) -> Tensor<2> {
         let line = x.clone() * self.slope + self.offset;
-        self.sum(line, &x, |x| Softplus::of(self.beta).value(x))
+        self.sum(line, &x, |x| softplus(x, self.beta))
     }
 
     fn slope(&self, x: Tensor<2>) -> Tensor<2> {
         let line = x.zeros_like() + self.slope;
-        self.sum(line, &x, |x| sigmoid(x * self.beta))
+        self.sum(line, &x, |x| softplus_slope(x, self.beta))
     }
 
     fn curvature(&self, x: Tensor<2>) -> Option<Tensor<2>> {
         Some(self.sum(x.zeros_like(), &x, |x| {
-            let slope = sigmoid(x * self.beta);
+            let slope = softplus_slope(x, self.beta);
             slope.clone() * complement(slope) * self.beta
         }))
     }

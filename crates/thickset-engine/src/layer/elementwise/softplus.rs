@@ -3,10 +3,10 @@
 //! `softplus(x) = log(1 + exp(beta x)) / beta`, with derivative `s = sigmoid(beta x)` and second derivative
 //! `beta s (1 - s)`; it tends to ReLU as `beta` grows.
 
-use burn::tensor::{Tensor, activation::sigmoid};
+use burn::tensor::Tensor;
 
-use crate::kernel::gate;
-use crate::layer::{Layer, Linearised, Part, same, single};
+use crate::kernel::{softplus, softplus_slope};
+use crate::layer::{Form, Layer, Linearised, Part, same, single};
 use crate::{Error, Result};
 
 /// `log(1 + exp(beta x)) / beta`.
@@ -35,13 +35,6 @@ impl Softplus {
     pub(super) fn of(beta: f64) -> Self {
         Self { beta }
     }
-
-    /// `max(x, 0) + log(1 + exp(-beta |x|)) / beta`, which neither overflows nor cancels.
-    pub(super) fn value(self, x: Tensor<2>) -> Tensor<2> {
-        // A product, not a quotient: Burn's backward of a division by a scalar rounds it to `f32`.
-        let tail = (x.clone().abs() * -self.beta).exp().log1p() * (1.0 / self.beta);
-        gate(x.clone(), x) + tail
-    }
 }
 
 impl Layer for Softplus {
@@ -49,21 +42,25 @@ impl Layer for Softplus {
         "softplus"
     }
 
+    fn form(&self) -> Option<Form> {
+        Some(Form::Softplus { beta: self.beta })
+    }
+
     fn out_features(&self, inputs: &[usize]) -> Option<usize> {
         same(inputs)
     }
 
     fn forward(&self, inputs: &[Tensor<2>]) -> Tensor<2> {
-        self.value(single(inputs))
+        softplus(single(inputs), self.beta)
     }
 
     fn linearise(&self, inputs: &[Tensor<2>]) -> (Tensor<2>, Box<dyn Linearised>) {
         let x = single(inputs);
         let at = SoftplusAt {
-            slope: sigmoid(x.clone() * self.beta),
+            slope: softplus_slope(x.clone(), self.beta),
             beta: self.beta,
         };
-        (self.value(x), Box::new(at))
+        (softplus(x, self.beta), Box::new(at))
     }
 
     fn part(&self) -> Option<Part<'_>> {
@@ -92,7 +89,8 @@ impl Linearised for SoftplusAt {
 
     fn pullback_tangent(&self, v: &[Tensor<2>], g: &Tensor<2>, g_dot: Tensor<2>) -> Vec<Tensor<2>> {
         let slope = self.slope.clone();
+        // In the order of the chains' tiles, so that both have the same bits.
         let curvature = slope.clone() * (-slope.clone() + 1.0) * self.beta;
-        vec![g_dot * slope + g.clone() * single(v) * curvature]
+        vec![g_dot * slope + single(v) * (g.clone() * curvature)]
     }
 }

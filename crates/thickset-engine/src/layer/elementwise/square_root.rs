@@ -3,6 +3,7 @@
 use burn::tensor::Tensor;
 
 use super::Elementwise;
+use crate::layer::Form;
 
 /// `sqrt(x)`, of positive numbers.
 #[derive(Clone, Copy, Debug)]
@@ -10,6 +11,10 @@ pub struct SquareRoot;
 
 impl Elementwise for SquareRoot {
     const KIND: &'static str = "square-root";
+
+    fn form(&self) -> Option<Form> {
+        Some(Form::SquareRoot)
+    }
 
     fn value(&self, x: Tensor<2>) -> Tensor<2> {
         x.sqrt()

@@ -3,6 +3,7 @@
 use burn::tensor::Tensor;
 
 use super::{Elementwise, complement};
+use crate::layer::Form;
 
 /// `tanh(x)`.
 #[derive(Clone, Copy, Debug)]
@@ -10,6 +11,10 @@ pub struct Tanh;
 
 impl Elementwise for Tanh {
     const KIND: &'static str = "tanh";
+
+    fn form(&self) -> Option<Form> {
+        Some(Form::Tanh)
+    }
 
     fn value(&self, x: Tensor<2>) -> Tensor<2> {
         x.tanh()

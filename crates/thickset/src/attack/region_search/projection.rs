@@ -1,8 +1,23 @@
 //! The point nearest to the origin of an intersection of half-spaces, by coordinate ascent on the multipliers (Hildreth).
 
+#![expect(
+    clippy::inline_always,
+    reason = "a loop is compiled for the instruction set of the function it is inlined into"
+)]
+
+use thickset_engine::kernel::{VectorLoop, sum_of_pairs, vectorised};
+
+/// What a half-space's border is at right angles to.
+#[derive(Clone, Copy)]
+pub(super) enum Normal<'a> {
+    Dense(&'a [f64]),
+    /// The unit vector along this axis: a bound of one feature.
+    Axis(usize),
+}
+
 /// `sign <normal, d> + offset >= 0`.
 pub(super) struct HalfSpace<'a> {
-    pub(super) normal: &'a [f64],
+    pub(super) normal: Normal<'a>,
     /// 1 or -1.
     pub(super) sign: f64,
     pub(super) offset: f64,
@@ -12,19 +27,32 @@ pub(super) struct HalfSpace<'a> {
 
 impl HalfSpace<'_> {
     /// What is missing to the half-space, as a multiple of its normal; negative inside.
+    #[inline(always)]
     fn missing(&self, d: &[f64]) -> f64 {
-        -(self.sign * dot(self.normal, d) + self.offset) / self.square
+        let along = match self.normal {
+            Normal::Dense(normal) => dot(normal, d),
+            Normal::Axis(axis) => d[axis],
+        };
+        -(self.sign * along + self.offset) / self.square
     }
 
+    #[inline(always)]
     fn push(&self, d: &mut [f64], by: f64) {
-        for (d, a) in d.iter_mut().zip(self.normal) {
-            *d += by * self.sign * a;
+        let by = by * self.sign;
+        match self.normal {
+            Normal::Dense(normal) => {
+                for (d, a) in d.iter_mut().zip(normal) {
+                    *d += by * a;
+                }
+            }
+            Normal::Axis(axis) => d[axis] += by,
         }
     }
 }
 
+#[inline(always)]
 pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
+    sum_of_pairs(a, b, |a, b| a * b)
 }
 
 /// Rounds over all half-spaces, and rounds over those that hold the point between two of them.
@@ -43,52 +71,88 @@ pub(super) fn nearest(
     dimensions: usize,
     radius: f64,
 ) -> Option<Vec<f64>> {
-    let mut d = vec![0.0; dimensions];
-    for (half_space, multiplier) in half_spaces.iter().zip(&*multipliers) {
-        if *multiplier > 0.0 {
-            half_space.push(&mut d, *multiplier);
-        }
-    }
-    let ascend = |place: usize, multipliers: &mut [f64], d: &mut [f64]| {
-        let half_space = &half_spaces[place];
-        let by = half_space.missing(d).max(-multipliers[place]);
+    vectorised(Ascent {
+        half_spaces,
+        multipliers,
+        dimensions,
+        radius,
+    })
+}
+
+struct Ascent<'a> {
+    half_spaces: &'a [HalfSpace<'a>],
+    multipliers: &'a mut [f64],
+    dimensions: usize,
+    radius: f64,
+}
+
+impl Ascent<'_> {
+    /// Moves one multiplier to its best value; how far that moves the point.
+    #[inline(always)]
+    fn ascend(&mut self, place: usize, d: &mut [f64]) -> f64 {
+        let half_space = &self.half_spaces[place];
+        let by = half_space.missing(d).max(-self.multipliers[place]);
         if by == 0.0 {
             return 0.0;
         }
-        multipliers[place] += by;
+        self.multipliers[place] += by;
         half_space.push(d, by);
         by.abs() * half_space.square.sqrt()
-    };
-    for _ in 0..ROUNDS {
-        let mut largest = 0.0_f64;
-        for place in 0..half_spaces.len() {
-            largest = largest.max(ascend(place, multipliers, &mut d));
+    }
+}
+
+impl VectorLoop for Ascent<'_> {
+    type Output = Option<Vec<f64>>;
+
+    #[inline(always)]
+    fn run(mut self) -> Option<Vec<f64>> {
+        let radius = self.radius;
+        let mut d = vec![0.0; self.dimensions];
+        for (half_space, multiplier) in self.half_spaces.iter().zip(&*self.multipliers) {
+            if *multiplier > 0.0 {
+                half_space.push(&mut d, *multiplier);
+            }
         }
-        let holding: Vec<usize> = (0..half_spaces.len())
-            .filter(|place| multipliers[*place] > 0.0)
-            .collect();
-        // Any multipliers prove a distance.
-        let offsets = holding.iter();
-        let offsets = offsets.map(|place| multipliers[*place] * half_spaces[*place].offset);
-        let proven = -0.5 * dot(&d, &d) - offsets.sum::<f64>();
-        if proven > 0.5 * radius * radius {
-            return None;
-        }
-        if largest < AT_REST * radius {
-            break;
-        }
-        for _ in 0..SHORT_ROUNDS {
+        let mut holding: Vec<usize> = Vec::with_capacity(self.half_spaces.len());
+        for _ in 0..ROUNDS {
             let mut largest = 0.0_f64;
+            for place in 0..self.half_spaces.len() {
+                largest = largest.max(self.ascend(place, &mut d));
+            }
+            holding.clear();
+            holding.extend((0..self.half_spaces.len()).filter(|&at| self.multipliers[at] > 0.0));
+            // Any multipliers prove a distance.
+            let mut offsets = 0.0;
             for place in &holding {
-                largest = largest.max(ascend(*place, multipliers, &mut d));
+                offsets += self.multipliers[*place] * self.half_spaces[*place].offset;
+            }
+            let proven = -0.5 * dot(&d, &d) - offsets;
+            if proven > 0.5 * radius * radius {
+                return None;
             }
             if largest < AT_REST * radius {
                 break;
             }
+            for _ in 0..SHORT_ROUNDS {
+                let mut largest = 0.0_f64;
+                for place in &holding {
+                    largest = largest.max(self.ascend(*place, &mut d));
+                }
+                if largest < AT_REST * radius {
+                    break;
+                }
+            }
         }
+        let outside = OUTSIDE * radius;
+        for one in self.half_spaces {
+            // Not `>`: what is no number is not inside.
+            let is_inside = one.missing(&d) * one.square.sqrt() <= outside;
+            if !is_inside {
+                return None;
+            }
+        }
+        (dot(&d, &d) <= radius * radius).then_some(d)
     }
-    let inside = |one: &HalfSpace<'_>| one.missing(&d) * one.square.sqrt() <= OUTSIDE * radius;
-    (half_spaces.iter().all(inside) && dot(&d, &d) <= radius * radius).then_some(d)
 }
 
 #[cfg(test)]
@@ -98,7 +162,7 @@ mod tests {
     fn half_space(normal: &[f64], offset: f64) -> HalfSpace<'_> {
         HalfSpace {
             square: dot(normal, normal),
-            normal,
+            normal: Normal::Dense(normal),
             sign: 1.0,
             offset,
         }
@@ -114,6 +178,25 @@ mod tests {
         // Begun where it ended, it stays.
         assert_eq!(nearest(&spaces, &mut multipliers, 2, 5.1).unwrap(), found);
         assert!(nearest(&spaces, &mut [0.0; 2], 2, 4.9).is_none());
+    }
+
+    #[test]
+    fn a_bound_is_the_half_space_of_its_unit_vector() {
+        let slope = half_space(&[1.0, 2.0, 0.5], -1.0);
+        let bound = |normal| HalfSpace {
+            normal,
+            sign: -1.0,
+            offset: 0.1,
+            square: 1.0,
+        };
+        let unit = [0.0, 1.0, 0.0];
+        let found = [Normal::Axis(1), Normal::Dense(&unit)].map(|normal| {
+            let spaces = [half_space(&[1.0, 2.0, 0.5], -1.0), bound(normal)];
+            nearest(&spaces, &mut [0.0; 2], 3, 2.0).unwrap()
+        });
+        assert_eq!(found[0], found[1]);
+        assert!((found[0][1] - 0.1).abs() < 1e-5, "{found:?}");
+        assert!(slope.missing(&found[0]) < 1e-5);
     }
 
     #[test]

@@ -1,93 +1,9 @@
 //! Regions of a `ReLU` network around a row: their half-spaces, their gradients and their neighbours.
 
-use thickset_engine::{Chain, Network};
-
-use super::MOST_NUMBERS;
-use super::projection::{HalfSpace, dot, nearest};
+use super::layers::Layers;
+use super::projection::{HalfSpace, Normal, dot, nearest};
+use crate::certify::DenseLayer;
 use crate::explain::Of;
-use crate::host::read;
-
-/// Dense layers in `f64`, a `ReLU` behind each but the last.
-pub(super) struct Layers(Vec<Layer>);
-
-struct Layer {
-    /// `[outputs, inputs]`, row-major.
-    weight: Vec<f64>,
-    bias: Vec<f64>,
-    inputs: usize,
-}
-
-impl Layer {
-    fn outputs(&self) -> usize {
-        self.bias.len()
-    }
-
-    fn row(&self, output: usize) -> &[f64] {
-        &self.weight[output * self.inputs..(output + 1) * self.inputs]
-    }
-}
-
-impl Layers {
-    /// The network's layers, if it is a chain of them and small enough to search.
-    pub(super) fn of(network: &Network) -> Option<Self> {
-        if !network.is_piecewise_linear() || Chain::new(network).is_none() {
-            return None;
-        }
-        let parameters = network.parameters();
-        let (pairs, rest) = parameters.as_chunks::<2>();
-        if !rest.is_empty() || pairs.len() < 2 {
-            return None;
-        }
-        let layers = pairs.iter().map(|[weight, bias]| Layer {
-            weight: read(weight.value.clone()),
-            bias: read(bias.value.clone()),
-            inputs: weight.value.dims()[1],
-        });
-        let layers = Self(layers.collect());
-        let fits = layers.gates() * network.features() <= MOST_NUMBERS;
-        (fits && layers.agrees_with(network)).then_some(layers)
-    }
-
-    /// Whether the layers with a `ReLU` between them are the network: a chain may also leave some out.
-    fn agrees_with(&self, network: &Network) -> bool {
-        let features = network.features();
-        [0.25, -0.75].into_iter().all(|scale| {
-            let x: Vec<f64> = (0..features)
-                .map(|feature| scale * f64::from(u32::try_from(feature % 7).unwrap_or(0)) / 4.0)
-                .collect();
-            let expected = read(network.logits(network.batch(&x)));
-            let got = self.run(&x).1;
-            let size = expected
-                .iter()
-                .fold(1.0_f64, |most, one| most.max(one.abs()));
-            let pairs = expected.iter().zip(&got);
-            pairs.into_iter().all(|(a, b)| (a - b).abs() <= 1e-3 * size)
-        })
-    }
-
-    fn gates(&self) -> usize {
-        let hidden = &self.0[..self.0.len() - 1];
-        hidden.iter().map(Layer::outputs).sum()
-    }
-
-    /// Which gates are open at a point, and its logits.
-    fn run(&self, x: &[f64]) -> (Vec<bool>, Vec<f64>) {
-        let mut gates = Vec::with_capacity(self.gates());
-        let mut values = x.to_vec();
-        for (place, layer) in self.0.iter().enumerate() {
-            values = (0..layer.outputs())
-                .map(|output| dot(layer.row(output), &values) + layer.bias[output])
-                .collect();
-            if place + 1 < self.0.len() {
-                gates.extend(values.iter().map(|value| *value > 0.0));
-                for value in &mut values {
-                    *value = value.max(0.0);
-                }
-            }
-        }
-        (gates, values)
-    }
-}
 
 /// A row, and what is looked for around it.
 pub(super) struct Target {
@@ -168,8 +84,6 @@ pub(super) struct Place<'a> {
     first: Vec<f64>,
     /// The first gate of each hidden layer.
     starts: Vec<usize>,
-    /// One row a feature that moves: 1 at its place.
-    units: Vec<f64>,
 }
 
 /// Share of the radius by which a point stays off the kinks, so that rounding does not take it back.
@@ -196,10 +110,6 @@ impl Target {
             *start += layer.outputs();
             Some(here)
         });
-        let mut units = vec![0.0; moving * moving];
-        for place in 0..moving {
-            units[place * moving + place] = 1.0;
-        }
         Place {
             first: first.collect(),
             starts: starts.collect(),
@@ -207,7 +117,6 @@ impl Target {
             target: self,
             order,
             moving,
-            units,
         }
     }
 }
@@ -226,7 +135,7 @@ impl Place<'_> {
     /// The row's own region.
     pub(super) fn start(&self) -> Region {
         let gates = self.layers.run(&self.target.x).0;
-        let count = gates.len() + self.layers.0.last().map_or(0, Layer::outputs);
+        let count = gates.len() + self.layers.0.last().map_or(0, DenseLayer::outputs);
         let mut region = Region {
             gates,
             jacobians: vec![self.first.clone()],
@@ -312,10 +221,15 @@ impl Place<'_> {
             .collect();
         let most = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let exponentials: Vec<f64> = logits.iter().map(|one| libm::exp(one - most)).collect();
-        let sum: f64 = exponentials.iter().sum();
-        for (other, (seed, exponential)) in seed.iter_mut().zip(&exponentials).enumerate() {
-            let hot = f64::from(u8::from(other == class));
-            *seed = sign * (hot - exponential / sum);
+        // Shares of the other classes' sum: `1 - p` would cancel where the class is nearly certain.
+        let others = exponentials.iter().enumerate();
+        let others = others.filter(|(other, _)| *other != class);
+        let sum: f64 = others.clone().map(|(_, exponential)| exponential).sum();
+        if sum > 0.0 {
+            for (other, exponential) in others {
+                seed[other] = -sign * exponential / sum;
+            }
+            seed[class] = sign;
         }
         seed
     }
@@ -437,7 +351,7 @@ impl Place<'_> {
                 return None;
             }
             half_spaces.push(HalfSpace {
-                normal,
+                normal: Normal::Dense(normal),
                 sign,
                 offset,
                 square,
@@ -456,19 +370,19 @@ impl Place<'_> {
                 return None;
             }
             half_spaces.push(HalfSpace {
-                normal,
+                normal: Normal::Dense(normal),
                 sign: 1.0,
                 offset,
                 square,
             });
             kept.push(Some(region.gates.len() + other));
         }
-        for (place, unit) in self.units.chunks(self.moving).enumerate() {
-            let (low, high) = self.target.bounds[self.order[place]];
+        for (place, feature) in self.order[..self.moving].iter().enumerate() {
+            let (low, high) = self.target.bounds[*feature];
             for (sign, offset) in [(1.0, -low), (-1.0, high)] {
                 if offset < radius {
                     half_spaces.push(HalfSpace {
-                        normal: unit,
+                        normal: Normal::Axis(place),
                         sign,
                         offset,
                         square: 1.0,
@@ -535,7 +449,7 @@ mod tests {
     /// Three layers with numbers of no pattern.
     fn layers() -> Layers {
         let mut stream = crate::Seed::new(3).stream("layers");
-        let mut layer = |inputs: usize, outputs: usize| Layer {
+        let mut layer = |inputs: usize, outputs: usize| DenseLayer {
             weight: (0..inputs * outputs).map(|_| stream.normal()).collect(),
             bias: (0..outputs).map(|_| stream.normal()).collect(),
             inputs,

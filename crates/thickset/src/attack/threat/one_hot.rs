@@ -116,6 +116,51 @@ impl Threat {
         }
     }
 
+    /// The ways in which each category and each flag of a row may change on its own, as features and their values.
+    pub(crate) fn category_changes(&self, x: &[f64]) -> Vec<Vec<Vec<(usize, f64)>>> {
+        if self.one_hot != OneHot::Whole {
+            return Vec::new();
+        }
+        let allowed = |feature: usize, value: f64| {
+            let (low, high) = self.bounds(feature, x[feature]);
+            (low..=high).contains(&value)
+        };
+        let mut all = Vec::new();
+        for group in &self.groups {
+            let was = group.iter().copied().find(|feature| x[*feature] > 0.5);
+            let Some(was) = was.filter(|was| allowed(*was, 0.0)) else {
+                continue;
+            };
+            let others = group.iter().copied();
+            let others = others.filter(|now| *now != was && allowed(*now, 1.0));
+            all.push(others.map(|now| vec![(was, 0.0), (now, 1.0)]).collect());
+        }
+        for &feature in &self.flags {
+            let other = if x[feature] > 0.5 { 0.0 } else { 1.0 };
+            if allowed(feature, other) {
+                all.push(vec![vec![(feature, other)]]);
+            }
+        }
+        all
+    }
+
+    /// Which features are of categories that stay whole.
+    pub(crate) fn is_whole(&self, feature: usize) -> bool {
+        self.one_hot == OneHot::Whole
+            && (self.flags.contains(&feature)
+                || self.groups.iter().any(|group| group.contains(&feature)))
+    }
+
+    /// Whether a point is where the model would be evaluated for it: whole numbers and categories are so, mixtures add up.
+    pub(crate) fn is_settled(&self, x: &[f64], point: &[f64]) -> bool {
+        let near = |a: &[f64], b: &[f64]| a.iter().zip(b).all(|(a, b)| (a - b).abs() <= 1e-6);
+        let mut settled = point.to_vec();
+        self.settle(x, point, &mut settled);
+        let mut projected = point.to_vec();
+        self.project(x, &mut projected);
+        near(&settled, point) && near(&projected, point)
+    }
+
     /// Makes categories and flags whole: the one that leads in `z`, the surest changes first, as many as the ball holds. Other
     /// features give way to them: they keep what is left of an l2 ball.
     pub(super) fn settle_categories(&self, x: &[f64], z: &[f64], point: &mut [f64]) {

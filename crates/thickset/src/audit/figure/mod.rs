@@ -4,8 +4,13 @@
 //! The gate, the rows and summaries of `audit.json`, the command's tables, comparisons and the report walk [`FIGURES`]. A
 //! figure that is a metric of its own has its entry in the metric's file; what only an audit has is in this folder.
 
+pub mod certified;
+pub mod certified_p_at_k;
+pub mod certified_radius;
+pub mod changed_radius;
 pub mod explained;
 pub mod noise;
+pub mod noise_radius;
 pub mod unchanged;
 
 mod row_figures;
@@ -16,20 +21,26 @@ pub use row_figures::RowFigures;
 pub use summary::{FigureValue, Summary};
 pub use words::Words;
 
+use super::certificate::RowCertificate;
 use super::measure::MeasuredRows;
 use super::result::RowRecord;
 use super::row_list::RowList;
 use crate::check::as_f64;
 use crate::metric;
 use crate::registry::{Direction, Info};
-use crate::statistics::mean;
+use crate::statistics::{mean, median};
 use crate::{Error, Result};
 
 /// All figures, in the order in which they are shown and written.
 pub const FIGURES: &[&Figure] = &[
+    &certified_p_at_k::FIGURE,
     &metric::precision_at_k::FIGURE,
     &noise::FIGURE,
+    &certified::FIGURE,
     &unchanged::FIGURE,
+    &certified_radius::FIGURE,
+    &changed_radius::FIGURE,
+    &noise_radius::FIGURE,
     &explained::FIGURE,
     &metric::kendall::FIGURE,
     &metric::thickness::FIGURE,
@@ -114,6 +125,10 @@ pub(crate) enum OfRow {
     Follows(fn(&RowRecord) -> f64),
     /// It is measured at every row, and kept in the row's record under the figure's key.
     Measured(fn(&MeasuredRows<'_>) -> Result<Vec<f64>>),
+    /// It is read from the row's certificate where it has one, and kept in the row's record under the figure's key.
+    Certified(fn(&RowCertificate) -> f64),
+    /// It follows from what the row's record holds where that was measured.
+    MayFollow(fn(&RowRecord) -> Option<f64>),
 }
 
 /// How a figure of the rows becomes one of all.
@@ -124,6 +139,8 @@ pub(crate) enum SumBy {
         /// The range.
         range: [f64; 2],
     },
+    /// The median, with its interval.
+    Median,
     /// The mean of values that are 0 or 1, without an interval.
     Share,
     /// What all rows give together.
@@ -186,27 +203,34 @@ impl Figure {
         match self.of_row {
             OfRow::Nothing => None,
             OfRow::Follows(of) => Some(of(row)),
-            OfRow::Measured(_) => row.figures.get(self),
+            OfRow::MayFollow(of) => of(row),
+            OfRow::Measured(_) | OfRow::Certified(_) => row.figures.get(self),
         }
     }
 
     /// Whether it is measured at every row, so that the rows of `audit.json` have it.
     #[must_use]
     pub fn is_measured(&self) -> bool {
-        matches!(self.of_row, OfRow::Measured(_))
+        matches!(self.of_row, OfRow::Measured(_) | OfRow::Certified(_))
     }
 
     /// Whether it comes with a 95% interval, so that the ends of the interval can be required.
     #[must_use]
     pub fn has_interval(&self) -> bool {
         match self.sum {
-            SumBy::Mean { .. } => true,
+            SumBy::Mean { .. } | SumBy::Median => true,
             SumBy::Share => false,
             SumBy::Together { has_interval, .. } => has_interval,
         }
     }
 
-    /// The figure of all rows.
+    /// Whether it is the median over the rows, so that `.median` says so in a requirement.
+    #[must_use]
+    pub fn is_median(&self) -> bool {
+        matches!(self.sum, SumBy::Median)
+    }
+
+    /// The figure of all rows; none if it was measured at none of them.
     pub(crate) fn of_all(&self, all: &AllRows<'_>) -> Result<Option<FigureValue>> {
         if let SumBy::Together { of, .. } = self.sum {
             return of(all);
@@ -216,12 +240,16 @@ impl Figure {
             .iter()
             .filter_map(|row| self.of_row(&row))
             .collect();
-        if values.is_empty() {
+        if all.rows.is_empty() {
             return Err(Error::Empty {
                 what: "the rows to audit",
             });
         }
+        if values.is_empty() {
+            return Ok(None);
+        }
         Ok(Some(match self.sum {
+            SumBy::Median => FigureValue::Estimate(median::estimate(&values)?),
             SumBy::Mean { range } => FigureValue::Estimate(mean::estimate(&values)?.within(range)),
             SumBy::Share | SumBy::Together { .. } => {
                 FigureValue::Number(values.iter().sum::<f64>() / as_f64(values.len()))

@@ -6,15 +6,15 @@
 //! audit is replaced.
 
 use std::fs::{File, OpenOptions};
-use std::io::{BufRead as _, BufReader, ErrorKind, Seek as _, SeekFrom, Write as _};
+use std::io::{BufRead as _, BufReader, ErrorKind, Seek as _, SeekFrom};
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use thickset_engine::open_regular;
+use thickset_engine::{disk, open_regular};
 
 use super::super::result::RowRecord;
 use super::super::row_list::RowList;
-use super::super::running_totals::RunningTotals;
+use super::super::running_totals::{BlockTotals, RunningTotals};
 use super::key::{ResumeKey, Signature};
 use crate::data::hexadecimal;
 use crate::{Error, Result};
@@ -92,6 +92,8 @@ pub(in super::super) struct Restored {
     /// Its rows and sums, the latter up to the last of the rows.
     pub(in super::super) rows: RowList,
     pub(in super::super) totals: RunningTotals,
+    /// The blocks that were whole, where they are kept.
+    pub(in super::super) blocks: Vec<BlockTotals>,
     /// Why the whole file was put aside, if it was.
     pub(in super::super) put_aside: Option<&'static str>,
     /// Why the file's end was dropped, if it was.
@@ -109,6 +111,7 @@ impl Partial {
         let mut found = Restored {
             rows: RowList::default(),
             totals: RunningTotals::default(),
+            blocks: Vec::new(),
             put_aside: None,
             problem: None,
         };
@@ -158,8 +161,8 @@ impl Partial {
         bytes.extend(text);
         bytes.push(b'\n');
         let mut write = || {
-            self.file.write_all(&bytes)?;
-            self.file.sync_data()
+            disk::write_all(&mut self.file, &bytes)?;
+            disk::sync(&self.file)
         };
         write().map_err(|source| Error::io("write", &self.path, source))?;
         self.chain.last = Some(signature);
@@ -205,6 +208,7 @@ fn read(
                 Ok(chunk) => {
                     found.rows.extend(chunk.rows);
                     found.totals = chunk.totals;
+                    found.blocks.extend(found.totals.drain_blocks());
                     whole += line.len() as u64;
                     continue;
                 }

@@ -8,14 +8,14 @@ use clarabel::solver::{
 use super::super::ball::MoveNorm;
 use super::super::case::Moves;
 use super::super::explained::{Explained, Ranked};
-use super::super::network::DenseNetwork;
+use super::super::network::{DenseLayer, DenseNetwork};
 use super::super::result::Status;
 use super::{free_moves, radius, random_network, with_case, worst_case};
 use crate::metric::ranking::TopK;
 use crate::{Seed, Stream};
 
-/// Distances told apart: the solver's tolerance.
-const NEAR: f64 = 2e-5;
+/// Distances told apart: the solver leaves up to 1e-8 of half the square of a distance.
+const NEAR: f64 = 1.5e-4;
 
 /// `a.d + c >= 0`.
 type Plane = (Vec<f64>, f64);
@@ -62,13 +62,26 @@ fn distance(norm: MoveNorm, planes: &[Plane], dimensions: usize) -> f64 {
     let mut solver =
         DefaultSolver::new(&quadratic, &costs, &constraints, &right, &cones, settings).unwrap();
     solver.solve();
-    match solver.solution.status {
-        SolverStatus::Solved | SolverStatus::AlmostSolved => {
-            norm.of(&solver.solution.x[..dimensions])
-        }
-        _ => f64::INFINITY,
+    // A solver that stopped short of its tolerance has found the move all the same, if that is inside.
+    let found = &solver.solution.x[..dimensions];
+    let is_inside = |(a, c): &Plane| {
+        let at: f64 = a.iter().zip(found).map(|(a, d)| a * d).sum();
+        at + c >= -INSIDE
+    };
+    let is_found = match solver.solution.status {
+        SolverStatus::Solved | SolverStatus::AlmostSolved => true,
+        SolverStatus::PrimalInfeasible | SolverStatus::AlmostPrimalInfeasible => false,
+        _ => planes.iter().all(is_inside),
+    };
+    if is_found {
+        norm.of(found)
+    } else {
+        f64::INFINITY
     }
 }
+
+/// How far outside a half-space the solver's answer may be.
+const INSIDE: f64 = 1e-7;
 
 /// What a region of the input does to the ranking.
 struct Region {
@@ -192,7 +205,12 @@ fn draw(number: u64, norm: MoveNorm, stream: &mut Stream) -> Drawn {
     let mut widths = vec![features];
     widths.extend(hidden);
     widths.push(if is_logit { 3 } else { 2 });
-    let network = random_network(&widths, stream);
+    let mut network = random_network(&widths, stream);
+    // Small logits: at a probability of 1 the last digits of its gradient are lost, and nothing can be said.
+    let DenseLayer { weight, bias, .. } = &mut network.head;
+    for value in weight.iter_mut().chain(bias) {
+        *value *= 0.1;
+    }
     let x: Vec<f64> = (0..features).map(|_| stream.uniform()).collect();
     let (logits, _) = network.run(&x);
     let class = super::largest(&logits);
@@ -296,7 +314,7 @@ fn cases() -> u64 {
 fn radii_and_worst_cases_in_l2_balls_are_those_of_every_activation_pattern() {
     let unsettled = compare(MoveNorm::L2, cases());
     assert!(
-        unsettled <= usize::try_from(cases()).unwrap() / 10,
+        unsettled <= usize::try_from(cases()).unwrap() / 40,
         "{unsettled}"
     );
 }
@@ -305,7 +323,7 @@ fn radii_and_worst_cases_in_l2_balls_are_those_of_every_activation_pattern() {
 fn radii_and_worst_cases_in_the_largest_norm_are_those_of_every_activation_pattern() {
     let unsettled = compare(MoveNorm::Linf, cases());
     assert!(
-        unsettled <= usize::try_from(cases()).unwrap() / 10,
+        unsettled <= usize::try_from(cases()).unwrap() / 40,
         "{unsettled}"
     );
 }

@@ -92,3 +92,66 @@ fn a_linear_model_never_changes() {
     });
     assert_eq!((found.status, worst.kept_at_least), (Status::Certified, 1));
 }
+
+/// A row whose second and third feature are large, stay where they are and cancel.
+fn cancelling(arithmetic: Arithmetic) -> DenseNetwork {
+    DenseNetwork {
+        hidden: vec![DenseLayer {
+            // Open while x1 + x2 - x3 + 0.05 > 0; always open; always open.
+            weight: vec![1.0, 1.0, -1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0],
+            bias: vec![0.05, 1.0, 1.0],
+            inputs: 3,
+        }],
+        head: DenseLayer {
+            weight: vec![1.0, 1.0, 1.0, 0.0, 0.0, 0.0],
+            bias: vec![0.0, 0.0],
+            inputs: 3,
+        },
+        arithmetic,
+    }
+}
+
+#[test]
+fn a_gate_that_rounding_can_decide_is_not_certified() {
+    // The gradient is (1, 1, -1) while the first gate is open, else (0, 0, 0): with signs, the first two features are ahead of the
+    // third, and in a tie too. Ranked by the negative they are not.
+    let x = [0.0, 1e6, 1e6];
+    for (arithmetic, is_certain) in [(Arithmetic::DOUBLE, true), (Arithmetic::SINGLE, false)] {
+        let network = cancelling(arithmetic);
+        let mut explained = Explained::new(&network, Ranked::Logit, 0).unwrap();
+        explained.absolute = false;
+        explained.seed = vec![-1.0, 0.0, 0.0];
+        let mut moves = free_moves(MoveNorm::L2, 0.02, 3, false);
+        for feature in [1, 2] {
+            (moves.low[feature], moves.high[feature]) = (0.0, 0.0);
+        }
+        // The third feature leads, by -(-1); if the gate is closed, the first one does.
+        let found = with_case(&network, &explained, &moves, &x, 1, radius);
+        assert_eq!(found.certified > 0.0, is_certain, "{found:?}");
+    }
+}
+
+#[test]
+fn an_order_that_rounding_can_decide_is_not_certified() {
+    // All gates are open. The first feature's gradient is 1e8 + 1 - 1e8, the second's a half: in single precision a sum of three
+    // such numbers may be anything up to 16.
+    for (arithmetic, is_certain) in [(Arithmetic::DOUBLE, true), (Arithmetic::SINGLE, false)] {
+        let network = DenseNetwork {
+            hidden: vec![DenseLayer {
+                weight: vec![1e8, 0.0, 1.0, 0.5, -1e8, 0.0],
+                bias: vec![1e9, 1e9, 1e9],
+                inputs: 2,
+            }],
+            head: DenseLayer {
+                weight: vec![1.0, 1.0, 1.0, 0.0, 0.0, 0.0],
+                bias: vec![0.0, 0.0],
+                inputs: 3,
+            },
+            arithmetic,
+        };
+        let explained = Explained::new(&network, Ranked::Logit, 0).unwrap();
+        let moves = free_moves(MoveNorm::L2, 0.1, 2, false);
+        let found = with_case(&network, &explained, &moves, &[0.0, 0.0], 1, radius);
+        assert_eq!(found.certified > 0.0, is_certain, "{found:?}");
+    }
+}

@@ -3,6 +3,7 @@
 mod brute_force;
 mod by_hand;
 mod deployed;
+mod proofs;
 mod reference;
 
 use super::ball::MoveNorm;
@@ -90,5 +91,5 @@ fn radius(case: &Case<'_>) -> CertifiedRadius {
 }
 
 fn worst_case(case: &Case<'_>) -> CertifiedWorstCase {
-    certified_worst_case::certify(case, NODES)
+    certified_worst_case::certify(case, NODES, 0)
 }

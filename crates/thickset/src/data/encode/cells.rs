@@ -35,6 +35,13 @@ impl NumberEncoding {
     ) -> Result<()> {
         for row in 0..rows {
             let value = source.and_then(|values| values.number(row));
+            if self.required && value.is_none() {
+                return Err(Error::RequiredValue {
+                    path: path.to_owned(),
+                    row: row + 1,
+                    column: self.column.clone(),
+                });
+            }
             let encoded = self.encode(value.unwrap_or(self.impute));
             if !encoded.is_finite() {
                 return Err(Error::BeyondScale {

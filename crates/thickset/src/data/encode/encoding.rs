@@ -90,6 +90,10 @@ impl Encoding {
     /// # Errors
     /// What was expected and what came.
     pub(crate) fn check(&self) -> std::result::Result<(), String> {
+        for (column, form) in &self.read.forms {
+            let refuse = |problem| format!("the form of `{column}`: {problem}");
+            form.check().map_err(refuse)?;
+        }
         let mut names = BTreeSet::from([self.target.column.as_str()]);
         for column in &self.columns {
             if !names.insert(column.name()) {
@@ -284,7 +288,9 @@ pub(in crate::data) fn labels(target: &TargetRule, table: &Table) -> Result<Vec<
 }
 
 impl ColumnEncoding {
-    fn name(&self) -> &str {
+    /// The column.
+    #[must_use]
+    pub fn name(&self) -> &str {
         match self {
             Self::Number(number) => &number.column,
             Self::Flag(rule) => &rule.column,

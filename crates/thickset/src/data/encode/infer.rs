@@ -1,6 +1,7 @@
 //! A recipe for a table that nobody described: from the training rows, what each column is and how to encode it.
 
 use super::feature_rule::{CategoryRule, FeatureRule, FlagRule, Group, NumberRule, Scale, Unseen};
+use super::identifier;
 use crate::data::read::table::{Column, Table, Texts, Values, parse_number};
 use crate::data::sets::recipe::{ClassRule, MissingColumn, TargetRule};
 use crate::{Error, Result};
@@ -116,20 +117,8 @@ pub fn features(
         table.column(name)?;
     }
     let mut rules = Vec::new();
-    for column in table.columns.iter().filter(|column| column.name != target) {
-        if options.drop.contains(&column.name) {
-            notes.push(format!("column `{}` is left out, as asked", column.name));
-            continue;
-        }
-        let immutable = options.immutable.contains(&column.name);
-        let rule = match &column.values {
-            Values::Number(values) => number(column, values, train, options.scale, immutable),
-            Values::Text(texts) => category(column, texts, train, immutable),
-        };
-        match rule {
-            Ok(rule) => rules.push(rule),
-            Err(reason) => notes.push(format!("column `{}` {reason}; it is left out", column.name)),
-        }
+    for one in table.columns.iter().filter(|column| column.name != target) {
+        rules.extend(column(table, one, train, options, notes));
     }
     if rules.is_empty() {
         return Err(Error::NoFeatures {
@@ -140,6 +129,30 @@ pub fn features(
     Ok(rules)
 }
 
+/// The rule for one column of a table, if it is worth one.
+pub fn column(
+    table: &Table,
+    column: &Column,
+    train: &[usize],
+    options: &InferOptions,
+    notes: &mut Vec<String>,
+) -> Option<FeatureRule> {
+    if options.drop.contains(&column.name) {
+        notes.push(format!("column `{}` is left out, as asked", column.name));
+        return None;
+    }
+    let immutable = options.immutable.contains(&column.name);
+    let rule = match &column.values {
+        Values::Number(values) => {
+            let unit = table.units.get(&column.name).cloned();
+            number(column, values, train, options.scale, immutable, unit)
+        }
+        Values::Text(texts) => category(column, texts, train, immutable),
+    };
+    let left_out = |reason| format!("column `{}` {reason}; it is left out", column.name);
+    rule.map_err(|reason| notes.push(left_out(reason))).ok()
+}
+
 #[expect(clippy::cast_precision_loss, reason = "far fewer than 2^52 rows")]
 fn number(
     column: &Column,
@@ -147,6 +160,7 @@ fn number(
     train: &[usize],
     scale: Scale,
     immutable: bool,
+    unit: Option<String>,
 ) -> std::result::Result<FeatureRule, String> {
     let present: Vec<f64> = train
         .iter()
@@ -170,10 +184,14 @@ fn number(
     if present.len() >= IDENTIFIER_ROWS && all_different && whole && !missing && dense {
         return Err("counts the rows, like a row identifier".to_owned());
     }
+    // A date or a number with a unit measures something.
+    if unit.is_none() && !missing && whole {
+        identifier::check(&column.name, &sorted)?;
+    }
     Ok(FeatureRule::Number(NumberRule {
         column: column.name.clone(),
         name: None,
-        unit: None,
+        unit,
         scale,
         clip: Some(CLIP),
         range: None,
@@ -286,6 +304,8 @@ fn category(
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     fn column(texts: &[Option<&str>]) -> Column {
@@ -314,6 +334,9 @@ mod tests {
             path: "a.csv".to_owned(),
             columns: vec![column(&texts)],
             notes: Vec::new(),
+            forms: BTreeMap::new(),
+            units: BTreeMap::new(),
+            names: vec!["a".to_owned()],
         };
         let classes = target(&table, "a").unwrap().classes;
         assert_eq!(classes.len(), 99);

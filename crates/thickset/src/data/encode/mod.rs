@@ -3,5 +3,6 @@
 pub(super) mod cells;
 pub(super) mod encoding;
 pub(super) mod feature_rule;
+mod identifier;
 pub(super) mod infer;
 pub(super) mod number_encoding;

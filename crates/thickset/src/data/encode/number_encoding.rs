@@ -8,7 +8,7 @@ use crate::data::read::table::Values;
 /// A number's scale, as learned.
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "four independent facts, named in the stored file"
+    reason = "independent facts, named in the stored file"
 )]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NumberEncoding {
@@ -42,6 +42,9 @@ pub struct NumberEncoding {
     pub integer: bool,
     /// A person cannot change it.
     pub immutable: bool,
+    /// A row without a value is refused, since the model has nothing that stands in for it.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub required: bool,
 }
 
 impl NumberEncoding {
@@ -95,6 +98,7 @@ impl NumberEncoding {
             indicator: rule.indicator.unwrap_or(missing),
             integer,
             immutable: rule.immutable,
+            required: false,
         }
     }
 

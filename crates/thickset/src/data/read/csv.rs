@@ -4,15 +4,17 @@
 //! [`WINDOW`] records or from the caller; a text in a number column after that is an error that names its line, because
 //! guessing again would silently turn a measurement into thousands of categories.
 
-use std::cell::Cell;
-use std::collections::{BTreeMap, BTreeSet};
-use std::io::Read;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::io::{self, Chain, Cursor, Read};
 use std::path::Path;
-use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use super::number_form::{NumberForm, is_no_number};
 use super::read_rule::{ReadRule, Wanted};
 use super::table::{Column, ColumnType, Table, Values, parse_number};
-use super::{sniff, source};
+use super::text_encoding::{self, NoLetter, Utf8Reader};
+use super::{guess, sniff, source};
 use crate::{Error, Result};
 use csv::{ByteRecord, ErrorKind, ReaderBuilder, Trim};
 
@@ -25,8 +27,14 @@ const MOST_COLUMNS: usize = 100_000;
 /// The most bytes of a record; a missing closing quote would otherwise swallow the file into memory.
 const MOST_RECORD_BYTES: usize = 16 << 20;
 
+/// Bytes that are looked at to find the encoding.
+const SNIFFED_RAW_BYTES: u64 = 4 << 10;
+
 /// Bytes that are looked at to find the delimiter.
-const SNIFFED_BYTES: usize = 64 << 10;
+const SNIFFED_BYTES: u64 = 64 << 10;
+
+/// Columns that one note names.
+const MOST_NAMED: usize = 8;
 
 /// Reads a file, plain or gzip.
 ///
@@ -46,161 +54,246 @@ pub fn read(path: &Path, rule: &ReadRule, wanted: &Wanted) -> Result<Table> {
 /// # Errors
 /// As [`read`].
 pub fn read_from(input: impl Read, path: &str, rule: &ReadRule, wanted: &Wanted) -> Result<Table> {
-    let mut records = records(input, path, rule)?;
-    let mut window = Vec::new();
-    let mut window_bytes = 0;
-    let mut record = ByteRecord::new();
-    while window.len() <= WINDOW && window_bytes < MOST_RECORD_BYTES && records.next(&mut record)? {
-        window_bytes += record.as_slice().len();
-        window.push(record.clone());
-    }
-    let Some(first) = window.first() else {
-        return Err(Error::NoRows {
-            path: path.to_owned(),
-        });
-    };
-    if first.len() > MOST_COLUMNS {
-        return Err(Error::TooLarge {
-            path: path.to_owned(),
-            what: format!("a row of {} columns", first.len()),
-            limit: format!("{MOST_COLUMNS} columns"),
-        });
-    }
-    let mut notes = Vec::new();
-    let names = column_names(path, rule, first, &mut notes)?;
-    if has_header(rule, first) {
-        window.remove(0);
-    }
-    if window.is_empty() {
-        return Err(Error::NoRows {
-            path: path.to_owned(),
-        });
-    }
+    let mut reader = CsvReader::new(input, path, rule, wanted)?;
+    let table = reader.next(usize::MAX)?;
+    table.ok_or_else(|| Error::NoRows {
+        path: path.to_owned(),
+    })
+}
 
-    let mut sinks = Vec::new();
-    for (position, name) in names.iter().enumerate() {
-        if wanted.only.as_ref().is_none_or(|only| only.contains(name)) {
-            let kind = match wanted.types.get(name) {
-                Some(&kind) => kind,
-                None if wanted.last_is_text && position + 1 == names.len() => ColumnType::Text,
-                None if wanted.only_numbers => ColumnType::Number,
-                None => sniff::column_type(&window, position, &rule.missing),
-            };
-            sinks.push(Sink {
-                name,
-                position,
-                values: wanted.empty(name, kind),
+/// A text file that is read some rows at a time; the types of its columns are decided when it is opened.
+pub struct CsvReader<R> {
+    records: Records<R>,
+    columns: Vec<ColumnPlan>,
+    missing: Vec<String>,
+    wanted: Wanted,
+    /// Records that were read to decide the types.
+    window: VecDeque<ByteRecord>,
+    /// For the first table.
+    notes: Vec<String>,
+    forms: BTreeMap<String, NumberForm>,
+    /// Of all columns of the file.
+    names: Vec<String>,
+}
+
+/// A column that is kept.
+struct ColumnPlan {
+    name: String,
+    position: usize,
+    kind: ColumnType,
+    form: Option<NumberForm>,
+}
+
+impl<R: Read> CsvReader<R> {
+    /// Opens a text; `path` is for messages.
+    ///
+    /// # Errors
+    /// As [`read`], for what the first records tell.
+    pub fn new(input: R, path: &str, rule: &ReadRule, wanted: &Wanted) -> Result<Self> {
+        let mut records = Records::new(input, path, rule)?;
+        let mut window = Vec::new();
+        let mut window_bytes = 0;
+        let mut record = ByteRecord::new();
+        while window.len() <= WINDOW
+            && window_bytes < MOST_RECORD_BYTES
+            && records.next(&mut record)?
+        {
+            window_bytes += record.as_slice().len();
+            window.push(record.clone());
+        }
+        let no_rows = || Error::NoRows {
+            path: path.to_owned(),
+        };
+        let first = window.first().ok_or_else(no_rows)?;
+        if first.len() > MOST_COLUMNS {
+            return Err(Error::TooLarge {
+                path: path.to_owned(),
+                what: format!("a row of {} columns", first.len()),
+                limit: format!("{MOST_COLUMNS} columns"),
             });
         }
+        let mut notes = Vec::new();
+        let names = column_names(path, rule, first, &mut notes)?;
+        if has_header(rule, first) {
+            window.remove(0);
+        }
+        if window.is_empty() {
+            return Err(no_rows());
+        }
+        let columns = plan(&names, &window, rule, wanted, records.delimiter, &mut notes);
+        let forms = columns.iter().filter_map(|column| {
+            let form = column.form.clone()?;
+            Some((column.name.clone(), form))
+        });
+        Ok(Self {
+            forms: forms.collect(),
+            names,
+            records,
+            columns,
+            missing: rule.missing.clone(),
+            wanted: wanted.clone(),
+            window: window.into(),
+            notes,
+        })
     }
-    for record in window.drain(..) {
-        push(path, &record, &mut sinks, &rule.missing)?;
+
+    /// The next rows, at most so many; `None` at the end.
+    ///
+    /// # Errors
+    /// As [`read`].
+    pub fn next(&mut self, most: usize) -> Result<Option<Table>> {
+        let mut columns: Vec<Column> = self
+            .columns
+            .iter()
+            .map(|column| Column {
+                name: column.name.clone(),
+                values: self.wanted.empty(&column.name, column.kind),
+            })
+            .collect();
+        let mut rows = 0;
+        let mut record = ByteRecord::new();
+        while rows < most {
+            match self.window.pop_front() {
+                Some(first) => record = first,
+                None if self.records.next(&mut record)? => {}
+                None => break,
+            }
+            push(
+                &self.records.path,
+                &record,
+                &self.columns,
+                &mut columns,
+                &self.missing,
+            )?;
+            rows += 1;
+        }
+        if rows == 0 {
+            return Ok(None);
+        }
+        for column in &mut columns {
+            column.values.shrink();
+        }
+        let units = self.forms.iter().filter_map(|(name, form)| {
+            let unit = form.unit()?;
+            Some((name.clone(), unit.to_owned()))
+        });
+        Ok(Some(Table {
+            path: self.records.path.clone(),
+            columns,
+            notes: std::mem::take(&mut self.notes),
+            units: units.collect(),
+            forms: self.forms.clone(),
+            names: self.names.clone(),
+        }))
     }
-    while records.next(&mut record)? {
-        push(path, &record, &mut sinks, &rule.missing)?;
+}
+
+impl<R: Read> CsvReader<R> {
+    /// Passes over rows, at most so many, without looking at their cells; how many there were.
+    ///
+    /// # Errors
+    /// If a row has another number of fields than the first, or the file cannot be read.
+    pub fn skip(&mut self, most: u64) -> Result<u64> {
+        let mut record = ByteRecord::new();
+        let mut rows = 0;
+        while rows < most
+            && (self.window.pop_front().is_some() || self.records.next(&mut record)?)
+        {
+            rows += 1;
+        }
+        Ok(rows)
     }
-    let columns = sinks
-        .into_iter()
-        .map(|mut sink| {
-            sink.values.shrink();
-            Column {
-                name: sink.name.clone(),
-                values: sink.values,
+}
+
+/// What each column that is wanted is.
+fn plan(
+    names: &[String],
+    window: &[ByteRecord],
+    rule: &ReadRule,
+    wanted: &Wanted,
+    delimiter: u8,
+    notes: &mut Vec<String>,
+) -> Vec<ColumnPlan> {
+    let is_wanted = |name: &String| wanted.only.as_ref().is_none_or(|only| only.contains(name));
+    let positions = (0..names.len()).filter(|&position| is_wanted(&names[position]));
+    let mut columns: Vec<ColumnPlan> = positions
+        .map(|position| {
+            let name = names[position].clone();
+            let form = rule.forms.get(&name).cloned();
+            ColumnPlan {
+                kind: ColumnType::Text,
+                position,
+                form,
+                name,
             }
         })
         .collect();
-    Ok(Table {
-        path: path.to_owned(),
-        columns,
-        notes,
-    })
-}
-
-/// The records of a text: without a byte order mark and the lines to skip, cut at the delimiter.
-fn records<'a>(
-    mut input: impl Read,
-    path: &'a str,
-    rule: &ReadRule,
-) -> Result<Records<'a, impl Read>> {
-    let mut head = Vec::new();
-    input
-        .by_ref()
-        .take(SNIFFED_BYTES as u64)
-        .read_to_end(&mut head)
-        .map_err(|error| source::read_error(path, error))?;
-    let mut start = if head.starts_with(b"\xef\xbb\xbf") {
-        3
-    } else {
-        0
-    };
-    let mut skipped = 0;
-    while skipped < rule.skip_lines && start < head.len() {
-        let end = head[start..].iter().position(|&byte| byte == b'\n');
-        start += end.map_or(head.len() - start, |end| end + 1);
-        skipped += 1;
+    let mut unknown = Vec::new();
+    for (place, column) in columns.iter_mut().enumerate() {
+        let is_last = column.position + 1 == names.len();
+        match wanted.types.get(&column.name) {
+            Some(&kind) => column.kind = kind,
+            None if wanted.last_is_text && is_last => column.kind = ColumnType::Text,
+            None if wanted.only_numbers || column.form.is_some() => {
+                column.kind = ColumnType::Number;
+            }
+            None => unknown.push(place),
+        }
+        if column.kind == ColumnType::Text {
+            column.form = None;
+        }
     }
-    let delimiter = match rule.delimiter {
-        None => sniff::delimiter(&head[start..], rule.comment),
-        Some(c) => u8::try_from(c).map_err(|_| Error::Malformed {
-            path: path.to_owned(),
-            line: None,
-            problem: format!("the delimiter must be one ASCII character, got `{c}`"),
-        })?,
-    };
-    let rest = &head[start..];
-    let end = rest.iter().position(|&byte| byte == b'\n');
-    let carriage_returns = end.is_some_and(|end| rest[..end].ends_with(b"\r"));
-    // Empty lines are no records, but they count, so that line numbers stay those of the file.
-    let skipped = std::io::Cursor::new(vec![b'\n'; skipped]);
-    let text = skipped
-        .chain(std::io::Cursor::new(head.split_off(start)))
-        .chain(input)
-        // A last line without an end gets one, so that all are counted alike; beyond an end it is one more empty line.
-        .chain(if carriage_returns {
-            &b"\r\n"[..]
-        } else {
-            b"\n"
-        });
-    let meter = Rc::new(Cell::new(0));
-    let text = Metered {
-        inner: text,
-        since: Rc::clone(&meter),
-    };
-    let reader = ReaderBuilder::new()
-        .delimiter(delimiter)
-        .has_headers(false)
-        .trim(Trim::All)
-        .comment(rule.comment.and_then(|c| u8::try_from(c).ok()))
-        .from_reader(text);
-    Ok(Records {
-        reader,
-        path,
-        meter,
-        carriage_returns,
-    })
-}
-
-/// A column while it is read.
-struct Sink<'a> {
-    name: &'a String,
-    position: usize,
-    values: Values,
+    let positions: Vec<usize> = unknown
+        .iter()
+        .map(|&place| columns[place].position)
+        .collect();
+    let mut written: BTreeMap<NumberForm, Vec<String>> = BTreeMap::new();
+    for (&place, guess) in unknown
+        .iter()
+        .zip(guess::columns(window, &positions, rule, delimiter))
+    {
+        let column = &mut columns[place];
+        (column.kind, column.form) = (guess.kind, guess.form);
+        if let Some(note) = guess.note {
+            notes.push(format!("column `{}` {note}", column.name));
+        }
+        if let Some(form) = &column.form {
+            let names = written.entry(form.clone()).or_default();
+            names.push(format!("`{}`", column.name));
+        }
+    }
+    for (form, mut names) in written {
+        if names.len() > MOST_NAMED {
+            let more = names.len() - MOST_NAMED;
+            names.truncate(MOST_NAMED);
+            names.push(format!("{more} more"));
+        }
+        notes.push(format!("{}: {}", form.described(), names.join(", ")));
+    }
+    columns
 }
 
 /// The records of a file, with the reader's errors in our words.
-struct Records<'a, R> {
-    reader: csv::Reader<R>,
-    path: &'a str,
-    meter: Rc<Cell<usize>>,
+struct Records<R> {
+    reader: csv::Reader<Text<R>>,
+    path: String,
+    delimiter: u8,
+    meter: Arc<AtomicUsize>,
     /// Lines end with `\r\n`, as far as the start of the file tells.
     carriage_returns: bool,
 }
+
+/// The text of a file, from the lines to skip to an end of the last line.
+type Text<R> = Metered<Chain<Chain<Cursor<Vec<u8>>, Decoded<R>>, &'static [u8]>>;
+
+/// The bytes after those that were looked at to find the encoding, as UTF-8.
+type Decoded<R> = Utf8Reader<Chain<Cursor<Vec<u8>>, R>>;
 
 /// A reader that fails when one record takes more bytes than we accept.
 struct Metered<R> {
     inner: R,
     /// Bytes since the record began.
-    since: Rc<Cell<usize>>,
+    since: Arc<AtomicUsize>,
 }
 
 /// The error inside an `io::Error` when that happens.
@@ -211,15 +304,72 @@ struct RecordTooLong;
 impl<R: Read> Read for Metered<R> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let count = self.inner.read(buffer)?;
-        self.since.set(self.since.get() + count);
-        if self.since.get() > MOST_RECORD_BYTES {
+        if self.since.fetch_add(count, Ordering::Relaxed) + count > MOST_RECORD_BYTES {
             return Err(std::io::Error::other(RecordTooLong));
         }
         Ok(count)
     }
 }
 
-impl<R: Read> Records<'_, R> {
+impl<R: Read> Records<R> {
+    /// The records of a text: decoded, without a byte order mark and the lines to skip, cut at the delimiter.
+    fn new(mut input: R, path: &str, rule: &ReadRule) -> Result<Self> {
+        let failed = |error| read_error(path, error);
+        let mut start = Vec::new();
+        let raw = input
+            .by_ref()
+            .take(SNIFFED_RAW_BYTES)
+            .read_to_end(&mut start);
+        raw.map_err(failed)?;
+        let (encoding, mark) = text_encoding::detect(&start);
+        let encoding = rule.text_encoding.unwrap_or(encoding);
+        let start = Cursor::new(start.split_off(mark));
+        let mut input = Utf8Reader::new(start.chain(input), encoding);
+        let mut head = Vec::new();
+        let decoded = input.by_ref().take(SNIFFED_BYTES).read_to_end(&mut head);
+        decoded.map_err(failed)?;
+        let (mut start, mut skipped) = (0, 0);
+        while skipped < rule.skip_lines && start < head.len() {
+            let end = head[start..].iter().position(|&byte| byte == b'\n');
+            start += end.map_or(head.len() - start, |end| end + 1);
+            skipped += 1;
+        }
+        let delimiter = match rule.delimiter {
+            None => sniff::delimiter(&head[start..], rule.comment),
+            Some(c) => u8::try_from(c).map_err(|_| Error::Malformed {
+                path: path.to_owned(),
+                line: None,
+                problem: format!("the delimiter must be one ASCII character, got `{c}`"),
+            })?,
+        };
+        let rest = &head[start..];
+        let end = rest.iter().position(|&byte| byte == b'\n');
+        let carriage_returns = end.is_some_and(|end| rest[..end].ends_with(b"\r"));
+        // Empty lines are no records, but they count, so that line numbers stay those of the file.
+        let mut lines = vec![b'\n'; skipped];
+        lines.extend(head.split_off(start));
+        // A last line without an end gets one, so that all are counted alike; beyond an end it is one more empty line.
+        let end: &'static [u8] = if carriage_returns { b"\r\n" } else { b"\n" };
+        let meter = Arc::new(AtomicUsize::new(0));
+        let text = Metered {
+            inner: Cursor::new(lines).chain(input).chain(end),
+            since: Arc::clone(&meter),
+        };
+        let reader = ReaderBuilder::new()
+            .delimiter(delimiter)
+            .has_headers(false)
+            .trim(Trim::All)
+            .comment(rule.comment.and_then(|c| u8::try_from(c).ok()))
+            .from_reader(text);
+        Ok(Self {
+            reader,
+            path: path.to_owned(),
+            delimiter,
+            meter,
+            carriage_returns,
+        })
+    }
+
     /// The line that the record just read starts on. The reader's own is that of the end of the record before, which blank
     /// lines, and the second half of `\r\n`, still separate from it.
     fn line(&self, record: &ByteRecord) -> u64 {
@@ -232,9 +382,9 @@ impl<R: Read> Records<'_, R> {
 
     /// Reads the next record; false at the end.
     fn next(&mut self, record: &mut ByteRecord) -> Result<bool> {
-        let path = self.path;
+        let path = &self.path;
         let start = self.reader.position().line();
-        self.meter.set(0);
+        self.meter.store(0, Ordering::Relaxed);
         let read = self.reader.read_byte_record(record);
         let line = self.line(record);
         if let Some(mut position) = record.position().cloned() {
@@ -257,7 +407,7 @@ impl<R: Read> Records<'_, R> {
                         limit: format!("{} MiB", MOST_RECORD_BYTES >> 20),
                     }
                 }
-                ErrorKind::Io(source) => source::read_error(path, source),
+                ErrorKind::Io(source) => read_error(path, source),
                 ErrorKind::UnequalLengths {
                     expected_len, len, ..
                 } => Error::RaggedRow {
@@ -374,24 +524,46 @@ fn unique(path: &str, rule: &ReadRule, texts: Vec<String>) -> Result<Vec<String>
     Ok(names)
 }
 
-fn push(path: &str, record: &ByteRecord, sinks: &mut [Sink], missing: &[String]) -> Result<()> {
-    for sink in sinks {
-        let field = record.get(sink.position).unwrap_or_default();
+/// An error of reading, which may be one of the text's encoding.
+fn read_error(path: &str, source: io::Error) -> Error {
+    if source
+        .get_ref()
+        .is_some_and(<dyn std::error::Error + Send + Sync>::is::<NoLetter>)
+    {
+        return Error::Malformed {
+            path: path.to_owned(),
+            line: None,
+            problem: "some bytes are no text in the encoding that it is read in".to_owned(),
+        };
+    }
+    source::read_error(path, source)
+}
+
+fn push(
+    path: &str,
+    record: &ByteRecord,
+    plans: &[ColumnPlan],
+    columns: &mut [Column],
+    missing: &[String],
+) -> Result<()> {
+    for (plan, column) in plans.iter().zip(columns) {
+        let field = record.get(plan.position).unwrap_or_default();
         let text = std::str::from_utf8(field).map_err(|_| Error::NotUtf8 {
             path: path.to_owned(),
             line: line_of(record),
         })?;
         let present = !sniff::is_missing(text, missing);
-        match &mut sink.values {
+        match &mut column.values {
             Values::Text(texts) => texts.push(present.then_some(text)),
             Values::Number(values) if !present => values.push(f64::NAN),
-            Values::Number(values) => match parse_number(text) {
+            Values::Number(values) => match number(text, plan.form.as_ref()) {
                 Some(value) => values.push(value),
+                None if is_no_number(text) => values.push(f64::NAN),
                 None => {
                     return Err(Error::NotANumber {
                         path: path.to_owned(),
                         line: line_of(record),
-                        column: sink.name.clone(),
+                        column: plan.name.clone(),
                         value: text.chars().take(60).collect(),
                     });
                 }
@@ -399,6 +571,14 @@ fn push(path: &str, record: &ByteRecord, sinks: &mut [Sink], missing: &[String])
         }
     }
     Ok(())
+}
+
+/// A cell of a number column.
+fn number(text: &str, form: Option<&NumberForm>) -> Option<f64> {
+    match form {
+        None => parse_number(text),
+        Some(form) => form.parse(text),
+    }
 }
 
 #[cfg(test)]

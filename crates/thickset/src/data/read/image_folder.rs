@@ -113,6 +113,37 @@ pub(super) fn is_grey(pixels: &[u8]) -> bool {
         .all(|pixel| pixel[0] == pixel[1] && pixel[1] == pixel[2])
 }
 
+/// Whether a file's name ends like an image's.
+#[must_use]
+pub fn is_image_name(path: &Path) -> bool {
+    is_image(path)
+}
+
+/// Reads one image, scaled to `size` (height, width), with 1 channel (grey) or 3; its values and what they are.
+///
+/// # Errors
+/// If the image is broken or too large.
+pub fn read_one(path: &Path, size: (usize, usize), channels: usize) -> Result<(Vec<f32>, Schema)> {
+    let (height, width) = size;
+    check_features(&path.display().to_string(), &[3, height, width])?;
+    let image = decode(path, Some(size))?;
+    let values = if channels == 1 {
+        let grey = image::DynamicImage::ImageRgb8(image).into_luma8();
+        grey.as_raw()
+            .iter()
+            .map(|&pixel| f32::from(pixel) / WHITE)
+            .collect()
+    } else {
+        let channel = |channel: usize| image.as_raw().iter().skip(channel).step_by(3);
+        let values = (0..3).flat_map(channel);
+        values.map(|&pixel| f32::from(pixel) / WHITE).collect()
+    };
+    Ok((
+        values,
+        Schema::image(channels, height, width, f64::from(WHITE)),
+    ))
+}
+
 fn decode(path: &Path, size: Option<(usize, usize)>) -> Result<image::RgbImage> {
     let name = path.display().to_string();
     let bytes = read_regular(path, MOST_FILE).map_err(|source| Error::io("read", &name, source))?;

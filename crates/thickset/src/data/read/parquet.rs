@@ -6,6 +6,7 @@
 
 #[cfg(test)]
 mod bombs;
+mod chunks;
 mod column;
 mod delta;
 mod footer;
@@ -13,7 +14,8 @@ mod pages;
 mod thrift;
 
 use std::cell::Cell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
 use std::io::Read as _;
 use std::panic::{self, UnwindSafe};
 use std::path::Path;
@@ -24,7 +26,9 @@ use parquet::column::reader::get_column_reader;
 use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData};
 use thickset_engine::open_regular;
 
-use self::column::{Sink, drain};
+pub use self::chunks::ParquetReader;
+use self::chunks::Planned;
+use self::column::{Sink, drain_some};
 use super::read_rule::{ReadRule, Wanted};
 use super::table::{Column, ColumnType, Table};
 use crate::{Error, Result};
@@ -108,70 +112,101 @@ pub fn read(path: &Path, rule: &ReadRule, wanted: &Wanted) -> Result<Table> {
     })
 }
 
-/// Nested columns, and types without a meaning as number or text, are left out with a note. Of `rule`, only the texts
-/// for missing values matter.
+/// Opens a file and checks what it says about itself; its content, its footer and its size.
+fn open(path: &Path) -> Result<(File, ParquetMetaData, u64)> {
+    let name = path.display().to_string();
+    let io = |source| Error::io("read", &name, source);
+    let file = open_regular(path).map_err(io)?;
+    let size = file.metadata().map_err(io)?.len();
+    footer::check(&file, size, &name)?;
+    let metadata = ParquetMetaDataReader::new()
+        .parse_and_finish(&file)
+        .map_err(|source| Error::Parquet {
+            path: name.clone(),
+            source,
+        })?;
+    check_offsets(&name, &metadata, size)?;
+    Ok((file, metadata, size))
+}
+
+/// The names of all columns.
+fn names_of(metadata: &ParquetMetaData) -> Vec<String> {
+    let columns = metadata.file_metadata().schema_descr().columns().iter();
+    columns.map(|column| column.name().to_owned()).collect()
+}
+
+/// The columns that are wanted and flat; nested ones are left out with a note.
+fn plan(
+    path: &str,
+    metadata: &ParquetMetaData,
+    wanted: &Wanted,
+    notes: &mut Vec<String>,
+) -> Result<Vec<Planned>> {
+    let schema = metadata.file_metadata().schema_descr_ptr();
+    let mut names = BTreeSet::new();
+    let mut planned = Vec::new();
+    for index in 0..schema.num_columns() {
+        let descriptor = schema.column(index);
+        let name = descriptor.name().to_owned();
+        let is_wanted = wanted.only.as_ref().is_none_or(|only| only.contains(&name));
+        if !is_wanted {
+            continue;
+        }
+        if descriptor.max_rep_level() > 0 || descriptor.path().parts().len() > 1 {
+            let nested = descriptor.path().string();
+            notes.push(format!("column `{nested}` is nested; it is left out"));
+            continue;
+        }
+        if !names.insert(name.clone()) {
+            return Err(Error::DuplicateColumn {
+                path: path.to_owned(),
+                column: name,
+                first: 1,
+                second: index + 1,
+            });
+        }
+        let is_last = index + 1 == schema.num_columns();
+        let text = (wanted.last_is_text && is_last).then_some(ColumnType::Text);
+        planned.push(Planned {
+            kind: wanted.types.get(&name).copied().or(text),
+            index,
+            name,
+            descriptor,
+        });
+    }
+    Ok(planned)
+}
+
+/// Column by column. Types without a meaning as number or text are left out with a note. Of `rule`, only the texts for missing
+/// values and the forms of numbers matter.
 fn read_columns(path: &Path, rule: &ReadRule, wanted: &Wanted, free_cells: u64) -> Result<Table> {
     let name = path.display().to_string();
     let broken = |source| Error::Parquet {
         path: name.clone(),
         source,
     };
-    let file = open_regular(path).map_err(|source| Error::io("read", &name, source))?;
-    let size = file
-        .metadata()
-        .map_err(|source| Error::io("read", &name, source))?
-        .len();
-    footer::check(&file, size, &name)?;
-    let metadata = ParquetMetaDataReader::new()
-        .parse_and_finish(&file)
-        .map_err(broken)?;
-    check_offsets(&name, &metadata, size)?;
+    let (file, metadata, size) = open(path)?;
     let file = Arc::new(file);
     let mut budget = Budget::new(size, free_cells);
-    let schema = metadata.file_metadata().schema_descr_ptr();
     let mut table = Table {
         path: name.clone(),
         columns: Vec::new(),
         notes: Vec::new(),
+        forms: rule.forms.clone(),
+        units: BTreeMap::new(),
+        names: names_of(&metadata),
     };
-    let mut names = BTreeSet::new();
-    for index in 0..schema.num_columns() {
-        let descriptor = schema.column(index);
-        let column = descriptor.name().to_owned();
-        if wanted
-            .only
-            .as_ref()
-            .is_some_and(|only| !only.contains(&column))
-        {
-            continue;
-        }
-        if descriptor.max_rep_level() > 0 || descriptor.path().parts().len() > 1 {
-            table.notes.push(format!(
-                "column `{}` is nested; it is left out",
-                descriptor.path().string()
-            ));
-            continue;
-        }
-        if !names.insert(column.clone()) {
-            return Err(Error::DuplicateColumn {
-                path: name,
-                column,
-                first: 1,
-                second: index + 1,
-            });
-        }
-        let last = index + 1 == schema.num_columns();
+    let planned = plan(&name, &metadata, wanted, &mut table.notes)?;
+    for column in planned {
+        let descriptor = &column.descriptor;
         let mut sink = Sink {
             path: &name,
-            column: &column,
+            column: &column.name,
             missing: &rule.missing,
+            form: rule.forms.get(&column.name),
             values: None,
             wanted,
-            kind: wanted
-                .types
-                .get(&column)
-                .copied()
-                .or((wanted.last_is_text && last).then_some(ColumnType::Text)),
+            kind: column.kind,
             budget: &mut budget,
             error: None,
         };
@@ -180,15 +215,22 @@ fn read_columns(path: &Path, rule: &ReadRule, wanted: &Wanted, free_cells: u64) 
             Type::INT96 | Type::FIXED_LEN_BYTE_ARRAY
         );
         for group in metadata.row_groups().iter().filter(|_| readable) {
-            let chunk = group.column(index);
+            let chunk = group.column(column.index);
             let claims = pages::check(&file, chunk, &name)?;
             sink.budget.unpack(claims.unpacked, &name)?;
             let rows = usize::try_from(group.num_rows()).unwrap_or(0);
             let optional = descriptor.max_def_level() > 0;
             let pages = pages::Pages::open(&file, chunk, rows, optional, sink.budget.cells);
             let pages = Box::new(pages.map_err(broken)?);
-            let reader = get_column_reader(Arc::clone(&descriptor), pages);
-            drain(reader, &descriptor, claims.batch(), &mut sink).map_err(broken)?;
+            let mut reader = get_column_reader(Arc::clone(descriptor), pages);
+            drain_some(
+                &mut reader,
+                descriptor,
+                claims.batch(),
+                usize::MAX,
+                &mut sink,
+            )
+            .map_err(broken)?;
             if let Some(error) = sink.error.take() {
                 return Err(error);
             }
@@ -196,13 +238,17 @@ fn read_columns(path: &Path, rule: &ReadRule, wanted: &Wanted, free_cells: u64) 
         match sink.values {
             Some(mut values) => {
                 values.shrink();
+                if let Some(unit) = column::unit(descriptor) {
+                    table.units.insert(column.name.clone(), unit.to_owned());
+                }
                 table.columns.push(Column {
-                    name: column,
+                    name: column.name,
                     values,
                 });
             }
             None => table.notes.push(format!(
-                "column `{column}` has the type {}, which is neither number nor text; it is left out",
+                "column `{}` has the type {}, which is neither number nor text; it is left out",
+                column.name,
                 descriptor.physical_type()
             )),
         }
@@ -314,8 +360,6 @@ fn check_offsets(name: &str, metadata: &ParquetMetaData, size: u64) -> Result<()
 
 #[cfg(test)]
 mod tests {
-    use std::fs::File;
-
     use parquet::basic::{Compression, ConvertedType, Encoding, Repetition, Type as PhysicalType};
     use parquet::data_type::{BoolType, ByteArray, ByteArrayType, Int32Type, Int64Type};
     use parquet::file::properties::{WriterProperties, WriterVersion};

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use super::number_form::NumberForm;
 use super::table::{ColumnType, Values};
+use super::text_encoding::TextEncoding;
 
 /// How a text file is read. The default infers what it can.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -30,6 +32,18 @@ pub struct ReadRule {
     /// The second column of a name gets `.1` appended, the third `.2`; otherwise two columns of a name are an error.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub number_duplicates: bool,
+    /// How bytes stand for letters; UTF-8, or UTF-16 as the first bytes tell, if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text_encoding: Option<TextEncoding>,
+    /// The decimal mark of numbers like `1,234`, which could be read in two ways; decided by the rest of the file if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decimal: Option<char>,
+    /// Whether dates like `03/04/2024` begin with the day; decided by the rest of the file if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub day_first: Option<bool>,
+    /// How the numbers of columns are written, where that is not the way of programs.
+    #[serde(rename = "form", skip_serializing_if = "BTreeMap::is_empty")]
+    pub forms: BTreeMap<String, NumberForm>,
 }
 
 impl Wanted {
@@ -48,12 +62,18 @@ impl Default for ReadRule {
             delimiter: None,
             header: None,
             columns: Vec::new(),
-            missing: ["NA", "N/A", "NaN", "nan", "null", "NULL", "?"]
-                .map(str::to_owned)
-                .to_vec(),
+            missing: [
+                "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "null", "NULL", "?",
+            ]
+            .map(str::to_owned)
+            .to_vec(),
             skip_lines: 0,
             comment: None,
             number_duplicates: false,
+            text_encoding: None,
+            decimal: None,
+            day_first: None,
+            forms: BTreeMap::new(),
         }
     }
 }

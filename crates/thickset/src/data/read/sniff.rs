@@ -1,17 +1,4 @@
-//! Guessing a text file's delimiter and its columns' types from its start.
-
-use std::collections::BTreeSet;
-
-use csv::ByteRecord;
-
-use super::table::{ColumnType, parse_number};
-
-/// In the window, a column with at least this share of numbers, and more than [`FEW_VALUES`] different ones, is a number
-/// column with an error in it; otherwise it is a category.
-const NUMBER_SHARE: f64 = 0.9;
-
-/// A column with at most this many different numbers beside texts reads as a category, like `1`, `2`, `3+`.
-const FEW_VALUES: usize = 20;
+//! Guessing a text file's delimiter from its start, and telling what stands for no value.
 
 /// Delimiters that are tried, the first of equals wins.
 const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
@@ -27,15 +14,36 @@ pub fn delimiter(head: &[u8], comment: Option<char>) -> u8 {
         })
         .take(10)
         .collect();
-    let count = |line: &[u8], delimiter: u8| {
+    let places = |line: &[u8], delimiter: u8| -> Vec<usize> {
         let mut quoted = false;
-        line.iter()
-            .filter(|&&byte| {
-                quoted ^= byte == b'"';
-                byte == delimiter && !quoted
-            })
-            .count()
+        let places = line.iter().enumerate().filter(|&(_, &byte)| {
+            quoted ^= byte == b'"';
+            byte == delimiter && !quoted
+        });
+        places.map(|(place, _)| place).collect()
     };
+    let count = |line: &[u8], delimiter: u8| places(line, delimiter).len();
+    // Commas that all stand between digits are decimal commas, if a semicolon or a tab cuts all lines alike.
+    let is_decimal = |line: &[u8], place: usize| {
+        let is_digit = |place: Option<usize>| {
+            place
+                .and_then(|place| line.get(place))
+                .is_some_and(u8::is_ascii_digit)
+        };
+        is_digit(place.checked_sub(1)) && is_digit(Some(place + 1))
+    };
+    for delimiter in [b';', b'\t'] {
+        let first = lines.first().map_or(0, |line| count(line, delimiter));
+        let steady = first > 0 && lines.iter().all(|line| count(line, delimiter) == first);
+        let decimal = |line: &&[u8]| {
+            places(line, b',')
+                .iter()
+                .all(|&place| is_decimal(line, place))
+        };
+        if steady && lines.iter().all(decimal) {
+            return delimiter;
+        }
+    }
     let mut best = (0, b',');
     let mut try_one = |delimiter| {
         let least = lines.iter().map(|line| count(line, delimiter)).min();
@@ -58,35 +66,4 @@ pub fn delimiter(head: &[u8], comment: Option<char>) -> u8 {
 /// Whether a text stands for no value.
 pub fn is_missing(text: &str, missing: &[String]) -> bool {
     text.is_empty() || missing.iter().any(|marker| marker == text)
-}
-
-/// The type of the column at `position`, from the first records.
-pub fn column_type(window: &[ByteRecord], position: usize, missing: &[String]) -> ColumnType {
-    let (mut numbers, mut texts) = (0_u32, 0_u32);
-    let mut different = BTreeSet::new();
-    for record in window {
-        // Bytes that are not text are reported, with their line, when the row is stored.
-        let Some(Ok(text)) = record.get(position).map(std::str::from_utf8) else {
-            continue;
-        };
-        if is_missing(text, missing) {
-            continue;
-        }
-        if parse_number(text).is_some() {
-            numbers += 1;
-            if different.len() <= FEW_VALUES {
-                different.insert(text);
-            }
-        } else {
-            texts += 1;
-        }
-    }
-    let share = f64::from(numbers) / f64::from((numbers + texts).max(1));
-    let number =
-        numbers > 0 && (texts == 0 || (share >= NUMBER_SHARE && different.len() > FEW_VALUES));
-    if number {
-        ColumnType::Number
-    } else {
-        ColumnType::Text
-    }
 }

@@ -1,7 +1,8 @@
 //! A table as it was read: typed columns in memory, before any encoding.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
+use super::number_form::NumberForm;
 use crate::{Error, Result};
 
 /// A text column keeps at most this many different values; beyond it, it can only be an identifier or free text.
@@ -83,11 +84,7 @@ impl Texts {
         let is_full = self.levels.len() >= self.known + MOST_LEVELS
             || self.bytes + text.len() > MOST_LEVEL_BYTES;
         if is_full {
-            self.overflow = true;
-            let known = self.known;
-            self.levels.truncate(known);
-            self.bytes = self.levels.iter().map(String::len).sum();
-            self.index.retain(|_, code| (*code as usize) < known);
+            self.overflow();
             return NOT_KEPT;
         }
         let code = self.levels.len() as u32;
@@ -101,6 +98,46 @@ impl Texts {
     pub fn push(&mut self, value: Option<&str>) {
         let code = value.map_or(MISSING, |text| self.code_of(text));
         self.codes.push(code);
+    }
+
+    /// Adds the rows of others.
+    pub(in crate::data) fn append(&mut self, other: &Self) {
+        // Codes here of the others' levels, found when they come first, so that levels stay in order of appearance.
+        let mut codes: Vec<Option<u32>> = vec![None; other.levels.len()];
+        self.codes.reserve(other.codes.len());
+        for &code in &other.codes {
+            let level = usize::try_from(code)
+                .ok()
+                .filter(|code| *code < other.levels.len());
+            let code = match level {
+                None if code == MISSING => MISSING,
+                None => {
+                    self.overflow();
+                    NOT_KEPT
+                }
+                Some(level) => match codes[level] {
+                    Some(known) if !self.overflow => known,
+                    _ => {
+                        let known = self.code_of(&other.levels[level]);
+                        codes[level] = Some(known);
+                        known
+                    }
+                },
+            };
+            self.codes.push(code);
+        }
+    }
+
+    /// Keeps the known levels alone from now on.
+    fn overflow(&mut self) {
+        if self.overflow {
+            return;
+        }
+        self.overflow = true;
+        let known = self.known;
+        self.levels.truncate(known);
+        self.bytes = self.levels.iter().map(String::len).sum();
+        self.index.retain(|_, code| (*code as usize) < known);
     }
 
     /// The text of a row; `None` if it is missing, or one of too many different texts to keep.
@@ -152,6 +189,15 @@ impl Values {
     #[must_use]
     pub fn knowing(levels: &[String]) -> Self {
         Self::Text(Texts::knowing(levels))
+    }
+
+    /// How the values are kept.
+    #[must_use]
+    pub fn kind(&self) -> ColumnType {
+        match self {
+            Self::Number(_) => ColumnType::Number,
+            Self::Text(_) => ColumnType::Text,
+        }
     }
 
     /// Rows so far.
@@ -256,6 +302,12 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// What the reader decided or changed, for the user to know.
     pub notes: Vec<String>,
+    /// How the numbers of columns were written, where that is not the way of programs.
+    pub forms: BTreeMap<String, NumberForm>,
+    /// The units that the file itself names, by column.
+    pub units: BTreeMap<String, String>,
+    /// The names of all columns that the file has, whether they were wanted or not.
+    pub names: Vec<String>,
 }
 
 impl Table {
@@ -282,11 +334,7 @@ impl Table {
         Error::UnknownColumn {
             path: self.path.clone(),
             column: name.to_owned(),
-            known: self
-                .columns
-                .iter()
-                .map(|column| column.name.clone())
-                .collect(),
+            known: self.names.clone(),
         }
     }
 

@@ -17,13 +17,13 @@ use crate::{Error, Result};
 /// Fewer rows cannot be split into three parts worth the name.
 const LEAST_ROWS: usize = 10;
 
-/// Leaves out rows that the recipe does not keep, and rows without a label.
+/// Leaves out rows that the recipe does not keep, and rows without a label; which rows stay, if not all do.
 fn filter(
     table: &mut Table,
     recipe: &Recipe,
     is_test: &mut Vec<bool>,
     notes: &mut Vec<String>,
-) -> Result<()> {
+) -> Result<Option<Vec<bool>>> {
     let rows = table.rows();
     let mut keep = vec![true; rows];
     for rule in &recipe.keeps {
@@ -63,26 +63,37 @@ fn filter(
             recipe.target.column
         ));
     }
-    if keep.contains(&false) {
-        table.retain(&keep);
-        let mut flags = keep.iter();
-        is_test.retain(|_| *flags.next().unwrap_or(&true));
+    if !keep.contains(&false) {
+        return Ok(None);
     }
-    Ok(())
+    table.retain(&keep);
+    let mut flags = keep.iter();
+    is_test.retain(|_| *flags.next().unwrap_or(&true));
+    Ok(Some(keep))
 }
 
-/// From a table and its recipe to a dataset; `is_test` marks the official test rows, if there are some.
-pub fn finish_table(
-    name: &str,
-    mut table: Table,
+/// What the target and the filters of a recipe decide.
+pub struct Labelled {
+    pub labels: Vec<usize>,
+    pub split: Split,
+    pub notes: Vec<String>,
+    /// The official test rows among those that stay.
+    pub is_test: Vec<bool>,
+    /// Which rows stay, if not all do.
+    pub keep: Option<Vec<bool>>,
+}
+
+/// Leaves out the rows of a table that are not to stay, labels the others and splits them.
+pub fn labelled(
+    table: &mut Table,
     is_test: &[bool],
-    mut recipe: Recipe,
+    recipe: &Recipe,
     options: &OpenOptions,
-) -> Result<Dataset> {
+) -> Result<Labelled> {
     let mut is_test = is_test.to_vec();
     let mut notes = std::mem::take(&mut table.notes);
-    filter(&mut table, &recipe, &mut is_test, &mut notes)?;
-    let labels: Vec<usize> = encoding::labels(&recipe.target, &table)?
+    let keep = filter(table, recipe, &mut is_test, &mut notes)?;
+    let labels: Vec<usize> = encoding::labels(&recipe.target, table)?
         .into_iter()
         .flatten()
         .collect();
@@ -94,7 +105,30 @@ pub fn finish_table(
         |class| &class.name,
     )?;
     let split = split(&labels, &is_test, options);
+    Ok(Labelled {
+        labels,
+        split,
+        notes,
+        is_test,
+        keep,
+    })
+}
 
+/// From a table and its recipe to a dataset; `is_test` marks the official test rows, if there are some.
+pub fn finish_table(
+    name: &str,
+    mut table: Table,
+    is_test: &[bool],
+    mut recipe: Recipe,
+    options: &OpenOptions,
+) -> Result<Dataset> {
+    let Labelled {
+        labels,
+        split,
+        mut notes,
+        is_test,
+        ..
+    } = labelled(&mut table, is_test, &recipe, options)?;
     if let Some(image) = recipe.image {
         let values = image.values(&table, &recipe.target.column)?;
         let classes = recipe

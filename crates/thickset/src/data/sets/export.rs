@@ -82,7 +82,7 @@ fn names(dataset: &Dataset) -> Vec<String> {
 
 /// A text that a spreadsheet shows instead of running it as a formula: one that begins like a formula, and is no number, gets an
 /// apostrophe before it.
-fn inert(text: &str) -> String {
+pub(crate) fn inert(text: &str) -> String {
     if text.starts_with(['=', '+', '-', '@', '\t', '\r']) && parse_number(text).is_none() {
         format!("'{text}")
     } else {

@@ -5,15 +5,18 @@ use std::path::{Path, PathBuf};
 
 use super::assemble::{finish_inputs, finish_table};
 use super::known::{self, Known};
+use super::large_table::{LARGE, LargeTable};
 use super::load_known::open_known;
 use super::recipe::{Format, Recipe};
+use super::table_files;
 use crate::data::dataset::Dataset;
 use crate::data::encode::encoding::{Encoded, Encoding};
 use crate::data::encode::feature_rule::FeatureRule;
 use crate::data::encode::infer::{self, InferOptions};
 use crate::data::read::read_rule::{ReadRule, Wanted};
 use crate::data::read::table::{ColumnType, Table};
-use crate::data::read::{csv, graph_folder, idx, image_folder, parquet, source};
+use crate::data::read::table_reader::read_all;
+use crate::data::read::{graph_folder, idx, image_folder, source};
 use crate::{Result, Seed};
 
 /// How a dataset is opened.
@@ -37,6 +40,8 @@ pub struct OpenOptions {
     pub infer: InferOptions,
     /// Height and width that the images of a folder are scaled to; if absent, all must have the same.
     pub image_size: Option<(usize, usize)>,
+    /// Tables of more bytes than this are not held beside the matrix that is made of them: slower, and the same.
+    pub large: u64,
 }
 
 impl Default for OpenOptions {
@@ -51,6 +56,7 @@ impl Default for OpenOptions {
             categories: Vec::new(),
             infer: InferOptions::default(),
             image_size: None,
+            large: LARGE,
         }
     }
 }
@@ -64,7 +70,8 @@ pub fn open(what: &str, options: &OpenOptions) -> Result<Dataset> {
         return open_known(known, options);
     }
     let path = Path::new(what);
-    if path.is_dir() {
+    let tables = table_files::find(what)?;
+    if path.is_dir() && tables.is_none() {
         let is_graphs = path.join(graph_folder::LABELS).is_file();
         let (inputs, classes) = if is_graphs {
             graph_folder::read(path)?
@@ -78,9 +85,9 @@ pub fn open(what: &str, options: &OpenOptions) -> Result<Dataset> {
         }
         return Ok(dataset);
     }
-    if !path.is_file() {
+    let Some(tables) = tables else {
         return Err(known::unknown(what));
-    }
+    };
     let name = path
         .file_name()
         .map(|name| name.to_string_lossy().to_lowercase())
@@ -99,60 +106,91 @@ pub fn open(what: &str, options: &OpenOptions) -> Result<Dataset> {
             .collect();
         return finish_inputs(what, "IDX images", inputs, classes, None, options);
     }
-    let table = if let Some(recipe) = &options.recipe {
-        read_table(path, &recipe.read, &wanted(recipe))?
-    } else {
-        let mut types: BTreeMap<String, ColumnType> = options
-            .categories
-            .iter()
-            .map(|name| (name.clone(), ColumnType::Text))
-            .collect();
-        types.extend(
-            options
-                .target
-                .iter()
-                .map(|name| (name.clone(), ColumnType::Text)),
-        );
-        let wanted = Wanted {
-            only: None,
-            types,
-            last_is_text: options.target.is_none(),
-            ..Wanted::default()
-        };
-        read_table(path, &options.read, &wanted)?
+    let (rule, wanted) = match &options.recipe {
+        Some(recipe) => (&recipe.read, wanted(recipe)),
+        None => (&options.read, wanted_of_stranger(options)),
     };
+    let is_image = options
+        .recipe
+        .as_ref()
+        .is_some_and(|recipe| recipe.image.is_some());
+    if !is_image && is_large(&tables, options.large) {
+        let large = LargeTable::read(&tables, rule, &wanted)?;
+        let recipe = recipe_for(what, large.table(), options)?;
+        return large.finish(what, recipe, options);
+    }
+    let table = read_all(&tables, rule, &wanted)?;
+    let recipe = recipe_for(what, &table, options)?;
+    finish_table(what, table, &[], recipe, options)
+}
+
+/// Whether files are too large to be held beside the matrix made of them.
+fn is_large(files: &[PathBuf], most: u64) -> bool {
+    let size = |path: &PathBuf| {
+        let bytes = path.metadata().map_or(0, |found| found.len());
+        let is_packed = path
+            .extension()
+            .is_some_and(|ending| ending == "gz" || ending == "parquet");
+        // Texts pack to a fifth or so.
+        if is_packed { 5 * bytes } else { bytes }
+    };
+    files.iter().map(size).sum::<u64>() > most
+}
+
+/// What is read of a table that nobody described.
+fn wanted_of_stranger(options: &OpenOptions) -> Wanted {
+    let texts = options.categories.iter().chain(&options.target);
+    Wanted {
+        only: None,
+        types: texts.map(|name| (name.clone(), ColumnType::Text)).collect(),
+        last_is_text: options.target.is_none(),
+        ..Wanted::default()
+    }
+}
+
+/// The recipe that was given, or one for a table that nobody described, still without its features.
+fn recipe_for(what: &str, table: &Table, options: &OpenOptions) -> Result<Recipe> {
     for name in &options.categories {
         table.column(name)?;
     }
-    let recipe = if let Some(recipe) = options.recipe.clone() {
-        recipe
-    } else {
-        let last = table
-            .columns
-            .last()
-            .map(|column| column.name.clone())
-            .unwrap_or_default();
-        let target = infer::target(&table, options.target.as_ref().unwrap_or(&last))?;
-        Recipe {
-            name: path
-                .file_stem()
-                .map(|stem| stem.to_string_lossy().into_owned())
-                .unwrap_or_default(),
-            title: format!("{what}, predicting `{}`", target.column),
-            origin: None,
-            format: Format::Table,
-            missing_column: options.infer.missing_column,
-            read: options.read.clone(),
-            target,
-            files: Vec::new(),
-            keeps: Vec::new(),
-            features: Vec::new(),
-            image: None,
-            pairs: None,
-            attack: None,
-        }
-    };
-    finish_table(what, table, &[], recipe, options)
+    if let Some(recipe) = options.recipe.clone() {
+        return Ok(recipe);
+    }
+    let last = table
+        .columns
+        .last()
+        .map(|column| column.name.clone())
+        .unwrap_or_default();
+    let target = infer::target(table, options.target.as_ref().unwrap_or(&last))?;
+    Ok(Recipe {
+        name: Path::new(what)
+            .file_stem()
+            .map(|stem| stem.to_string_lossy().into_owned())
+            .unwrap_or_default(),
+        title: format!("{what}, predicting `{}`", target.column),
+        origin: None,
+        format: Format::Table,
+        missing_column: options.infer.missing_column,
+        read: ReadRule {
+            forms: table.forms.clone(),
+            ..options.read.clone()
+        },
+        target,
+        files: Vec::new(),
+        keeps: Vec::new(),
+        features: Vec::new(),
+        image: None,
+        pairs: None,
+        attack: None,
+    })
+}
+
+/// A table's file as it is, delimited text or Parquet by its first bytes.
+///
+/// # Errors
+/// For whatever is missing or wrong, with file and line where there are some.
+pub fn read_table(path: &Path, rule: &ReadRule, wanted: &Wanted) -> Result<Table> {
+    read_all(&[path.to_owned()], rule, wanted)
 }
 
 /// The rows of a table's file by an encoding that was fitted before, in the order of the file; the target is not needed.
@@ -160,7 +198,8 @@ pub fn open(what: &str, options: &OpenOptions) -> Result<Dataset> {
 /// # Errors
 /// For whatever is missing or wrong, with file and line where there are some.
 pub fn read_encoded(path: &Path, encoding: &Encoding) -> Result<Encoded> {
-    encoding.apply(read_table(path, &encoding.read, &encoding.wanted(false))?)
+    let files = [path.to_owned()];
+    encoding.apply(read_all(&files, &encoding.read, &encoding.wanted(false))?)
 }
 
 /// The same with the class of every row; none of a row whose target is missing, and of all if the file has no target.
@@ -168,7 +207,8 @@ pub fn read_encoded(path: &Path, encoding: &Encoding) -> Result<Encoded> {
 /// # Errors
 /// As for [`read_encoded`], and if a target belongs to none of the classes.
 pub fn read_labelled(path: &Path, encoding: &Encoding) -> Result<(Encoded, Vec<Option<usize>>)> {
-    let table = read_table(path, &encoding.read, &encoding.wanted(true))?;
+    let files = [path.to_owned()];
+    let table = read_all(&files, &encoding.read, &encoding.wanted(true))?;
     let target = &encoding.target.column;
     let labels = if table.columns.iter().any(|column| column.name == *target) {
         encoding.labels(&table)?
@@ -233,14 +273,5 @@ pub(in crate::data) fn wanted(recipe: &Recipe) -> Wanted {
         types,
         levels,
         ..Wanted::default()
-    }
-}
-
-/// Reads delimited text or Parquet, by the file's first bytes.
-fn read_table(path: &Path, rule: &ReadRule, wanted: &Wanted) -> Result<Table> {
-    if parquet::is_parquet(path)? {
-        parquet::read(path, rule, wanted)
-    } else {
-        csv::read(path, rule, wanted)
     }
 }

@@ -2,12 +2,15 @@
 
 pub(super) mod assemble;
 pub(super) mod describe;
+pub(super) mod encoded_reader;
 pub(super) mod export;
 mod from_rows;
 pub(super) mod known;
+mod large_table;
 pub(super) mod load;
 pub(super) mod load_known;
 pub(super) mod locate;
 pub(super) mod pairs;
 pub(super) mod recipe;
 pub(super) mod split;
+pub(super) mod table_files;

@@ -305,7 +305,19 @@ impl Recipe {
     /// # Errors
     /// Never for a recipe made by this program.
     pub fn to_toml(&self) -> Result<String> {
-        toml::to_string(self).map_err(|error| self.problem(error.to_string()))
+        let failed = |error: toml::ser::Error| self.problem(error.to_string());
+        let text = toml::to_string(self).map_err(failed)?;
+        // A text of several lines is written on several lines, where it could pass for lines of the recipe.
+        if !text.contains("\"\"\"") && !text.contains("'''") {
+            return Ok(text);
+        }
+        let mut value = toml::Value::try_from(self).map_err(failed)?;
+        // A letter that is written as an escape whatever stands around it, and that no text of the recipe has.
+        let stands_in = ('\u{1}'..'\u{8}').find(|letter| !text.contains(&escape(*letter)));
+        let letter = stands_in.ok_or_else(|| self.problem("its names hold control characters"))?;
+        replace_line_ends(&mut value, letter);
+        let text = toml::to_string(&value).map_err(failed)?;
+        Ok(text.replace(&escape(letter), "\\n"))
     }
 
     fn problem(&self, problem: impl Into<String>) -> Error {
@@ -321,6 +333,10 @@ impl Recipe {
                 "expected at least two classes, got {}",
                 self.target.classes.len()
             )));
+        }
+        for (column, form) in &self.read.forms {
+            form.check()
+                .map_err(|problem| self.problem(format!("the form of `{column}`: {problem}")))?;
         }
         let mut columns = BTreeSet::new();
         for rule in &self.features {
@@ -342,6 +358,32 @@ impl Recipe {
     }
 }
 
+/// A control character as TOML writes it.
+fn escape(letter: char) -> String {
+    format!("\\u{:04X}", u32::from(letter))
+}
+
+/// Puts a letter in the place of every end of a line, in texts and in names.
+fn replace_line_ends(value: &mut toml::Value, letter: char) {
+    let replaced = |text: &str| text.replace('\n', &letter.to_string());
+    match value {
+        toml::Value::String(text) => *text = replaced(text),
+        toml::Value::Array(values) => {
+            for value in values {
+                replace_line_ends(value, letter);
+            }
+        }
+        toml::Value::Table(table) => {
+            let entries = std::mem::take(table);
+            for (name, mut value) in entries {
+                replace_line_ends(&mut value, letter);
+                table.insert(replaced(&name), value);
+            }
+        }
+        _ => {}
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -351,6 +393,22 @@ mod tests {
     fn refusal(rest: &str) -> String {
         let refused = Recipe::parse(&format!("{START}{rest}"), "a.toml");
         refused.unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_name_of_two_lines_is_written_on_one_and_comes_back() {
+        for name in ["a\nb", "a\n\"b\"\\", "a\r\nb\u{1}", "\n\'\'\'\"\"\""] {
+            let mut recipe = Recipe::parse(START, "a.toml").unwrap();
+            recipe.target.classes[0].name = name.to_owned();
+            recipe.title = name.to_owned();
+            let text = recipe.to_toml().unwrap();
+            assert!(
+                text.lines()
+                    .all(|line| line != "b" && !line.starts_with("b\"")),
+                "{text}"
+            );
+            assert_eq!(Recipe::parse(&text, "a.toml").unwrap(), recipe, "{text}");
+        }
     }
 
     #[test]

@@ -47,6 +47,34 @@ pub fn pair_weights(
     pairs: Pairs,
     pair_count: Option<usize>,
 ) -> Result<PairWeights> {
+    let wanted = checked(features, k, pair_count)?;
+    check_finite("the explanation", importances)?;
+    let mut counts = vec![0.0; importances.len()];
+    let mut order = Order::default();
+    let mut number = 0;
+    for (row, counts) in importances
+        .chunks(features)
+        .zip(counts.chunks_mut(features))
+    {
+        number = match pairs {
+            Pairs::All => all(order.split(row, k), counts, k),
+            Pairs::Closest => {
+                let order = order.sorted(row);
+                add(order, counts, &closest(order, k, wanted))
+            }
+            Pairs::Mirrored => add(order.sorted(row), counts, &mirrored(features, k, wanted)),
+            Pairs::Boundary => add(order.sorted(row), counts, &boundary(features, k, wanted)),
+        };
+    }
+    Ok(PairWeights {
+        counts,
+        features,
+        pairs: as_f64(number.max(1)),
+    })
+}
+
+/// The number of pairs k', where k leaves a feature on either side.
+fn checked(features: usize, k: usize, pair_count: Option<usize>) -> Result<usize> {
     if k == 0 || k >= features {
         let largest = features.saturating_sub(1);
         return Err(Error::TopKOutOfRange { k, largest });
@@ -59,26 +87,40 @@ pub fn pair_weights(
             got: as_f64(wanted),
         });
     }
-    check_finite("the explanation", importances)?;
-    let mut counts = vec![0.0; importances.len()];
+    Ok(wanted)
+}
+
+/// The pairs of one row, each of a feature that ranks above and one that ranks below; of all pairs those whose features are
+/// among the `beside` on their side that are nearest to the boundary.
+///
+/// # Errors
+/// As for [`pair_weights`].
+pub(super) fn pair_list(
+    row: &[f64],
+    k: usize,
+    pairs: Pairs,
+    pair_count: Option<usize>,
+    beside: usize,
+) -> Result<Vec<(u32, u32)>> {
+    let wanted = checked(row.len(), k, pair_count)?;
     let mut order = Order::default();
-    let mut number = 0;
-    for (row, counts) in importances
-        .chunks(features)
-        .zip(counts.chunks_mut(features))
-    {
-        number = match pairs {
-            Pairs::All => all(order.split(row, k), counts, k),
-            Pairs::Closest => closest(order.sorted(row), counts, k, wanted),
-            Pairs::Mirrored => mirrored(order.sorted(row), counts, k, wanted),
-            Pairs::Boundary => boundary(order.sorted(row), counts, k, wanted),
-        };
-    }
-    Ok(PairWeights {
-        counts,
-        features,
-        pairs: as_f64(number.max(1)),
-    })
+    let order = order.sorted(row);
+    let ranks = match pairs {
+        Pairs::All => {
+            let above = k.saturating_sub(beside)..k;
+            let below = k..order.len().min(k + beside);
+            above
+                .flat_map(|salient| below.clone().map(move |other| (salient, other)))
+                .collect()
+        }
+        Pairs::Closest => closest(order, k, wanted),
+        Pairs::Mirrored => mirrored(order.len(), k, wanted),
+        Pairs::Boundary => boundary(order.len(), k, wanted),
+    };
+    Ok(ranks
+        .into_iter()
+        .map(|(salient, other)| (order[salient].1, order[other].1))
+        .collect())
 }
 
 /// Orders features by importance, descending, ties to the lower index, by keys whose integer order is that of the values.
@@ -139,13 +181,16 @@ fn all(order: &[(u64, u32)], counts: &mut [f32], k: usize) -> usize {
     k * others
 }
 
-/// Adds one pair of ranks, counted from 0.
-fn add(order: &[(u64, u32)], counts: &mut [f32], salient: usize, other: usize) {
-    counts[order[salient].1 as usize] += 1.0;
-    counts[order[other].1 as usize] -= 1.0;
+/// Adds pairs of ranks, counted from 0; how many there were.
+fn add(order: &[(u64, u32)], counts: &mut [f32], pairs: &[(usize, usize)]) -> usize {
+    for &(salient, other) in pairs {
+        counts[order[salient].1 as usize] += 1.0;
+        counts[order[other].1 as usize] -= 1.0;
+    }
+    pairs.len()
 }
 
-fn closest(order: &[(u64, u32)], counts: &mut [f32], k: usize, wanted: usize) -> usize {
+fn closest(order: &[(u64, u32)], k: usize, wanted: usize) -> Vec<(usize, usize)> {
     // A pair (a above the boundary, b below it) has at least a b pairs whose gap is not larger, itself among them, so only
     // pairs with a b <= k' can be chosen.
     let mut candidates = Vec::new();
@@ -158,29 +203,19 @@ fn closest(order: &[(u64, u32)], counts: &mut [f32], k: usize, wanted: usize) ->
     }
     candidates.sort_by(|a, b| a.0.total_cmp(&b.0).then((a.1, a.2).cmp(&(b.1, b.2))));
     candidates.truncate(wanted);
-    for &(_, salient, other) in &candidates {
-        add(order, counts, salient, other);
-    }
-    candidates.len()
+    let pairs = candidates.into_iter();
+    pairs.map(|(_, salient, other)| (salient, other)).collect()
 }
 
-fn mirrored(order: &[(u64, u32)], counts: &mut [f32], k: usize, wanted: usize) -> usize {
-    let number = wanted.min(order.len() - k);
-    for pair in 0..number {
-        add(order, counts, k - 1 - pair, k + pair);
-    }
-    number
+fn mirrored(features: usize, k: usize, wanted: usize) -> Vec<(usize, usize)> {
+    let number = wanted.min(features - k);
+    (0..number).map(|pair| (k - 1 - pair, k + pair)).collect()
 }
 
-fn boundary(order: &[(u64, u32)], counts: &mut [f32], k: usize, wanted: usize) -> usize {
-    let below = wanted.min(order.len() - k);
-    for above in 1..wanted {
-        add(order, counts, k - 1 - above, k - 1);
-    }
-    for other in 0..below {
-        add(order, counts, k - 1, k + other);
-    }
-    wanted - 1 + below
+fn boundary(features: usize, k: usize, wanted: usize) -> Vec<(usize, usize)> {
+    let above = (1..wanted).map(|above| (k - 1 - above, k - 1));
+    let below = (0..wanted.min(features - k)).map(|other| (k - 1, k + other));
+    above.chain(below).collect()
 }
 
 impl PairWeights {

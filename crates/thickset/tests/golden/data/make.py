@@ -260,6 +260,105 @@ def german():
     return facts(features, (frame[20] == 2).astype(int).tolist(), [False] * len(frame))
 
 
+def with_gaps(frame, name, high=0.99):
+    """A number whose gaps get the training rows' median, and whether it was missing where a training row's is."""
+    column = frame[name].astype(float)
+
+    def filled(train):
+        low, top = column[train].quantile(0.01), column[train].quantile(high)
+        if low >= top:
+            low, top = column[train].min(), column[train].max()
+        return (column.fillna(column[train].median()).clip(low, top) - low) / (top - low)
+
+    features = {name: filled}
+    if column.isna().any():
+        features[f"{name} is missing"] = column.isna().astype(float)
+    return features
+
+
+def heloc():
+    frame = pd.read_csv(io.BytesIO(content("heloc/heloc_dataset_v1.csv")))
+    frame = frame[frame["NumTotalTrades"] >= 0].reset_index(drop=True)
+    late = ["derogatory comment", "120 days and more late", "90 days late", "60 days late", "30 days late"]
+    codes = {
+        "MaxDelq2PublicRecLast12M": dict(zip(late, [[0], [1], [2], [3], [4]]))
+        | {"late, unknown how long": [5, 6], "never late": [7], "all other": [8, 9]},
+        "MaxDelqEver": dict(zip(late, [[2], [3], [4], [5], [6]])) | {"late, unknown how long": [7], "never late": [8]},
+    }
+    features = {}
+    for name in frame.columns[1:]:
+        if name in codes:
+            features |= one_hot(frame, name, codes[name])
+        else:
+            frame[name] = frame[name].where(~frame[name].isin([-7, -8, -9]))
+            features |= with_gaps(frame, name)
+    return facts(features, (frame["RiskPerformance"] == "Bad").astype(int).tolist(), [False] * len(frame))
+
+
+def give_me_some_credit():
+    frame = pd.read_csv(io.BytesIO(content("give-me-some-credit/cs-training.csv")))
+    features = {}
+    for name in frame.columns[2:]:
+        features |= with_gaps(frame, name, 0.75 if name == "DebtRatio" else 0.99)
+    return facts(features, frame["SeriousDlqin2yrs"].tolist(), [False] * len(frame))
+
+
+def diabetes130():
+    frame = pd.read_csv(io.BytesIO(content("diabetes130/diabetic_data.csv")), dtype=str, keep_default_na=False)
+    frame = frame[~frame["discharge_disposition_id"].isin(["11", "13", "14", "19", "20", "21"])].reset_index(drop=True)
+
+    def grouped(column, groups, rest=None):
+        features = one_hot(frame, column, groups)
+        if rest:
+            features[f"{column}={rest}"] = 1.0 - sum(features.values())
+        return features
+
+    def chapter(code):
+        if code.startswith("250"):
+            return "diabetes"
+        if code[0] in "VE?":
+            return None
+        number = int(float(code))
+        ranges = {"circulatory": [(390, 459), (785, 785)], "respiratory": [(460, 519), (786, 786)],
+                  "digestive": [(520, 579), (787, 787)], "injury": [(800, 999)], "musculoskeletal": [(710, 739)],
+                  "genitourinary": [(580, 629), (788, 788)], "neoplasm": [(140, 239)]}
+        return next((name for name, spans in ranges.items() if any(low <= number <= high for low, high in spans)), None)
+
+    def ages(*tens):
+        return [f"[{ten}-{ten + 10})" for ten in tens]
+
+    rest = "other or unknown"
+    features = grouped("race", {"Caucasian": ["Caucasian"], "African American": ["AfricanAmerican"], "Hispanic": ["Hispanic"],
+                                "Asian": ["Asian"]}, rest)
+    features["is male"] = (frame["gender"] == "Male").astype(float)
+    features |= grouped("age", {"below 40": ages(0, 10, 20, 30), "40 to 50": ages(40), "50 to 60": ages(50),
+                                "60 to 70": ages(60), "70 to 80": ages(70), "80 and more": ages(80, 90)})
+    features |= grouped("admission_type_id", {"emergency": ["1"], "urgent": ["2"], "elective": ["3"]}, rest)
+    features |= grouped("discharge_disposition_id", {
+        "home": ["1"], "home with care": ["6", "8"],
+        "another hospital": ["2", "9", "10", "15", "16", "17", "27", "28", "29", "30"],
+        "nursing or rehabilitation": ["3", "4", "5", "22", "23", "24"]}, rest)
+    features |= grouped("admission_source_id", {
+        "referral": ["1", "2", "3"], "emergency room": ["7"],
+        "transfer": ["4", "5", "6", "10", "18", "22", "25", "26"]}, rest)
+    for name in ("time_in_hospital", "num_lab_procedures", "num_procedures", "num_medications", "number_outpatient",
+                 "number_emergency", "number_inpatient", "number_diagnoses"):
+        features[name] = number(frame, name)
+    chapters = frame["diag_1"].map(chapter)
+    named = ["circulatory", "respiratory", "digestive", "diabetes", "injury", "musculoskeletal", "genitourinary", "neoplasm"]
+    features |= {f"diag_1={name}": (chapters == name).astype(float) for name in named}
+    features[f"diag_1={rest}"] = chapters.isna().astype(float)
+    for column, above in (("max_glu_serum", (200, 300)), ("A1Cresult", (7, 8))):
+        features |= grouped(column, {"not measured": ["None"], "normal": ["Norm"]}
+                            | {f"above {value}": [f">{value}"] for value in above})
+    features |= grouped("insulin", {name.lower(): [name] for name in ("No", "Steady", "Up", "Down")})
+    for name in ("metformin", "glimepiride", "glipizide", "glyburide", "pioglitazone", "rosiglitazone"):
+        features[f"takes {name}"] = (frame[name] != "No").astype(float)
+    features["medicine was changed"] = (frame["change"] == "Ch").astype(float)
+    features["takes diabetes medicine"] = (frame["diabetesMed"] == "Yes").astype(float)
+    return facts(features, (frame["readmitted"] == "<30").astype(int).tolist(), [False] * len(frame))
+
+
 def images(labels, pixels, classes):
     """`pixels` is [images, features] of bytes."""
     return {"rows": len(labels), "feature_count": pixels.shape[1],
@@ -321,7 +420,8 @@ def adhd(entry):
 
 json.dump({
     "tables": {"adult": adult(), "bank": bank(), "compas": compas(), "wine-quality": wine(),
-               "breast-cancer": breast_cancer(), "german-credit": german()},
+               "breast-cancer": breast_cancer(), "german-credit": german(),
+               "heloc": heloc(), "give-me-some-credit": give_me_some_credit(), "diabetes130": diabetes130()},
     "bytes": {"mnist": idx("mnist"), "fashion-mnist": idx("fashion-mnist"), "digits": digits(),
               "cifar10": cifar([f"cifar10/data_batch_{batch}.bin" for batch in (1, 2, 3)] + ["cifar10/test_batch.bin"], 10),
               "gtsrb": cifar([f"gtsrb/gtsrb32-{part}-subset.bin" for part in ("train", "test")], 43)},

@@ -8,6 +8,7 @@ use parquet::schema::types::ColumnDescriptor;
 
 use super::{Budget, MOST_KEPT_RATIO, MOST_RATIO, MOST_TEXT_RATIO};
 use crate::Error;
+use crate::data::read::number_form::{NumberForm, is_no_number};
 use crate::data::read::read_rule::Wanted;
 use crate::data::read::table::{ColumnType, Values, parse_number};
 
@@ -26,6 +27,8 @@ pub(super) struct Sink<'a> {
     pub(super) path: &'a str,
     pub(super) column: &'a str,
     pub(super) missing: &'a [String],
+    /// How its texts are numbers, if they are not written as programs do.
+    pub(super) form: Option<&'a NumberForm>,
     pub(super) wanted: &'a Wanted,
     /// The type asked for; that of the file if absent.
     pub(super) kind: Option<ColumnType>,
@@ -76,9 +79,16 @@ impl Sink<'_> {
                 texts.push((!missing).then_some(*text));
             }
             (Values::Number(values), Value::Text(text)) => {
-                if let Some(number) = parse_number(text) {
+                let number = match self.form {
+                    None => parse_number(text),
+                    Some(form) => form.parse(text),
+                };
+                if let Some(number) = number {
                     values.push(number);
-                } else if text.is_empty() || self.missing.iter().any(|marker| marker == text) {
+                } else if text.is_empty()
+                    || self.missing.iter().any(|marker| marker == text)
+                    || is_no_number(text)
+                {
                     values.push(f64::NAN);
                 } else {
                     self.error.get_or_insert(Error::NotANumber {
@@ -109,11 +119,12 @@ fn refuse(error: &mut Option<Error>, path: &str, what: &str, ratio: u64) {
     });
 }
 
-/// Reads one row group of a column, `batch` values at a time; nothing if its type has no meaning here.
-pub(super) fn drain(
-    pages: ColumnReader,
+/// Reads at most `most` rows of a column's row group, `batch` values at a time; nothing if its type has no meaning here.
+pub(super) fn drain_some(
+    pages: &mut ColumnReader,
     descriptor: &ColumnDescriptor,
     batch: usize,
+    most: usize,
     sink: &mut Sink,
 ) -> std::result::Result<(), ParquetError> {
     let scale = decimal_scale(descriptor);
@@ -128,13 +139,13 @@ pub(super) fn drain(
     let unsigned = is_unsigned(descriptor);
     match pages {
         ColumnReader::BoolColumnReader(pages) => {
-            each(pages, optional, batch, sink, |sink, value| {
+            each(pages, optional, (batch, most), sink, |sink, value| {
                 let word = |value: &bool| Value::Text(if *value { "true" } else { "false" });
                 sink.push(ColumnType::Text, &value.map_or(Value::Missing, word));
             })?;
         }
         ColumnReader::Int32ColumnReader(pages) => {
-            each(pages, optional, batch, sink, |sink, value| {
+            each(pages, optional, (batch, most), sink, |sink, value| {
                 let whole = |value: &i32| {
                     if unsigned {
                         f64::from(value.cast_unsigned())
@@ -150,7 +161,7 @@ pub(super) fn drain(
             reason = "a double is what a number column holds"
         )]
         ColumnReader::Int64ColumnReader(pages) => {
-            each(pages, optional, batch, sink, |sink, value| {
+            each(pages, optional, (batch, most), sink, |sink, value| {
                 let whole = |value: &i64| {
                     if unsigned {
                         value.cast_unsigned() as f64
@@ -162,12 +173,12 @@ pub(super) fn drain(
             })?;
         }
         ColumnReader::FloatColumnReader(pages) => {
-            each(pages, optional, batch, sink, |sink, value| {
+            each(pages, optional, (batch, most), sink, |sink, value| {
                 push_number(sink, value.map(|value| number(f64::from(*value))));
             })?;
         }
         ColumnReader::DoubleColumnReader(pages) => {
-            each(pages, optional, batch, sink, |sink, value| {
+            each(pages, optional, (batch, most), sink, |sink, value| {
                 push_number(sink, value.map(|value| number(*value)));
             })?;
         }
@@ -175,7 +186,7 @@ pub(super) fn drain(
             each(
                 pages,
                 optional,
-                batch,
+                (batch, most),
                 sink,
                 |sink, value: Option<&ByteArray>| match value.map(ByteArray::as_utf8) {
                     None => sink.push(ColumnType::Text, &Value::Missing),
@@ -212,6 +223,16 @@ fn decimal_scale(descriptor: &ColumnDescriptor) -> f64 {
     }
 }
 
+/// What the numbers of a column of dates count.
+pub(super) fn unit(descriptor: &ColumnDescriptor) -> Option<&'static str> {
+    match (descriptor.logical_type_ref(), descriptor.converted_type()) {
+        (Some(LogicalType::Date), _) | (_, ConvertedType::DATE) => Some("days since 1970-01-01"),
+        (_, ConvertedType::TIMESTAMP_MILLIS) => Some("milliseconds since 1970-01-01"),
+        (_, ConvertedType::TIMESTAMP_MICROS) => Some("microseconds since 1970-01-01"),
+        _ => None,
+    }
+}
+
 /// Whether whole numbers are stored as if their highest bit were no sign.
 fn is_unsigned(descriptor: &ColumnDescriptor) -> bool {
     matches!(
@@ -226,22 +247,26 @@ fn is_unsigned(descriptor: &ColumnDescriptor) -> bool {
     )
 }
 
-/// Calls `visit` once a row, with `None` for a null, and stops when the sink has an error.
+/// Calls `visit` once a row, with `None` for a null, and stops when the sink has an error or after `most` rows.
 fn each<T: DataType>(
-    mut pages: ColumnReaderImpl<T>,
+    pages: &mut ColumnReaderImpl<T>,
     optional: bool,
-    batch: usize,
+    (batch, most): (usize, usize),
     sink: &mut Sink,
     visit: impl Fn(&mut Sink, Option<&T::T>),
 ) -> std::result::Result<(), ParquetError> {
+    let batch = batch.min(most);
     let (mut values, mut levels) = (Vec::with_capacity(batch), Vec::with_capacity(batch));
-    loop {
+    let mut left = most;
+    while left > 0 {
         values.clear();
         levels.clear();
-        let (records, ..) = pages.read_records(batch, Some(&mut levels), None, &mut values)?;
+        let next = batch.min(left);
+        let (records, ..) = pages.read_records(next, Some(&mut levels), None, &mut values)?;
         if records == 0 || sink.error.is_some() {
             return Ok(());
         }
+        left -= records.min(left);
         if optional {
             let mut present = values.iter();
             for &level in &levels {
@@ -253,4 +278,5 @@ fn each<T: DataType>(
             }
         }
     }
+    Ok(())
 }

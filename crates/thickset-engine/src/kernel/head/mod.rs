@@ -5,6 +5,7 @@
 //! but three dozen recorded operations. With `p = softmax(z)` and class weights `c` (one-hot):
 //!
 //! - `cross_entropy`: `-mean over rows of <c, log p>`.
+//! - `loss_seed`: `p - c`, the gradient of a row's cross-entropy in `z`; its tangent is the probability's seed of the direction.
 //! - `probability_seed`: `s = p (c - <p, c>)`, the gradient of `<p, c>` in `z`.
 //! - `probability_seed_tangent`: the change of `s` when `z` moves along `v`:
 //!   `q (c - <p, c>) - p <q, c>` with `q = p (v - <p, v>)`.
@@ -12,15 +13,16 @@
 //! The gradient of `<s, h>` in `z` is `p (r - <p, r>)` with `r = h c - c <p, h> - h <p, c>`; it is
 //! also the gradient of `<s tangent, h>` in `v`, whose gradient in `z` is its change along `v`. Both
 //! `s` and its tangent are linear in `c` and their own adjoints.
-//! Rows are computed in `f64` whatever the tensor's type.
+//! Rows are computed in `f64` whatever the tensor's type, by the formulas of [`row`].
 
-use burn::backend::autodiff::checkpoint::base::Checkpointer;
-use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
-use burn::backend::autodiff::grads::Gradients;
-use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
+mod recorded;
+mod row;
+
+pub(crate) use row::Softmax;
+
 use burn::backend::flex::FlexTensor;
 use burn::backend::tensor::FloatTensor;
-use burn::backend::{Autodiff, Backend, Dispatch, Flex, backend_extension};
+use burn::backend::{Backend, Dispatch, Flex, backend_extension};
 use burn::tensor::{Tensor, TensorData};
 
 use super::storage::{Numbers, numbers, size};
@@ -36,6 +38,18 @@ pub fn cross_entropy(logits: Tensor<2>, classes: Tensor<2>) -> Tensor<1> {
         ));
     }
     composed::cross_entropy(logits, classes)
+}
+
+/// The gradient in the logits of each row's cross-entropy with `classes`, whose rows sum to one.
+#[must_use]
+pub fn loss_seed(logits: Tensor<2>, classes: Tensor<2>) -> Tensor<2> {
+    if on_flex(&logits) {
+        return Tensor::from_dispatch(<Dispatch as HeadBackend>::loss_seed(
+            logits.into_dispatch(),
+            classes.into_dispatch(),
+        ));
+    }
+    composed::loss_seed(logits, classes)
 }
 
 /// The gradient in the logits of the probability that `classes` picks in each row.
@@ -67,6 +81,7 @@ pub fn probability_seed_tangent(logits: Tensor<2>, v: Tensor<2>, classes: Tensor
 #[backend_extension(Flex, Autodiff)]
 pub(crate) trait HeadBackend: Backend {
     fn cross_entropy(z: FloatTensor<Self>, c: FloatTensor<Self>) -> FloatTensor<Self>;
+    fn loss_seed(z: FloatTensor<Self>, c: FloatTensor<Self>) -> FloatTensor<Self>;
     fn probability_seed(z: FloatTensor<Self>, c: FloatTensor<Self>) -> FloatTensor<Self>;
     fn probability_seed_tangent(
         z: FloatTensor<Self>,
@@ -110,8 +125,8 @@ impl HeadBackend for Flex {
         let mut sum = 0.0;
         let mut p = vec![0.0; classes];
         for (z, c) in z.chunks(classes).zip(c.chunks(classes)) {
-            let log_sum = softmax(z, &mut p);
-            sum += z.iter().zip(c).map(|(z, c)| c * (log_sum - z)).sum::<f64>();
+            let surprises = Softmax::new(z, &mut p).surprises(z);
+            sum += surprises.zip(c).map(|(one, c)| c * one).sum::<f64>();
         }
         #[expect(
             clippy::cast_precision_loss,
@@ -120,11 +135,14 @@ impl HeadBackend for Flex {
         tensor(vec![sum / rows as f64], &[1], &like)
     }
 
-    fn probability_seed(z: FloatTensor<Self>, c: FloatTensor<Self>) -> FloatTensor<Self> {
+    fn loss_seed(z: FloatTensor<Self>, c: FloatTensor<Self>) -> FloatTensor<Self> {
         by_row(&[&z, &c], |[z, c], p, out| {
-            softmax(z, p);
-            tilt(p, c, out);
+            Softmax::new(z, p).residual(c, 1.0, out);
         })
+    }
+
+    fn probability_seed(z: FloatTensor<Self>, c: FloatTensor<Self>) -> FloatTensor<Self> {
+        by_row(&[&z, &c], |[z, c], p, out| Softmax::new(z, p).tilt(c, out))
     }
 
     fn probability_seed_tangent(
@@ -134,12 +152,7 @@ impl HeadBackend for Flex {
     ) -> FloatTensor<Self> {
         let mut q = vec![0.0; size(&z)[1]];
         by_row(&[&z, &v, &c], |[z, v, c], p, out| {
-            softmax(z, p);
-            tilt(p, v, &mut q);
-            let (mean, mean_change) = (dot(p, c), dot(&q, c));
-            for (((out, p), q), c) in out.iter_mut().zip(&*p).zip(&q).zip(c) {
-                *out = q * (c - mean) - p * mean_change;
-            }
+            Softmax::new(z, p).tilt_tangent(v, c, &mut q, out);
         })
     }
 }
@@ -156,10 +169,9 @@ impl HeadGradients for Flex {
     ) -> FloatTensor<Self> {
         let share = row_share(&g, size(&z)[0]);
         by_row(&[&z, &c], |[z, c], p, out| {
-            softmax(z, p);
-            let total: f64 = c.iter().sum();
-            for ((out, p), c) in out.iter_mut().zip(&*p).zip(c) {
-                *out = share * (p * total - c);
+            Softmax::new(z, p).residual(c, c.iter().sum(), out);
+            for out in out {
+                *out *= share;
             }
         })
     }
@@ -170,9 +182,9 @@ impl HeadGradients for Flex {
     ) -> FloatTensor<Self> {
         let share = row_share(&g, size(&z)[0]);
         by_row(&[&z], |[z], p, out| {
-            let log_sum = softmax(z, p);
-            for (out, z) in out.iter_mut().zip(z) {
-                *out = share * (log_sum - z);
+            let surprises = Softmax::new(z, p).surprises(z);
+            for (out, surprise) in out.iter_mut().zip(surprises) {
+                *out = share * surprise;
             }
         })
     }
@@ -184,9 +196,7 @@ impl HeadGradients for Flex {
     ) -> FloatTensor<Self> {
         let mut r = vec![0.0; size(&z)[1]];
         by_row(&[&z, &c, &h], |[z, c, h], p, out| {
-            softmax(z, p);
-            in_probabilities(p, c, h, &mut r);
-            tilt(p, &r, out);
+            Softmax::new(z, p).covariance_gradient(c, h, &mut r, out);
         })
     }
 
@@ -196,23 +206,13 @@ impl HeadGradients for Flex {
         c: FloatTensor<Self>,
         h: FloatTensor<Self>,
     ) -> FloatTensor<Self> {
-        let classes = size(&z)[1];
-        let (mut q, mut r, mut change) =
-            (vec![0.0; classes], vec![0.0; classes], vec![0.0; classes]);
+        let [mut q, mut r, mut change] = [const { Vec::new() }; 3];
+        for room in [&mut q, &mut r, &mut change] {
+            room.resize(size(&z)[1], 0.0);
+        }
         by_row(&[&z, &v, &c, &h], |[z, v, c, h], p, out| {
-            softmax(z, p);
-            tilt(p, v, &mut q);
-            in_probabilities(p, c, h, &mut r);
-            let (along_h, along_c) = (dot(&q, h), dot(&q, c));
-            for ((change, c), h) in change.iter_mut().zip(c).zip(h) {
-                *change = -c * along_h - h * along_c;
-            }
-            let mean = dot(p, &r);
-            let mean_change = dot(&q, &r) + dot(p, &change);
-            for ((((out, p), q), r), change) in out.iter_mut().zip(&*p).zip(&q).zip(&r).zip(&change)
-            {
-                *out = q * (r - mean) + p * (change - mean_change);
-            }
+            let room = [&mut q[..], &mut r, &mut change];
+            Softmax::new(z, p).covariance_gradient_tangent(v, c, h, room, out);
         })
     }
 }
@@ -224,40 +224,6 @@ impl HeadGradients for Flex {
 )]
 fn row_share(g: &FlexTensor, rows: usize) -> f64 {
     values(g)[0] / rows as f64
-}
-
-/// `p = softmax(z)`; returns the logarithm of the sum of exponentials.
-pub(crate) fn softmax(z: &[f64], p: &mut [f64]) -> f64 {
-    let most = z.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let mut sum = 0.0;
-    for (p, z) in p.iter_mut().zip(z) {
-        *p = (z - most).exp();
-        sum += *p;
-    }
-    for p in p.iter_mut() {
-        *p /= sum;
-    }
-    most + sum.ln()
-}
-
-/// `p (g - <p, g>)`
-fn tilt(p: &[f64], g: &[f64], out: &mut [f64]) {
-    let mean = dot(p, g);
-    for ((out, p), g) in out.iter_mut().zip(p).zip(g) {
-        *out = p * (g - mean);
-    }
-}
-
-/// The gradient of `<p (c - <p, c>), h>` in `p`.
-fn in_probabilities(p: &[f64], c: &[f64], h: &[f64], out: &mut [f64]) {
-    let (along_h, along_c) = (dot(p, h), dot(p, c));
-    for ((out, c), h) in out.iter_mut().zip(c).zip(h) {
-        *out = h * c - c * along_h - h * along_c;
-    }
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
 /// Runs `work(rows of each tensor, room for probabilities, output row)` over rows.
@@ -294,124 +260,6 @@ fn tensor(values: Vec<f64>, size: &[usize], like: &FlexTensor) -> FlexTensor {
     FlexTensor::from_data(data.convert_dtype(like.dtype()))
 }
 
-impl<B: HeadBackend + HeadGradients, C: CheckpointStrategy> HeadBackend for Autodiff<B, C> {
-    fn cross_entropy(z: FloatTensor<Self>, c: FloatTensor<Self>) -> FloatTensor<Self> {
-        let (z, z_node) = z.into_parts();
-        let (c, c_node) = c.into_parts();
-        match CrossEntropy
-            .prepare::<C>([z_node, c_node])
-            .compute_bound()
-            .stateful()
-        {
-            OpsKind::Tracked(prepared) => {
-                prepared.finish((z.clone(), c.clone()), B::cross_entropy(z, c))
-            }
-            OpsKind::UnTracked(prepared) => prepared.finish(B::cross_entropy(z, c)),
-        }
-    }
-
-    fn probability_seed(z: FloatTensor<Self>, c: FloatTensor<Self>) -> FloatTensor<Self> {
-        let (z, z_node) = z.into_parts();
-        let (c, c_node) = c.into_parts();
-        match Seed
-            .prepare::<C>([z_node, c_node])
-            .compute_bound()
-            .stateful()
-        {
-            OpsKind::Tracked(prepared) => {
-                prepared.finish((z.clone(), c.clone()), B::probability_seed(z, c))
-            }
-            OpsKind::UnTracked(prepared) => prepared.finish(B::probability_seed(z, c)),
-        }
-    }
-
-    fn probability_seed_tangent(
-        z: FloatTensor<Self>,
-        v: FloatTensor<Self>,
-        c: FloatTensor<Self>,
-    ) -> FloatTensor<Self> {
-        let (z, z_node) = z.into_parts();
-        let (v, v_node) = v.into_parts();
-        let (c, c_node) = c.into_parts();
-        match SeedTangent
-            .prepare::<C>([z_node, v_node, c_node])
-            .compute_bound()
-            .stateful()
-        {
-            OpsKind::Tracked(prepared) => prepared.finish(
-                (z.clone(), v.clone(), c.clone()),
-                B::probability_seed_tangent(z, v, c),
-            ),
-            OpsKind::UnTracked(prepared) => prepared.finish(B::probability_seed_tangent(z, v, c)),
-        }
-    }
-}
-
-#[derive(Debug)]
-struct CrossEntropy;
-
-impl<B: HeadGradients> Backward<B, 2> for CrossEntropy {
-    type State = (FloatTensor<B>, FloatTensor<B>);
-
-    fn backward(self, ops: Ops<Self::State, 2>, grads: &mut Gradients, _: &mut Checkpointer) {
-        let [in_logits, in_classes] = ops.parents;
-        let g = grads.consume::<B>(&ops.node);
-        let (z, c) = ops.state;
-        if let Some(node) = in_classes {
-            let gradient = B::cross_entropy_class_gradient(z.clone(), g.clone());
-            grads.register::<B>(node.id, gradient);
-        }
-        if let Some(node) = in_logits {
-            grads.register::<B>(node.id, B::cross_entropy_gradient(z, c, g));
-        }
-    }
-}
-
-#[derive(Debug)]
-struct Seed;
-
-impl<B: HeadBackend + HeadGradients> Backward<B, 2> for Seed {
-    type State = (FloatTensor<B>, FloatTensor<B>);
-
-    fn backward(self, ops: Ops<Self::State, 2>, grads: &mut Gradients, _: &mut Checkpointer) {
-        let [in_logits, in_classes] = ops.parents;
-        let h = grads.consume::<B>(&ops.node);
-        let (z, c) = ops.state;
-        if let Some(node) = in_classes {
-            // The seed is linear in the classes, and its own adjoint.
-            grads.register::<B>(node.id, B::probability_seed(z.clone(), h.clone()));
-        }
-        if let Some(node) = in_logits {
-            grads.register::<B>(node.id, B::seed_gradient(z, c, h));
-        }
-    }
-}
-
-#[derive(Debug)]
-struct SeedTangent;
-
-impl<B: HeadBackend + HeadGradients> Backward<B, 3> for SeedTangent {
-    type State = (FloatTensor<B>, FloatTensor<B>, FloatTensor<B>);
-
-    fn backward(self, ops: Ops<Self::State, 3>, grads: &mut Gradients, _: &mut Checkpointer) {
-        let [in_logits, in_direction, in_classes] = ops.parents;
-        let h = grads.consume::<B>(&ops.node);
-        let (z, v, c) = ops.state;
-        if let Some(node) = in_direction {
-            let gradient = B::seed_gradient(z.clone(), c.clone(), h.clone());
-            grads.register::<B>(node.id, gradient);
-        }
-        if let Some(node) = in_classes {
-            // As the seed itself.
-            let gradient = B::probability_seed_tangent(z.clone(), v.clone(), h.clone());
-            grads.register::<B>(node.id, gradient);
-        }
-        if let Some(node) = in_logits {
-            grads.register::<B>(node.id, B::seed_gradient_tangent(z, v, c, h));
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use burn::tensor::DType;
@@ -419,7 +267,7 @@ mod tests {
 
     use super::*;
     use crate::kernel::testing::{
-        check_smooth_gradients, flex, random, same, same_in_every_argument, values,
+        cases, check_smooth_gradients, flex, random, same, same_in_every_argument, values,
     };
 
     fn one_hot(rows: usize, classes: usize, seed: u64, dtype: DType) -> Tensor<2> {
@@ -431,7 +279,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(40))]
+        #![proptest_config(cases(40))]
 
         #[test]
         fn kernels_equal_the_composed_operations(
@@ -444,6 +292,8 @@ mod tests {
             let flat = |scalar: Tensor<1>| scalar.reshape([1, 1]);
             let entropy = flat(cross_entropy(z.clone(), c.clone()));
             same(&entropy, &flat(composed::cross_entropy(z.clone(), c.clone())), tolerance);
+            let of_loss = loss_seed(z.clone(), c.clone());
+            same(&of_loss, &composed::loss_seed(z.clone(), c.clone()), tolerance);
             let seeds = probability_seed(z.clone(), c.clone());
             same(&seeds, &composed::probability_seed(z.clone(), c.clone()), tolerance);
             let tangents = probability_seed_tangent(z.clone(), v.clone(), c.clone());
@@ -460,6 +310,12 @@ mod tests {
                 &[z.clone(), c.clone()],
                 |t| cross_entropy(t[0].clone(), t[1].clone()).reshape([1, 1]),
                 |t| composed::cross_entropy(t[0].clone(), t[1].clone()).reshape([1, 1]),
+                1e-10,
+            );
+            same_in_every_argument(
+                &[z.clone(), c.clone()],
+                |t| loss_seed(t[0].clone(), t[1].clone()),
+                |t| composed::loss_seed(t[0].clone(), t[1].clone()),
                 1e-10,
             );
             same_in_every_argument(
@@ -483,11 +339,77 @@ mod tests {
                 cross_entropy(t[0].clone(), t[1].clone()).reshape([1, 1])
             });
             check_smooth_gradients(&[z.clone(), c.clone()], |t| {
+                loss_seed(t[0].clone(), t[1].clone())
+            });
+            check_smooth_gradients(&[z.clone(), c.clone()], |t| {
                 probability_seed(t[0].clone(), t[1].clone())
             });
             check_smooth_gradients(&[z, v, c], |t| {
                 probability_seed_tangent(t[0].clone(), t[1].clone(), t[2].clone())
             });
+        }
+    }
+
+    /// Equal number by number, whatever the size of the others, where `f32` holds it.
+    fn same_digits(got: &Tensor<2>, expected: &Tensor<2>, tolerance: f64) {
+        let least = f64::from(f32::MIN_POSITIVE);
+        for (got, expected) in values(got).iter().zip(values(expected)) {
+            assert!(
+                (got - expected).abs() <= (tolerance * expected.abs()).max(least),
+                "got {got}, expected {expected}"
+            );
+        }
+    }
+
+    #[test]
+    fn rows_that_are_sure_lose_no_digits() {
+        for (dtype, tolerance) in [(DType::F64, 1e-13), (DType::F32, 1e-5)] {
+            for margin in [1.0, 9.0, 25.0, 37.0, 69.0, 80.0] {
+                // The class that is sure, and another one, explained.
+                let z = TensorData::new([margin, 0.0, -1.5].repeat(2), [2, 3]);
+                let z = Tensor::<2>::from_data(z, (&flex(), dtype));
+                let c = crate::one_hot(&[0, 1], 3, dtype, &flex());
+                // Of other classes than the top, p itself; of the top, the sum of the others.
+                let e: [f64; 2] = [-margin, -margin - 1.5].map(f64::exp);
+                let sum = 1.0 + e[0] + e[1];
+                let [top, second, third] = [1.0, e[0], e[1]].map(|e| e / sum);
+                let expected = [
+                    top * (second + third),
+                    -top * second,
+                    -top * third,
+                    -second * top,
+                    second * (top + third),
+                    -second * third,
+                ];
+                let expected = TensorData::new(expected.to_vec(), [2, 3]);
+                let expected = Tensor::<2>::from_data(expected, (&flex(), DType::F64));
+                same_digits(
+                    &probability_seed(z.clone(), c.clone()),
+                    &expected,
+                    tolerance,
+                );
+                same_digits(
+                    &composed::probability_seed(z.clone(), c.clone()),
+                    &expected,
+                    tolerance,
+                );
+                let expected = [-(second + third), second, third, top, -(top + third), third];
+                let expected = TensorData::new(expected.to_vec(), [2, 3]);
+                let expected = Tensor::<2>::from_data(expected, (&flex(), DType::F64));
+                same_digits(&loss_seed(z.clone(), c.clone()), &expected, tolerance);
+                same_digits(
+                    &composed::loss_seed(z.clone(), c.clone()),
+                    &expected,
+                    tolerance,
+                );
+                // Tangents by the composed path, whose formula is another one.
+                let v = random([2, 3], 5, dtype);
+                same_digits(
+                    &probability_seed_tangent(z.clone(), v.clone(), c.clone()),
+                    &composed::probability_seed_tangent(z, v, c),
+                    10.0 * tolerance,
+                );
+            }
         }
     }
 

@@ -1,0 +1,150 @@
+//! Refinement: goes on from the worst point of each row that the rest of a suite found.
+//!
+//! First a [border](super::border) descent from there, in short steps; then random steps of many lengths, each kept if it loses no
+//! salient feature back and brings the next swap nearer. Whatever a model is made of, a point that is already bad is a better
+//! place to look from than the row itself. Only a [suite](super::suite) has such points, so it is no attack of its own.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::border::{BorderConfig, NextSwap};
+use super::goal::{Goal as _, OfShares};
+use super::outcome::Attacked;
+use super::state::AttackState;
+use super::{Plan, Search};
+use crate::registry::{Family, Info};
+use crate::{Result, Stream};
+
+/// The registry's entry.
+pub static INFO: Info = Info {
+    id: "refine",
+    label: "Refinement",
+    family: Family::Attack,
+    summary: "Goes on from the worst point that the rest of a suite found, by short descents and random steps",
+    formula: "z <- z' if P@k(I(x), I(z')) is lower, or as low with a nearer next swap; z' = project(z + r u), u random",
+    source: "thickset",
+    direction: None,
+    cost: "one explanation a random step; one explanation and one Hessian product a step of the descent",
+    defaults: &[],
+};
+
+/// The longest first step of the descent, as a share of the radius.
+const FIRST_STEP: f64 = 0.3;
+
+/// Random steps are between these shares of the radius, at random in the logarithm.
+const STEPS: (f64, f64) = (0.01, 0.5);
+
+#[derive(Debug)]
+struct Refine {
+    /// The points to start from, by the row's number and the bits of its values.
+    starts: HashMap<(u64, Vec<u64>), Vec<f64>>,
+    /// Random steps.
+    tries: usize,
+}
+
+/// Goes on from these rows' points, in so many random steps.
+pub(super) fn plan<'a>(
+    found: impl Iterator<Item = (u64, &'a [f64], &'a [f64])>,
+    tries: usize,
+) -> Plan {
+    let starts = found.map(|(id, x, point)| ((id, bits(x)), point.to_vec()));
+    Plan::Search(Arc::new(Refine {
+        starts: starts.collect(),
+        tries,
+    }))
+}
+
+fn bits(x: &[f64]) -> Vec<u64> {
+    x.iter().map(|value| value.to_bits()).collect()
+}
+
+impl Search for Refine {
+    fn run(&self, mut state: AttackState<'_>) -> Result<Vec<Attacked>> {
+        let features = state.features();
+        let rows = state.rows();
+        let mut start = Vec::with_capacity(rows.values.len());
+        for (x, id) in rows.values.chunks(features).zip(rows.ids) {
+            let found = self.starts.get(&(*id, bits(x)));
+            start.extend_from_slice(found.map_or(x, Vec::as_slice));
+        }
+        let mut goals = NextSwap::of_shares(&state);
+        BorderConfig::default().descend(&mut state, &mut goals, start.clone(), FIRST_STEP)?;
+        self.walk(&mut state, &mut goals, start)?;
+        state.finish()
+    }
+}
+
+impl Refine {
+    /// The random steps.
+    fn walk(
+        &self,
+        state: &mut AttackState<'_>,
+        goals: &mut [OfShares],
+        mut here: Vec<f64>,
+    ) -> Result<()> {
+        let (features, origin) = (state.features(), state.origin());
+        let mut streams = state.streams("refine");
+        let mut points = here.clone();
+        state.evaluate(&points)?;
+        let mut best: Vec<(usize, f64)> = (0..streams.len())
+            .map(|row| standing(state, goals, row))
+            .collect();
+        for _ in 0..self.tries {
+            for (row, stream) in streams.iter_mut().enumerate() {
+                let place = row * features..(row + 1) * features;
+                let moved = step(state, row, &here[place.clone()], stream);
+                let x = &origin[place.clone()];
+                state.settle(x, &moved, &mut points[place]);
+            }
+            state.evaluate(&points)?;
+            for (row, best) in best.iter_mut().enumerate() {
+                state.keep_if_worst(row, &points);
+                if !state.status(row).held {
+                    continue;
+                }
+                let found = standing(state, goals, row);
+                if found.0 < best.0 || (found.0 == best.0 && found.1 < best.1) {
+                    *best = found;
+                    let place = row * features..(row + 1) * features;
+                    here[place.clone()].copy_from_slice(&points[place]);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How many salient features are left at the latest evaluation, and the gap of the next swap.
+fn standing(state: &AttackState<'_>, goals: &mut [OfShares], row: usize) -> (usize, f64) {
+    let importance = state.importance_of(row);
+    let mut slope = vec![0.0; importance.len()];
+    let gap = goals[row].evaluate(0, importance, &mut slope);
+    (state.status(row).kept, gap)
+}
+
+/// A random step from a point, back in the set.
+fn step(state: &AttackState<'_>, row: usize, from: &[f64], stream: &mut Stream) -> Vec<f64> {
+    let features = state.features();
+    let x = &state.origin()[row * features..(row + 1) * features];
+    let threat = &state.attack.threat;
+    let share = STEPS.0 * (STEPS.1 / STEPS.0).powf(stream.uniform());
+    let mut direction: Vec<f64> = x.iter().map(|_| stream.normal()).collect();
+    for (value, (low, high)) in direction.iter_mut().zip(threat.reach(x)) {
+        if low >= high {
+            *value = 0.0;
+        }
+    }
+    let size = direction.iter().map(|d| d * d).sum::<f64>().sqrt();
+    let factor = if size > 0.0 {
+        share * threat.largest_move(x) / size
+    } else {
+        0.0
+    };
+    let mut moved: Vec<f64> = from
+        .iter()
+        .zip(&direction)
+        .map(|(from, d)| from + factor * d)
+        .collect();
+    threat.project(x, &mut moved);
+    moved
+}

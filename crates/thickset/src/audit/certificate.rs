@@ -1,0 +1,235 @@
+//! What is proved of the rows of an audit, beside what was found.
+//!
+//! Certificates are given where the network is a chain of dense layers with `ReLU` and explanation and threat set are of the kind
+//! ([`crate::certify`]); elsewhere an audit says why it has none. The suite's last step proves the P@k; the radius is searched
+//! here, and beside it stands the radius up to which random draws change nothing.
+
+use std::cell::OnceCell;
+
+use serde::{Deserialize, Serialize};
+use thickset_engine::Network;
+
+use super::figure::certified_p_at_k;
+use super::measure::MeasuredRows;
+use super::plan::CheckedAudit;
+use super::result::RowRecord;
+use super::row_list::RowList;
+use crate::Result;
+use crate::attack::Attacked;
+use crate::attack::threat::Norm;
+use crate::attack::threat::ball::Surface;
+use crate::certify::{CertifiedRadius, CertifiedWorstCase, CheckedCertify};
+use crate::check::as_f64;
+use crate::explain::{Binding, Points};
+use crate::host::read;
+use crate::metric::ranking::TopK;
+
+/// Whether an audit has certificates.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CertificateRecord {
+    /// Why there are none; absent where there are.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub absent: Option<String>,
+    /// Rows whose worst P@k is known exactly: what is proved is what was found.
+    pub exact: usize,
+}
+
+/// What is proved of one row.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct RowCertificate {
+    /// The P@k that every move of the threat set keeps.
+    pub precision: f64,
+    /// No move smaller than this changes the top-k set; at most the radius of the audit.
+    pub radius: f64,
+    /// The smallest move known to change it; the radius of the audit where none is.
+    pub changed: f64,
+    /// The largest of the ladder's radii up to which no random draw changed it.
+    pub noise: f64,
+}
+
+/// Random directions in which the radius that noise changes is looked for.
+const NOISE_DIRECTIONS: usize = 5;
+
+/// Parts of the search of a radius, at least: most rows need no more.
+const RADIUS_PARTS: usize = 16;
+
+/// Radii tried in each direction, as equal shares of the largest.
+pub const RUNGS: usize = 10;
+
+/// The certificates of a part's rows, made when they are first asked for.
+#[derive(Default)]
+pub(super) struct Certificates(OnceCell<Option<Vec<RowCertificate>>>);
+
+impl CheckedAudit {
+    /// Why an audit of this network has no certificates; none if it has.
+    pub(super) fn no_certificate(&self, network: &Network) -> Option<String> {
+        match &self.certify {
+            Ok(certify) => certify.fits(network).err().map(|error| error.to_string()),
+            Err(reason) => Some(reason.clone()),
+        }
+    }
+}
+
+impl MeasuredRows<'_> {
+    /// What is proved of each row; none where nothing can be.
+    pub(super) fn certificates(&self) -> Result<Option<&[RowCertificate]>> {
+        if self.certificates.0.get().is_none() {
+            let found = self.certify()?;
+            // Nobody else has set it: the cell is not shared between threads.
+            let _ = self.certificates.0.set(found);
+        }
+        Ok(self.certificates.0.get().and_then(Option::as_deref))
+    }
+
+    fn certify(&self) -> Result<Option<Vec<RowCertificate>>> {
+        let Ok(certify) = &self.audit.certify else {
+            return Ok(None);
+        };
+        if certify.fits(self.network).is_err() {
+            return Ok(None);
+        }
+        let of_suite = self.certified.clone();
+        let worst = of_suite.map_or_else(|| self.worst_cases(certify), Ok)?;
+        let largest = certify.largest_radius();
+        let k = as_f64(self.audit.k());
+        let radii = self.radii(certify, &worst)?;
+        let noise = self.noise_radii(largest)?;
+        let share = |kept: usize| as_f64(kept) / k;
+        let precision = worst.iter().map(|row| share(row.kept_at_least)).collect();
+        let precision = self.zero_without_ranking(precision);
+        let proved = radii.iter().map(|radius| match radius {
+            Some(radius) => radius.certified,
+            None => largest,
+        });
+        let proved = self.zero_without_ranking(proved.collect());
+        let rows = radii.iter().zip(&self.attacked).enumerate();
+        let rows = rows.map(|(row, (radius, attacked))| {
+            let found = radius.as_ref().and_then(|radius| {
+                let found = radius.counterexample.as_ref()?;
+                Some(found.size)
+            });
+            let changed = [found, self.size_of(row, attacked)]
+                .into_iter()
+                .flatten()
+                .fold(largest, f64::min);
+            RowCertificate {
+                precision: precision[row],
+                radius: proved[row],
+                changed: changed.max(proved[row]),
+                noise: noise[row],
+            }
+        });
+        Ok(Some(rows.collect()))
+    }
+
+    /// What is proved of the rows' worst cases, where the suite's effort was too small to prove anything.
+    fn worst_cases(&self, certify: &CheckedCertify) -> Result<Vec<CertifiedWorstCase>> {
+        let k = self.audit.k();
+        let rows = self.attacked.iter();
+        let lost: Vec<usize> = rows.map(|row| row.lost(k)).collect();
+        certify.worst_case_beyond(self.network, self.rows, &lost)
+    }
+
+    /// The radii of the rows whose set is not proved to stay anyway.
+    fn radii(
+        &self,
+        certify: &CheckedCertify,
+        worst: &[CertifiedWorstCase],
+    ) -> Result<Vec<Option<CertifiedRadius>>> {
+        let width = self.network.features();
+        let may_change: Vec<usize> = (0..worst.len())
+            .filter(|row| worst[*row].kept_at_least < self.audit.k())
+            .collect();
+        let values: Vec<f64> = may_change
+            .iter()
+            .flat_map(|row| self.rows.values[row * width..(row + 1) * width].iter())
+            .copied()
+            .collect();
+        let ids: Vec<u64> = may_change.iter().map(|row| self.rows.ids[*row]).collect();
+        let rows = Points {
+            values: &values,
+            ids: &ids,
+        };
+        let mut radii = vec![None; worst.len()];
+        if !may_change.is_empty() {
+            let parts = self.audit.config.suite.effort.gate_parts();
+            let certify = certify.clone().with_nodes(parts.max(RADIUS_PARTS));
+            let found = certify.radius(self.network, rows)?;
+            for (row, found) in may_change.into_iter().zip(found) {
+                radii[row] = Some(found);
+            }
+        }
+        Ok(radii)
+    }
+
+    /// The size of the move to a row's worst point, if it changed the top-k set.
+    fn size_of(&self, row: usize, attacked: &Attacked) -> Option<f64> {
+        let width = self.network.features();
+        let x = &self.rows.values[row * width..(row + 1) * width];
+        let moved = attacked.perturbed.iter().zip(x).map(|(z, x)| (z - x).abs());
+        let size = match self.audit.threat.ball().norm {
+            Norm::L2 => moved.map(|by| by * by).sum::<f64>().sqrt(),
+            Norm::Linf => moved.fold(0.0, f64::max),
+        };
+        (attacked.held && attacked.precision < 1.0).then_some(size)
+    }
+
+    /// The largest of the ladder's radii up to which no draw changes the set, of each row.
+    fn noise_radii(&self, largest: f64) -> Result<Vec<f64>> {
+        let seed = self.audit.config.seed;
+        let classes: Vec<usize> = self.explained.iter().map(|row| row.class).collect();
+        let binding = Binding {
+            classes: &classes,
+            ids: self.rows.ids,
+            seed,
+        };
+        let bound = self.audit.explain.bind(self.network, binding)?;
+        let tops = self
+            .explained
+            .iter()
+            .map(|row| TopK::of(&row.importance, self.audit.k()))
+            .collect::<Result<Vec<_>>>()?;
+        let width = self.network.features();
+        let ids = self.rows.ids.iter();
+        let mut streams: Vec<_> = ids
+            .map(|id| seed.stream_at("audit noise radius", *id))
+            .collect();
+        let mut points = vec![0.0; self.rows.values.len()];
+        let mut unchanged = vec![RUNGS; streams.len()];
+        for _ in 0..NOISE_DIRECTIONS {
+            let mut drawn = Vec::with_capacity(points.len());
+            for (x, stream) in self.rows.values.chunks(width).zip(&mut streams) {
+                drawn.extend(self.audit.threat.draw(x, Surface::Sphere, stream));
+            }
+            for rung in 1..=RUNGS {
+                let share = as_f64(rung) / as_f64(RUNGS);
+                let rows = self.rows.values.chunks(width).zip(drawn.chunks(width));
+                for ((x, drawn), point) in rows.zip(points.chunks_mut(width)) {
+                    let moved = x.iter().zip(drawn).map(|(x, z)| x + share * (z - x));
+                    let moved: Vec<f64> = moved.collect();
+                    self.audit.threat.settle(x, &moved, point);
+                }
+                let importance = read(bound.importance(self.network, self.network.batch(&points)));
+                let rows = importance.chunks(self.audit.names.len());
+                for ((unchanged, top), row) in unchanged.iter_mut().zip(&tops).zip(rows) {
+                    if top.kept(row)? < top.k() {
+                        *unchanged = (*unchanged).min(rung - 1);
+                    }
+                }
+            }
+        }
+        let radii = unchanged.into_iter();
+        let radii = radii.map(|rungs| largest * as_f64(rungs) / as_f64(RUNGS));
+        Ok(self.zero_without_ranking(radii.collect()))
+    }
+}
+
+/// Rows whose certified P@k is the one under attack.
+pub(super) fn exact(rows: &RowList) -> usize {
+    let is_exact = |row: &RowRecord| {
+        let certified = certified_p_at_k::FIGURE.of_row(row);
+        // Both are whole shares of k.
+        certified.is_some_and(|certified| (certified - row.precision).abs() < 1e-9)
+    };
+    rows.iter().filter(is_exact).count()
+}

@@ -1,0 +1,737 @@
+//! Certificates of segmented models: exact, and free where no border lies within the radius.
+//!
+//! Within a segment the explanation of a [segmented model](crate::model::segmented) is one row of numbers times a positive factor, so its
+//! ranking changes at borders alone. Gate c of a block takes over from gate a no nearer than `(s_a - s_c - delta) / |S_c - S_a|`, in the norm dual
+//! to the ball's and over the features that can move; between two categories that is `(1 - delta) / sqrt(2)`. Blocks read features of
+//! their own, so borders of several blocks are crossed together at the root of the sum of the squares (the largest, in an l-infinity ball).
+//! Every set of crossings that fits into the ball is enumerated, its ranking known from the weights, and the nearest point beyond the crossings is where
+//! the deployed model is run: what is proved is the least over all sets, what was found the least over points that were run.
+//!
+//! Rounding: importances within a relative [`NEAR_TIE`] count as tied, scores move by [`SCORE_SLACK`], and a model so sure of itself that
+//! its probabilities may be rounded to 0 and 1 is not certified. With sparsemax gates explanations vary between borders; there only the
+//! distance to where the first gate moves is certified.
+
+use thickset_engine::layer::Gating;
+use thickset_engine::{Network, Output, one_hot};
+
+use super::explained::Ranked;
+use super::result::{CertifiedRadius, CertifiedWorstCase, Counterexample, Status};
+use crate::attack::Threat;
+use crate::attack::threat::Norm;
+use crate::explain::Points;
+use crate::host::read;
+use crate::metric::ranking::{TopK, largest};
+use crate::{Error, Result};
+
+/// Importances this near to each other, relatively, may come in either order: a few roundings of `f32`.
+const NEAR_TIE: f64 = 1e-5;
+
+/// A distance to a border may be this much smaller: scores are sums of few numbers of order 1 in `f32`.
+const SCORE_SLACK: f64 = 1e-5;
+
+/// How far beyond a border a point is tried.
+const BEYOND: f64 = 1e-4;
+
+/// Margins beyond this may leave no gradient of a probability in `f32`.
+const SUREST: f64 = 15.0;
+
+/// What is asked of every row.
+pub(super) struct Asked<'a> {
+    pub(super) k: usize,
+    pub(super) threat: &'a Threat,
+    pub(super) hold: bool,
+    /// Sets of crossings, at most.
+    pub(super) nodes: usize,
+    pub(super) ranked: Ranked,
+    pub(super) absolute: bool,
+    pub(super) times_input: bool,
+    pub(super) groups: Option<&'a [Vec<usize>]>,
+}
+
+/// A segmented network in plain numbers.
+struct Segments<'a> {
+    asked: &'a Asked<'a>,
+    network: &'a Network,
+    features: usize,
+    gates: usize,
+    maps: usize,
+    scores: Vec<f64>,
+    score_bias: Vec<f64>,
+    blocks: Vec<usize>,
+    /// Where explanations are constant between borders; how far ahead a gate must be.
+    delta: f64,
+    weight: Vec<f64>,
+    gated: Vec<f64>,
+}
+
+/// Refuses what cannot be certified; says whether the network is segmented at all.
+///
+/// # Errors
+/// [`Error::CertifyInput`].
+pub(super) fn fits(asked: &Asked<'_>, network: &Network) -> Result<bool> {
+    if network.gates().is_none() {
+        return Ok(false);
+    }
+    let refused = |expected, got: &str| {
+        Err(Error::CertifyInput {
+            expected,
+            got: got.to_owned(),
+        })
+    };
+    if asked.times_input {
+        return refused("gradients, of a segmented model", "`grad-input`");
+    }
+    if network.classes() > 2 && asked.ranked != Ranked::Logit {
+        return refused(
+            "the logit of one class of many, or any output of two classes",
+            "probability or loss of many classes",
+        );
+    }
+    Ok(true)
+}
+
+/// The smallest move that changes each row's top-k set.
+///
+/// # Errors
+/// If a row or k does not fit the network.
+pub(super) fn radius(
+    asked: &Asked<'_>,
+    network: &Network,
+    rows: Points<'_>,
+) -> Result<Vec<CertifiedRadius>> {
+    let segments = Segments::new(asked, network)?;
+    let rows = rows.values.chunks(segments.features);
+    rows.map(|x| segments.radius(x)).collect()
+}
+
+/// The fewest salient features that any move within the radius keeps.
+///
+/// # Errors
+/// If a row or k does not fit the network.
+pub(super) fn worst_case(
+    asked: &Asked<'_>,
+    network: &Network,
+    rows: Points<'_>,
+) -> Result<Vec<CertifiedWorstCase>> {
+    let segments = Segments::new(asked, network)?;
+    let rows = rows.values.chunks(segments.features);
+    rows.map(|x| segments.worst_case(x)).collect()
+}
+
+/// A gate that can take over, and from how far.
+#[derive(Clone, Debug)]
+struct Border {
+    gate: usize,
+    distance: f64,
+    /// The move to the border, and just beyond.
+    way: Vec<f64>,
+}
+
+/// A row as it stands.
+struct Row {
+    class: usize,
+    salient: TopK,
+    open: Vec<usize>,
+    /// The borders of each block within the radius, the nearest first.
+    borders: Vec<Vec<Border>>,
+    /// How far the first border is, of all; infinite where nothing can move.
+    first: f64,
+    /// Whether rounding cannot change the ranking where the gates stand still.
+    is_clear: bool,
+}
+
+/// Some borders that are crossed together.
+#[derive(Clone)]
+struct Crossing<'b> {
+    distance: f64,
+    borders: Vec<(usize, &'b Border)>,
+}
+
+impl<'a> Segments<'a> {
+    fn new(asked: &'a Asked<'a>, network: &'a Network) -> Result<Self> {
+        let refused = || Error::CertifyInput {
+            expected: "a segmented model",
+            got: "a network of another kind".to_owned(),
+        };
+        let gates = network.gates().ok_or_else(refused)?;
+        let gated = network.gated_linear().ok_or_else(refused)?;
+        let delta = match gates.gating() {
+            Gating::Argmax => 0.0,
+            Gating::Sparsemax { delta } => delta,
+            Gating::Softmax { .. } => return Err(refused()),
+        };
+        let weight = read(gated.weight().clone());
+        let features = network.features();
+        Ok(Self {
+            asked,
+            network,
+            features,
+            gates: gates.blocks().iter().sum(),
+            maps: weight.len() / features.max(1),
+            scores: read(gates.weight().clone()),
+            score_bias: read(gates.bias().clone()),
+            blocks: gates.blocks().to_vec(),
+            delta,
+            weight,
+            gated: read(gated.gated_weight().clone()),
+        })
+    }
+
+    fn map_of(&self, gate: usize) -> &[f64] {
+        &self.scores[gate * self.features..(gate + 1) * self.features]
+    }
+
+    fn score(&self, gate: usize, x: &[f64]) -> f64 {
+        let products = self
+            .map_of(gate)
+            .iter()
+            .zip(x)
+            .map(|(weight, x)| weight * x);
+        products.sum::<f64>() + self.score_bias[gate]
+    }
+
+    /// What is ranked for a class with these gates open, up to a positive factor: the gradient of its margin or logit.
+    fn gradient(&self, open: &[usize], class: usize) -> Vec<f64> {
+        // Of two classes the one map is the second's margin.
+        let (map, sign) = match (self.maps, class) {
+            (1, 0) => (0, -1.0),
+            (1, _) => (0, 1.0),
+            (_, class) => (class, 1.0),
+        };
+        let of_map = map * self.features..(map + 1) * self.features;
+        let mut sum = self.weight[of_map].to_vec();
+        for &gate in open {
+            let start = (map * self.gates + gate) * self.features;
+            for (sum, part) in sum.iter_mut().zip(&self.gated[start..]) {
+                *sum += part;
+            }
+        }
+        for part in &mut sum {
+            *part *= sign;
+        }
+        // A logit of two classes: the first is constant, and so is its gradient.
+        if self.maps == 1 && class == 0 && self.asked.ranked == Ranked::Logit {
+            sum.fill(0.0);
+        }
+        if self.asked.ranked == Ranked::Loss {
+            for part in &mut sum {
+                *part = -*part;
+            }
+        }
+        sum
+    }
+
+    fn importance(&self, gradient: &[f64]) -> Vec<f64> {
+        let reduced = |value: f64| {
+            if self.asked.absolute {
+                value.abs()
+            } else {
+                value
+            }
+        };
+        match self.asked.groups {
+            None => gradient.iter().map(|value| reduced(*value)).collect(),
+            Some(groups) => groups
+                .iter()
+                .map(|group| {
+                    group
+                        .iter()
+                        .map(|&feature| reduced(gradient[feature]))
+                        .sum()
+                })
+                .collect(),
+        }
+    }
+
+    /// The deployed model at a point: its class, and the importances of one.
+    fn run(&self, x: &[f64], class: Option<usize>) -> Result<(usize, Vec<f64>)> {
+        let pass = self.network.pass(self.network.batch(x));
+        let predicted = largest(&read(pass.logits()))?;
+        let class = class.unwrap_or(predicted);
+        let output = match self.asked.ranked {
+            Ranked::Probability => Output::Probability,
+            Ranked::Logit => Output::Logit,
+            Ranked::Loss => Output::Loss,
+        };
+        let logits = pass.logits();
+        let hot = one_hot(
+            &[class],
+            self.network.classes(),
+            logits.dtype(),
+            &logits.device(),
+        );
+        let gradient = read(pass.input_gradient(output, hot).value());
+        Ok((predicted, self.importance(&gradient)))
+    }
+
+    fn row(&self, x: &[f64]) -> Result<Row> {
+        let (class, importance) = self.run(x, None)?;
+        let salient = TopK::of(&importance, self.asked.k)?;
+        let (mut open, mut borders) = (Vec::new(), Vec::new());
+        let (mut start, mut first) = (0, f64::INFINITY);
+        for &size in &self.blocks {
+            let scores: Vec<f64> = (start..start + size)
+                .map(|gate| self.score(gate, x))
+                .collect();
+            let opened = start + largest(&scores)?;
+            let mut here: Vec<Border> = (start..start + size)
+                .filter(|gate| *gate != opened)
+                .filter_map(|gate| self.border(x, opened, gate))
+                .collect();
+            here.sort_by(|a, b| a.distance.total_cmp(&b.distance));
+            first = here
+                .iter()
+                .map(|border| border.distance)
+                .fold(first, f64::min);
+            here.retain(|border| border.distance <= self.asked.threat.ball().radius);
+            open.push(opened);
+            borders.push(here);
+            start += size;
+        }
+        let gradient = self.gradient(&open, class);
+        let ranked = self.importance(&gradient);
+        let is_clear = self.kept(&ranked, &salient) == self.asked.k
+            && ranked.iter().any(|value| *value != 0.0)
+            && !self.may_saturate(x, &gradient);
+        Ok(Row {
+            class,
+            salient,
+            open,
+            borders,
+            first,
+            is_clear,
+        })
+    }
+
+    /// Whether the model may be so sure somewhere in the ball that a probability has no gradient left.
+    fn may_saturate(&self, x: &[f64], gradient: &[f64]) -> bool {
+        if self.asked.ranked == Ranked::Logit {
+            return false;
+        }
+        let logits = read(self.network.logits(self.network.batch(x)));
+        let most = logits.iter().fold(f64::NEG_INFINITY, |a, b| a.max(*b));
+        let least = logits.iter().fold(f64::INFINITY, |a, b| a.min(*b));
+        let ball = self.asked.threat.ball();
+        most - least + ball.radius * self.dual(gradient) > SUREST
+    }
+
+    /// The length of a gradient in the norm dual to the ball's, over what can move.
+    fn dual(&self, gradient: &[f64]) -> f64 {
+        let movable = gradient.iter().zip(self.asked.threat.immutable());
+        let parts = movable.filter(|(_, stays)| !**stays).map(|(part, _)| *part);
+        match self.asked.threat.ball().norm {
+            Norm::L2 => parts.map(|part| part * part).sum::<f64>().sqrt(),
+            Norm::Linf => parts.map(f64::abs).sum(),
+        }
+    }
+
+    /// Where a gate takes over, or where sparsemax begins to share; nothing where no move brings it nearer.
+    fn border(&self, x: &[f64], open: usize, gate: usize) -> Option<Border> {
+        let difference: Vec<f64> = self
+            .map_of(gate)
+            .iter()
+            .zip(self.map_of(open))
+            .map(|(to, from)| to - from)
+            .collect();
+        let length = self.dual(&difference);
+        if length == 0.0 {
+            return None;
+        }
+        let ahead = self.score(open, x) - self.score(gate, x) - self.delta;
+        let distance = (ahead / length - SCORE_SLACK).max(0.0);
+        // The shortest way, over what can move.
+        let beyond = (ahead / length).max(0.0) + BEYOND;
+        let stays = self.asked.threat.immutable();
+        let way = difference.iter().zip(stays).map(|(part, stays)| {
+            match (stays, self.asked.threat.ball().norm) {
+                (true, _) => 0.0,
+                (false, Norm::L2) => beyond * part / length,
+                (false, Norm::Linf) if *part == 0.0 => 0.0,
+                (false, Norm::Linf) => beyond * part.signum(),
+            }
+        });
+        Some(Border {
+            gate,
+            distance,
+            way: way.collect(),
+        })
+    }
+
+    /// How many of the salient features are surely among the first k of these importances, whatever rounding does.
+    fn kept(&self, importance: &[f64], salient: &TopK) -> usize {
+        let largest = importance.iter().fold(0.0_f64, |a, b| a.max(b.abs()));
+        let slack = NEAR_TIE * largest;
+        let is_kept = |&feature: &usize| {
+            let mine = importance[feature];
+            let ahead = importance.iter().enumerate();
+            let ahead = ahead.filter(|(other, value)| *other != feature && **value > mine - slack);
+            ahead.count() < self.asked.k
+        };
+        salient.iter().filter(is_kept).count()
+    }
+
+    /// All sets of crossings that fit into the ball, the empty one left out; nothing where there are too many.
+    fn crossings<'b>(&self, row: &'b Row) -> Option<Vec<Crossing<'b>>> {
+        let ball = self.asked.threat.ball();
+        let mut found = vec![Crossing {
+            distance: 0.0,
+            borders: Vec::new(),
+        }];
+        for (block, borders) in row.borders.iter().enumerate() {
+            let before = found.len();
+            for place in 0..before {
+                for border in borders {
+                    let distance = match ball.norm {
+                        Norm::L2 => found[place].distance.hypot(border.distance),
+                        Norm::Linf => found[place].distance.max(border.distance),
+                    };
+                    if distance > ball.radius {
+                        continue;
+                    }
+                    if found.len() > self.asked.nodes {
+                        return None;
+                    }
+                    let mut crossing = found[place].clone();
+                    crossing.distance = distance;
+                    crossing.borders.push((block, border));
+                    found.push(crossing);
+                }
+            }
+        }
+        found.remove(0);
+        found.sort_by(|a, b| a.distance.total_cmp(&b.distance));
+        Some(found)
+    }
+
+    fn opened(row: &Row, crossing: &Crossing<'_>) -> Vec<usize> {
+        let mut open = row.open.clone();
+        for (block, border) in &crossing.borders {
+            open[*block] = border.gate;
+        }
+        open
+    }
+
+    /// The deployed model beyond some borders, where the class is held and the point lies in the threat set.
+    fn tried(
+        &self,
+        x: &[f64],
+        row: &Row,
+        crossing: &Crossing<'_>,
+    ) -> Result<Option<Counterexample>> {
+        let mut point = x.to_vec();
+        for (_, border) in &crossing.borders {
+            for (point, way) in point.iter_mut().zip(&border.way) {
+                *point += way;
+            }
+        }
+        let threat = self.asked.threat;
+        let ball = threat.ball();
+        // What is left of the ball goes to holding the class.
+        let towards = self.gradient(&Self::opened(row, crossing), row.class);
+        for share in [0.0, 0.5, 0.999] {
+            let mut moved = point.clone();
+            let left = match ball.norm {
+                Norm::L2 => (ball.radius * ball.radius - crossing.distance * crossing.distance)
+                    .max(0.0)
+                    .sqrt(),
+                Norm::Linf => (ball.radius - crossing.distance).max(0.0),
+            };
+            let length = self.dual(&towards).max(f64::MIN_POSITIVE);
+            let read: Vec<bool> = self.read_by(crossing);
+            for (feature, moved) in moved.iter_mut().enumerate() {
+                if !threat.immutable()[feature] && !read[feature] {
+                    *moved += share
+                        * left
+                        * match ball.norm {
+                            Norm::L2 => towards[feature] / length,
+                            Norm::Linf => towards[feature].signum(),
+                        };
+                }
+            }
+            threat.project(x, &mut moved);
+            // Whole categories and numbers are made so; a point that falls back shows nothing.
+            let searched = moved.clone();
+            threat.settle(x, &searched, &mut moved);
+            #[expect(clippy::cast_possible_truncation, reason = "models are given f32")]
+            let moved: Vec<f64> = moved
+                .into_iter()
+                .map(|value| f64::from(value as f32))
+                .collect();
+            let size = ball.size(x, &moved);
+            if size > ball.radius * (1.0 + 1e-6) {
+                continue;
+            }
+            let (class, importance) = self.run(&moved, Some(row.class))?;
+            if self.asked.hold && class != row.class {
+                continue;
+            }
+            let kept = row.salient.kept(&importance)?;
+            if kept < self.asked.k {
+                return Ok(Some(Counterexample {
+                    point: moved,
+                    size,
+                    kept,
+                }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The features that the crossed blocks read.
+    fn read_by(&self, crossing: &Crossing<'_>) -> Vec<bool> {
+        let mut read = vec![false; self.features];
+        for (block, _) in &crossing.borders {
+            let start: usize = self.blocks[..*block].iter().sum();
+            for gate in start..start + self.blocks[*block] {
+                for (read, part) in read.iter_mut().zip(self.map_of(gate)) {
+                    *read |= *part != 0.0;
+                }
+            }
+        }
+        read
+    }
+
+    fn radius(&self, x: &[f64]) -> Result<CertifiedRadius> {
+        let row = self.row(x)?;
+        let most = self.asked.threat.ball().radius;
+        let outcome = |status, certified: f64, counterexample, nodes| CertifiedRadius {
+            status,
+            certified: certified.min(most),
+            counterexample,
+            nodes,
+        };
+        if !row.is_clear {
+            return Ok(outcome(Status::Unknown, 0.0, None, 1));
+        }
+        if row.first > most {
+            return Ok(outcome(Status::Certified, most, None, 1));
+        }
+        // Where gates are shared, explanations vary between the borders too.
+        let crossings = Some(&row).filter(|_| self.delta <= 0.0);
+        let Some(crossings) = crossings.and_then(|row| self.crossings(row)) else {
+            return Ok(outcome(Status::Unknown, row.first, None, self.asked.nodes));
+        };
+        let nodes = crossings.len() + 1;
+        let mut certified = most;
+        for crossing in &crossings {
+            let gradient = self.gradient(&Self::opened(&row, crossing), row.class);
+            if self.kept(&self.importance(&gradient), &row.salient) == self.asked.k {
+                continue;
+            }
+            certified = certified.min(crossing.distance);
+            if let Some(found) = self.tried(x, &row, crossing)? {
+                let is_exact = found.size - certified < 10.0 * BEYOND;
+                let status = if is_exact {
+                    Status::Exact
+                } else {
+                    Status::Unknown
+                };
+                return Ok(outcome(status, certified, Some(found), nodes));
+            }
+        }
+        let status = if certified >= most {
+            Status::Certified
+        } else {
+            Status::Unknown
+        };
+        Ok(outcome(status, certified, None, nodes))
+    }
+
+    fn worst_case(&self, x: &[f64]) -> Result<CertifiedWorstCase> {
+        let row = self.row(x)?;
+        let k = self.asked.k;
+        let outcome = |status, at_least, at_most, counterexample, nodes| CertifiedWorstCase {
+            status,
+            kept_at_least: at_least,
+            kept_at_most: at_most,
+            counterexample,
+            nodes,
+        };
+        if !row.is_clear {
+            return Ok(outcome(Status::Unknown, 0, k, None, 1));
+        }
+        if row.first > self.asked.threat.ball().radius {
+            return Ok(outcome(Status::Exact, k, k, None, 1));
+        }
+        // Where gates are shared, explanations vary between the borders too.
+        let crossings = Some(&row).filter(|_| self.delta <= 0.0);
+        let Some(crossings) = crossings.and_then(|row| self.crossings(row)) else {
+            return Ok(outcome(Status::Unknown, 0, k, None, self.asked.nodes));
+        };
+        let mut kept: Vec<(usize, &Crossing<'_>)> = crossings
+            .iter()
+            .map(|crossing| {
+                let gradient = self.gradient(&Self::opened(&row, crossing), row.class);
+                (
+                    self.kept(&self.importance(&gradient), &row.salient),
+                    crossing,
+                )
+            })
+            .collect();
+        kept.sort_by_key(|(kept, _)| *kept);
+        let mut at_least = k;
+        let mut found: Option<Counterexample> = None;
+        for (least, crossing) in kept {
+            if least >= found.as_ref().map_or(k, |found| found.kept) {
+                break;
+            }
+            at_least = at_least.min(least);
+            if let Some(tried) = self.tried(x, &row, crossing)?
+                && found.as_ref().is_none_or(|found| tried.kept < found.kept)
+            {
+                found = Some(tried);
+            }
+        }
+        let at_most = found.as_ref().map_or(k, |found| found.kept);
+        let status = match at_least {
+            least if least == at_most => Status::Exact,
+            0 => Status::Unknown,
+            _ => Status::Certified,
+        };
+        Ok(outcome(
+            status,
+            at_least,
+            at_most,
+            found,
+            crossings.len() + 1,
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::attack::ThreatConfig;
+    use crate::attack::threat::BallConfig;
+    use crate::data::{InputShape, Schema};
+    use crate::model::{Gate, ModelConfig, SegmentedConfig};
+    use thickset_engine::{
+        DType, Device, Init, Parameter, ParameterSource, Role, Tensor, TensorData,
+    };
+
+    /// Two categories (features 0 and 1) and two numbers. In the first category the number 2 counts most, in the second the number 3.
+    struct Toy;
+
+    impl ParameterSource for Toy {
+        fn values(
+            &mut self,
+            name: &str,
+            shape: &[usize],
+            _: Init,
+            _: Role,
+        ) -> thickset_engine::Result<Tensor<2>> {
+            let values = match name {
+                "layers.0.score_weight" => vec![1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0],
+                "layers.1.weight" => vec![0.0, 0.0, 1.0, 1.0],
+                "layers.1.gated_weight" => vec![0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0],
+                _ => vec![0.0; shape.iter().product()],
+            };
+            let data = TensorData::new(values, Parameter::matrix_size(shape));
+            Ok(Tensor::from_data(data, (&Device::flex(), DType::F32)))
+        }
+
+        fn dtype(&self) -> DType {
+            DType::F32
+        }
+    }
+
+    fn network(gate: Gate) -> Network {
+        let model = ModelConfig::Segmented(SegmentedConfig {
+            gate,
+            prototypes: None,
+            blocks: vec![2],
+        });
+        model.network(&InputShape::Table, 4, 2, &mut Toy).unwrap()
+    }
+
+    const X: [f64; 4] = [1.0, 0.0, 0.5, 0.5];
+
+    fn asked<T>(radius: f64, immutable: &[usize], of: impl Fn(&Asked<'_>) -> T) -> T {
+        let mut schema = Schema::table(&["c0", "c1", "a", "b"]);
+        for &feature in immutable {
+            schema.features[feature].immutable = true;
+        }
+        let threat = ThreatConfig {
+            ball: BallConfig {
+                radius,
+                ..BallConfig::default()
+            },
+            immutable: !immutable.is_empty(),
+            ..ThreatConfig::papers()
+        };
+        let threat = threat.check(&schema).unwrap();
+        of(&Asked {
+            k: 1,
+            threat: &threat,
+            hold: true,
+            nodes: 100,
+            ranked: Ranked::Probability,
+            absolute: true,
+            times_input: false,
+            groups: None,
+        })
+    }
+
+    fn points() -> Points<'static> {
+        Points {
+            values: &X,
+            ids: &[0],
+        }
+    }
+
+    #[test]
+    fn two_categories_hold_to_one_over_the_root_of_two_and_change_just_beyond() {
+        let network = network(Gate::Argmax);
+        let border = std::f64::consts::FRAC_1_SQRT_2;
+        let below = asked(0.7, &[], |asked| radius(asked, &network, points()).unwrap());
+        assert_eq!(below[0].status, Status::Certified);
+        assert!((below[0].certified - 0.7).abs() < 1e-12);
+        let beyond = asked(0.8, &[], |asked| radius(asked, &network, points()).unwrap());
+        assert_eq!(beyond[0].status, Status::Exact);
+        assert!((beyond[0].certified - border).abs() < 1e-4);
+        let found = beyond[0].counterexample.as_ref().unwrap();
+        assert!(
+            found.kept == 0 && (found.size - border).abs() < 1e-3,
+            "{found:?}"
+        );
+        let worst = |radius: f64| {
+            asked(radius, &[], |asked| {
+                worst_case(asked, &network, points()).unwrap()
+            })
+        };
+        assert_eq!(
+            (worst(0.7)[0].kept_at_least, worst(0.7)[0].kept_at_most),
+            (1, 1)
+        );
+        assert_eq!(
+            (worst(0.8)[0].kept_at_least, worst(0.8)[0].kept_at_most),
+            (0, 0)
+        );
+    }
+
+    #[test]
+    fn a_category_that_cannot_move_doubles_the_way_and_two_that_cannot_hold_forever() {
+        let network = network(Gate::Argmax);
+        // Only the second category moves: from 0 to 1, a distance of 1.
+        let one = asked(2.0, &[0], |asked| {
+            radius(asked, &network, points()).unwrap()
+        });
+        assert!((one[0].certified - 1.0).abs() < 1e-3, "{:?}", one[0]);
+        let both = asked(9.0, &[0, 1], |asked| {
+            worst_case(asked, &network, points()).unwrap()
+        });
+        assert_eq!(both[0].kept_at_least, 1);
+    }
+
+    #[test]
+    fn sparsemax_is_certified_to_where_its_gates_begin_to_move() {
+        let network = network(Gate::Sparsemax { delta: 0.2 });
+        let found = asked(0.8, &[], |asked| radius(asked, &network, points()).unwrap());
+        let border = 0.8 * std::f64::consts::FRAC_1_SQRT_2;
+        assert!((found[0].certified - border).abs() < 1e-4, "{:?}", found[0]);
+        let below = asked(0.5, &[], |asked| {
+            worst_case(asked, &network, points()).unwrap()
+        });
+        assert_eq!(below[0].status, Status::Exact);
+    }
+}

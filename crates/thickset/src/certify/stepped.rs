@@ -1,0 +1,209 @@
+//! Threat sets with steps: whole categories, whole numbers and mixtures.
+//!
+//! A category is another one or it is not, so every choice of categories that the ball holds is a row of its own, and the numbers
+//! move around each with what is left of the ball: that is exact. Whole numbers and mixtures of categories are put into the larger
+//! set without steps: what is certified there holds, and a counterexample counts only if it is in the set itself.
+
+use super::ball::MoveNorm;
+use super::proof::Proof;
+use super::result::{CertifiedRadius, CertifiedWorstCase, Counterexample, Status};
+use crate::attack::Threat;
+use crate::{Error, Result};
+
+/// The most choices of categories around a row.
+const MOST_CHOICES: usize = 500;
+
+/// The least share of a radius that is left for numbers beside a choice.
+const LEAST_LEFT: f64 = 1e-6;
+
+/// A row with other categories, and how far that alone moved it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Choice {
+    pub x: Vec<f64>,
+    pub moved: f64,
+}
+
+/// Every choice of categories within the ball, the row's own first.
+///
+/// # Errors
+/// [`Error::CertifyInput`] when there are too many.
+pub(super) fn choices(
+    threat: &Threat,
+    x: &[f64],
+    norm: MoveNorm,
+    radius: f64,
+) -> Result<Vec<Choice>> {
+    let mut all = vec![Choice {
+        x: x.to_vec(),
+        moved: 0.0,
+    }];
+    for alternatives in threat.category_changes(x) {
+        let mut more = Vec::new();
+        for choice in &all {
+            for sets in &alternatives {
+                let mut changed = choice.x.clone();
+                for &(feature, value) in sets {
+                    changed[feature] = value;
+                }
+                let moved: Vec<f64> = changed.iter().zip(x).map(|(z, x)| z - x).collect();
+                let moved = norm.of(&moved);
+                if moved <= radius {
+                    more.push(Choice { x: changed, moved });
+                }
+            }
+        }
+        all.extend(more);
+        if all.len() > MOST_CHOICES {
+            return Err(Error::CertifyInput {
+                expected: "balls that hold at most 500 choices of categories; a smaller radius leaves fewer",
+                got: "more".to_owned(),
+            });
+        }
+    }
+    Ok(all)
+}
+
+/// What is left of a ball for moves beside one that is made already.
+pub(super) fn left(norm: MoveNorm, radius: f64, moved: f64) -> f64 {
+    match norm {
+        // At least a little, so that the choice itself is looked at.
+        MoveNorm::L2 => {
+            let square = radius * radius - moved * moved;
+            square.max(0.0).sqrt().max(LEAST_LEFT * radius)
+        }
+        MoveNorm::Linf => radius,
+    }
+}
+
+/// The size of two moves in different features together.
+fn together(norm: MoveNorm, moved: f64, size: f64) -> f64 {
+    match norm {
+        MoveNorm::L2 => f64::hypot(moved, size),
+        MoveNorm::Linf => f64::max(moved, size),
+    }
+}
+
+/// What is known of a row with steps, from what is known without.
+pub(super) trait Stepped: Sized {
+    /// Counterexamples count only where they are in the set.
+    fn only_in(self, k: usize, is_in_set: &dyn Fn(&[f64]) -> bool) -> Self;
+
+    /// What is known around a choice of categories, as moves of the row itself.
+    fn around(self, norm: MoveNorm, moved: f64) -> Self;
+
+    /// What is known of both of two choices.
+    fn and(self, other: Self) -> Self;
+}
+
+fn moved_on(found: &mut Option<Counterexample>, norm: MoveNorm, moved: f64) {
+    if let Some(found) = found {
+        found.size = together(norm, moved, found.size);
+    }
+}
+
+impl Stepped for CertifiedWorstCase {
+    fn only_in(mut self, k: usize, is_in_set: &dyn Fn(&[f64]) -> bool) -> Self {
+        let is_outside = |found: &Counterexample| !is_in_set(&found.point);
+        if self.counterexample.as_ref().is_some_and(is_outside) {
+            self.counterexample = None;
+            self.kept_at_most = k;
+            self.status = if self.kept_at_least == k {
+                Status::Exact
+            } else if self.kept_at_least > 0 {
+                Status::Certified
+            } else {
+                Status::Unknown
+            };
+        }
+        self
+    }
+
+    fn around(mut self, norm: MoveNorm, moved: f64) -> Self {
+        moved_on(&mut self.counterexample, norm, moved);
+        self
+    }
+
+    fn and(self, other: Self) -> Self {
+        let nodes = self.nodes + other.nodes;
+        let kept_at_least = self.kept_at_least.min(other.kept_at_least);
+        let worse = if other.kept_at_most < self.kept_at_most {
+            other
+        } else {
+            self
+        };
+        let status = if kept_at_least == worse.kept_at_most {
+            Status::Exact
+        } else if kept_at_least > 0 {
+            Status::Certified
+        } else {
+            Status::Unknown
+        };
+        Self {
+            status,
+            kept_at_least,
+            nodes,
+            ..worse
+        }
+    }
+}
+
+impl Stepped for CertifiedRadius {
+    fn only_in(mut self, _: usize, is_in_set: &dyn Fn(&[f64]) -> bool) -> Self {
+        let is_outside = |found: &Counterexample| !is_in_set(&found.point);
+        if self.counterexample.as_ref().is_some_and(is_outside) {
+            self.counterexample = None;
+            self.status = Status::Unknown;
+        }
+        self
+    }
+
+    fn around(mut self, norm: MoveNorm, moved: f64) -> Self {
+        self.certified = together(norm, moved, self.certified);
+        moved_on(&mut self.counterexample, norm, moved);
+        self
+    }
+
+    fn and(self, other: Self) -> Self {
+        let nodes = self.nodes + other.nodes;
+        let size = |one: &Self| {
+            let found = one.counterexample.as_ref();
+            found.map_or(f64::INFINITY, |found| found.size)
+        };
+        // Whoever changes first decides; beyond that nothing more need be known of the other.
+        let (first, second) = if size(&other) < size(&self) {
+            (other, self)
+        } else {
+            (self, other)
+        };
+        let is_settled = |one: &Self| one.status != Status::Unknown;
+        let reach = first.certified.min(second.certified);
+        let status =
+            if is_settled(&first) && (is_settled(&second) || second.certified >= size(&first)) {
+                first.status
+            } else {
+                Status::Unknown
+            };
+        Self {
+            status,
+            certified: reach,
+            nodes,
+            ..first
+        }
+    }
+}
+
+impl Stepped for Vec<Proof> {
+    /// A proof states the moves that it is of.
+    fn only_in(self, _: usize, _: &dyn Fn(&[f64]) -> bool) -> Self {
+        self
+    }
+
+    fn around(self, _: MoveNorm, _: f64) -> Self {
+        self
+    }
+
+    /// Only the row's own categories are the model's row.
+    fn and(self, _: Self) -> Self {
+        self
+    }
+}

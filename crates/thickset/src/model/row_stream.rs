@@ -1,0 +1,121 @@
+//! Rows that a model is asked about, some at a time: those of a table's files are read, encoded and forgotten, so that memory does
+//! not grow with them.
+
+use std::ops::ControlFlow;
+
+use super::Model;
+use super::opened_rows::{OpenedRows, RowsConfig, Selection};
+use super::row_choice::RowChoice;
+use crate::data::{EncodedReader, Schema};
+use crate::{Error, Result, Rows};
+
+/// Rows that fit a model, to be gone through once.
+pub struct RowStream {
+    data: String,
+    source: Source,
+}
+
+enum Source {
+    /// What is in memory anyway: a part of a dataset, images, graphs, a sample.
+    Opened(Box<OpenedRows>),
+    Files {
+        reader: Box<EncodedReader>,
+        schema: Schema,
+        /// Rows to read in all.
+        left: u64,
+    },
+}
+
+impl Model {
+    /// Opens rows to explain or attack as [`Model::open_selected`] does, but to be gone through once: all rows of a table's files,
+    /// and the first of them, are read as they are wanted.
+    ///
+    /// # Errors
+    /// For whatever is missing or wrong, and if the rows do not fit the model.
+    pub fn stream_rows(&self, config: &RowsConfig, selection: &Selection) -> Result<RowStream> {
+        let data = config.data.clone();
+        let most = match selection.choice {
+            RowChoice::All => u64::MAX,
+            RowChoice::First(count) => count as u64,
+            RowChoice::Sample { .. } | RowChoice::Only(_) => 0,
+        };
+        let files = if most == 0 || config.chooses_part() {
+            None
+        } else {
+            self.table_files(config)?
+        };
+        let Some((files, encoding)) = files else {
+            let opened = self.open_selected(config, selection)?;
+            let source = Source::Opened(Box::new(opened));
+            return Ok(RowStream { data, source });
+        };
+        let schema = encoding.schema();
+        self.check_schema(&data, &schema)?;
+        let mut reader = EncodedReader::new(&files, encoding, false);
+        let left = if selection.shard.is_whole() {
+            most
+        } else {
+            let all = EncodedReader::new(&files, encoding, false).skip(most)?;
+            let places = selection
+                .shard
+                .places(usize::try_from(all).unwrap_or(usize::MAX));
+            reader.skip(places.start as u64)?;
+            places.len() as u64
+        };
+        let source = Source::Files {
+            reader: Box::new(reader),
+            schema,
+            left,
+        };
+        Ok(RowStream { data, source })
+    }
+}
+
+impl RowStream {
+    /// Calls `visit` with at most `most` rows at a time, in their order, until there are none or it breaks; what a person should
+    /// know of the rows, in sentences.
+    ///
+    /// # Errors
+    /// For whatever is wrong with the rows, and what `visit` returns.
+    pub fn for_each<E: From<Error>>(
+        self,
+        most: usize,
+        visit: &mut dyn FnMut(&Rows<'_>) -> std::result::Result<ControlFlow<()>, E>,
+    ) -> std::result::Result<Vec<String>, E> {
+        let most = most.max(1);
+        match self.source {
+            Source::Opened(opened) => {
+                for part in opened.rows().parts(most) {
+                    if visit(&part)?.is_break() {
+                        break;
+                    }
+                }
+                Ok(opened.notes)
+            }
+            Source::Files {
+                mut reader,
+                schema,
+                mut left,
+            } => {
+                let mut is_empty = true;
+                while left > 0 {
+                    let next = usize::try_from(left).unwrap_or(usize::MAX).min(most);
+                    let Some(rows) = reader.next(next)? else {
+                        break;
+                    };
+                    is_empty = false;
+                    left -= rows.labels.len() as u64;
+                    let ids: Vec<u64> = (rows.first..).take(rows.labels.len()).collect();
+                    let rows = Rows::new(&rows.values, &schema)?.numbered(&ids)?;
+                    if visit(&rows)?.is_break() {
+                        break;
+                    }
+                }
+                if is_empty && left == u64::MAX {
+                    return Err(Error::EmptyPart { data: self.data }.into());
+                }
+                Ok(reader.notes())
+            }
+        }
+    }
+}

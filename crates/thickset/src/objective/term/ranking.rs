@@ -1,0 +1,274 @@
+//! The ranking loss: how far salient features are from being clearly above the others, in log ratios.
+//!
+//! `l_i = sign(I_i) log(1 + |I_i| / (0.05 mean |I|))` and `R(I, T) = mean over i in T, j not in T of
+//! tau softplus((gamma - l_i + l_j) / tau)`. For importances that are not negative `l_i` is `log(I_i / mean I + 0.05)` up to a
+//! constant, of which only differences count. A pair whose ratio is beyond `exp(gamma)` costs next to nothing, and the loss
+//! is never below zero, so it cannot run away as a gap of differences can; and it does not change when all importances are
+//! multiplied by a number, so it cannot be had by making the model surer of itself.
+//!
+//! The set T is a constant for the gradient. Of more than [`MOST_BESIDE`] features on one side of the boundary only those next to it count:
+//! the others are far beyond the margin.
+
+use serde::{Deserialize, Serialize};
+use thickset_engine::layer::{Layer as _, Softplus};
+use thickset_engine::{Int, Tensor, TensorData};
+
+use super::gap::{Pairs, pair_list};
+use super::reading::mean_over_rows;
+use crate::Result;
+use crate::check::{as_f64, check_finite, check_positive, check_weight};
+
+/// The share of the mean importance below which importances count as alike.
+pub const FLOOR: f64 = 0.05;
+
+/// The most features on one side of the boundary of the salient set that are paired.
+pub const MOST_BESIDE: usize = 64;
+
+/// A mean importance below this, which only a model without any gradient has, counts as this.
+const LEAST_MEAN: f64 = 1e-30;
+
+/// What counts as clearly above.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RankingMargin {
+    /// gamma: the difference of log importances that is asked for.
+    pub margin: f64,
+    /// tau: how softly the loss ends there.
+    pub softness: f64,
+}
+
+impl Default for RankingMargin {
+    fn default() -> Self {
+        Self {
+            margin: 0.3,
+            softness: 0.15,
+        }
+    }
+}
+
+impl RankingMargin {
+    /// Refuses settings that make no sense.
+    ///
+    /// # Errors
+    /// [`crate::Error::OutOfRange`], with the setting's name.
+    pub fn check(&self) -> Result<()> {
+        check_weight("`margin`", self.margin)?;
+        check_positive("`softness`", self.softness)
+    }
+
+    /// The loss of one pair whose levels are this far apart.
+    #[must_use]
+    pub fn of_difference(&self, difference: f64) -> f64 {
+        let short = (self.margin - difference) / self.softness;
+        self.softness * (short.max(0.0) + (-short.abs()).exp().ln_1p())
+    }
+}
+
+/// `l`, the levels of importances `[rows, importances]`.
+#[must_use]
+pub fn levels(importance: &Tensor<2>) -> Tensor<2> {
+    let size = importance.clone().abs();
+    let count = as_f64(importance.dims()[1].max(1));
+    let floor = size.clone().sum_dim(1) * (FLOOR / count) + LEAST_MEAN;
+    importance.clone().sign() * (size / floor).log1p()
+}
+
+/// The same of one row, in plain numbers.
+#[must_use]
+pub fn levels_of(importance: &[f64]) -> Vec<f64> {
+    let sum: f64 = importance.iter().map(|value| value.abs()).sum();
+    let floor = sum * FLOOR / as_f64(importance.len().max(1)) + LEAST_MEAN;
+    let level = |value: &f64| {
+        let level = (value.abs() / floor).ln_1p();
+        if *value < 0.0 { -level } else { level }
+    };
+    importance.iter().map(level).collect()
+}
+
+/// Pairs of a salient and another feature, as many in every row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RankedPairs {
+    salient: Vec<i64>,
+    other: Vec<i64>,
+    pairs: usize,
+}
+
+impl RankedPairs {
+    /// The pairs of each row; `importances` is row-major and ranks the features, descending, ties to the lower index.
+    ///
+    /// # Errors
+    /// If `k` does not leave a feature on either side, or a value is not finite.
+    pub fn new(
+        importances: &[f64],
+        features: usize,
+        k: usize,
+        pairs: Pairs,
+        pair_count: Option<usize>,
+    ) -> Result<Self> {
+        check_finite("the explanation", importances)?;
+        let mut list = Self {
+            salient: Vec::new(),
+            other: Vec::new(),
+            pairs: 0,
+        };
+        for row in importances.chunks(features.max(1)) {
+            let found = pair_list(row, k, pairs, pair_count, MOST_BESIDE)?;
+            list.pairs = found.len();
+            for (salient, other) in found {
+                list.salient.push(i64::from(salient));
+                list.other.push(i64::from(other));
+            }
+        }
+        Ok(list)
+    }
+
+    /// The same for `times` copies of the rows, one after the other.
+    #[must_use]
+    pub fn repeated(&self, times: usize) -> Self {
+        Self {
+            salient: self.salient.repeat(times),
+            other: self.other.repeat(times),
+            pairs: self.pairs,
+        }
+    }
+
+    /// The loss of each row, `[rows, 1]`, given the [levels] of the same rows.
+    #[must_use]
+    pub fn loss(&self, levels: &Tensor<2>, margin: RankingMargin) -> Tensor<2> {
+        let above = self.taken(levels, &self.salient) - self.taken(levels, &self.other);
+        let short = above.neg() + margin.margin;
+        let each = match Softplus::new(1.0 / margin.softness) {
+            Ok(softplus) => softplus.forward(&[short]),
+            // A softness that was not checked: the hinge that it would tend to.
+            Err(_) => short.clamp_min(0.0),
+        };
+        each.sum_dim(1) * (1.0 / as_f64(self.pairs.max(1)))
+    }
+
+    /// The mean loss over the rows, given their importances.
+    #[must_use]
+    pub fn mean_loss(&self, importance: &Tensor<2>, margin: RankingMargin) -> Tensor<1> {
+        mean_over_rows(self.loss(&levels(importance), margin))
+    }
+
+    /// The loss of each row in plain numbers, given row-major importances.
+    #[must_use]
+    pub fn losses_of(&self, importances: &[f64], margin: RankingMargin) -> Vec<f64> {
+        let pairs = self.pairs.max(1);
+        let rows = self.salient.len() / pairs;
+        let features = importances.len() / rows.max(1);
+        let row = |place: usize| {
+            let levels = levels_of(&importances[place * features..(place + 1) * features]);
+            let of = place * pairs..(place + 1) * pairs;
+            let salient = self.salient[of.clone()].iter();
+            let sum: f64 = salient
+                .zip(&self.other[of])
+                .map(|(&salient, &other)| {
+                    margin.of_difference(level(&levels, salient) - level(&levels, other))
+                })
+                .sum();
+            sum / as_f64(pairs)
+        };
+        (0..rows).map(row).collect()
+    }
+
+    fn taken(&self, levels: &Tensor<2>, places: &[i64]) -> Tensor<2> {
+        let size = [places.len() / self.pairs.max(1), self.pairs];
+        let data = TensorData::new(places.to_vec(), size);
+        let device = levels.device().without_autodiff();
+        let places: Tensor<2, Int> = Tensor::from_data(data, &device);
+        levels.clone().gather(1, places)
+    }
+}
+
+fn level(levels: &[f64], place: i64) -> f64 {
+    let place = usize::try_from(place).ok();
+    place
+        .and_then(|place| levels.get(place))
+        .copied()
+        .unwrap_or(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use thickset_engine::{DType, Device};
+
+    use super::*;
+    use crate::host::read;
+    use crate::toy;
+
+    fn tensor(values: &[f64], features: usize) -> Tensor<2> {
+        let size = [values.len() / features, features];
+        Tensor::from_data(
+            TensorData::new(values.to_vec(), size),
+            (&Device::flex(), DType::F64),
+        )
+    }
+
+    fn loss(importance: &[f64], k: usize) -> f64 {
+        let pairs = RankedPairs::new(importance, importance.len(), k, Pairs::All, None).unwrap();
+        let margin = RankingMargin::default();
+        let by_tensor = read(pairs.mean_loss(&tensor(importance, importance.len()), margin))[0];
+        let by_number = pairs.losses_of(importance, margin)[0];
+        toy::assert_close(&[by_tensor], &[by_number]);
+        by_tensor
+    }
+
+    #[test]
+    fn one_row_by_hand() {
+        // The mean is 2, so l is ln(1 + 4 / 0.1) = ln 41 and twice ln 11: log ratios of 4 / 2 + 0.05 to 1 / 2 + 0.05.
+        let short: f64 = (0.3 - (41.0_f64 / 11.0).ln()) / 0.15;
+        toy::assert_close(&[loss(&[4.0, 1.0, 1.0], 1)], &[0.15 * short.exp().ln_1p()]);
+        // All alike: every pair is short by the margin.
+        toy::assert_close(&[loss(&[1.0; 4], 2)], &[0.15 * 2.0_f64.exp().ln_1p()]);
+    }
+
+    #[test]
+    fn a_factor_of_all_importances_changes_nothing_and_the_loss_is_never_negative() {
+        let mut stream = crate::Seed::new(7).stream("importances");
+        for _ in 0..50 {
+            let row: Vec<f64> = (0..9).map(|_| stream.normal().abs()).collect();
+            let large: Vec<f64> = row.iter().map(|value| value * 1e6).collect();
+            let (one, other) = (loss(&row, 3), loss(&large, 3));
+            assert!((one - other).abs() < 1e-9 && one > 0.0, "{one} {other}");
+        }
+        assert!(loss(&[0.0; 5], 2).is_finite());
+    }
+
+    #[test]
+    fn what_speaks_against_the_class_ranks_below_all_else() {
+        let row = [3.0, -3.0, 0.5];
+        let got = levels_of(&row);
+        assert!(got[0] > got[2] && got[2] > 0.0 && (got[0] + got[1]).abs() < 1e-12);
+        toy::assert_close(&read(levels(&tensor(&row, 3))), &got);
+    }
+
+    #[test]
+    fn the_gradient_is_that_of_central_differences() {
+        let mut stream = crate::Seed::new(8).stream("importances");
+        let row: Vec<f64> = (0..12).map(|_| stream.normal()).collect();
+        let pairs = RankedPairs::new(&row, 6, 2, Pairs::All, None).unwrap();
+        let margin = RankingMargin::default();
+        let of = |row: &[f64]| pairs.losses_of(row, margin).iter().sum::<f64>() / 2.0;
+        let x = tensor(&row, 6).autodiff().require_grad();
+        let gradients = pairs.mean_loss(&x, margin).backward();
+        let got = read(x.grad(&gradients).unwrap());
+        for place in 0..12 {
+            let mut beside = [row.clone(), row.clone()];
+            beside[0][place] += 1e-6;
+            beside[1][place] -= 1e-6;
+            let slope = (of(&beside[0]) - of(&beside[1])) / 2e-6;
+            assert!((slope - got[place]).abs() < 1e-6, "{slope} {}", got[place]);
+        }
+    }
+
+    #[test]
+    fn only_features_next_to_the_boundary_are_paired_where_there_are_many() {
+        let row: Vec<f64> = (0..400).map(|value| f64::from(value) + 1.0).collect();
+        let pairs = RankedPairs::new(&row, 400, 100, Pairs::All, None).unwrap();
+        assert_eq!(pairs.pairs, MOST_BESIDE * MOST_BESIDE);
+        // Ranks 37 to 100 of the values 1 to 400, and ranks 101 to 164.
+        assert!(pairs.salient.iter().all(|place| (300..364).contains(place)));
+        assert!(pairs.other.iter().all(|place| (236..300).contains(place)));
+    }
+}

@@ -1,0 +1,196 @@
+//! Our models as ONNX files: opset 17, any number of rows, outputs `label` and `probabilities`, raw columns in.
+//!
+//! Weights keep the names that the network gives them, and the model's description stands in the file's metadata, so a file that
+//! we wrote is read back exactly ([`super::ours`]).
+
+mod encoder;
+mod layers;
+mod writer;
+
+use prost::Message as _;
+use thickset_engine::{DType, Source};
+
+use super::ours::{DESCRIPTION_KEY, GRAPH_KEY, graph_hash};
+use super::proto::{
+    Dimension, Entry, GraphProto, ModelProto, OperatorSet, Shape, TensorType, TypeProto,
+    ValueInfoProto, element,
+};
+use crate::data::InputShape;
+use crate::{Error, Model, Result};
+use writer::Writer;
+
+/// The versions of what is written: of the file's form, of the standard operators, of those of `ai.onnx.ml`.
+const IR_VERSION: i64 = 8;
+const OPSET: i64 = 17;
+const ML_OPSET: i64 = 3;
+
+/// How a model is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ExportOptions {
+    /// Encoded features go in, in one matrix, instead of raw columns.
+    pub encoded: bool,
+}
+
+impl Model {
+    /// The bytes of an ONNX file.
+    ///
+    /// # Errors
+    /// If a layer of the network has no form that can be written.
+    pub fn to_onnx(&self, options: &ExportOptions) -> Result<Vec<u8>> {
+        let refuse = |problem: &str| Error::ModelContent {
+            path: "the ONNX file".to_owned(),
+            problem: problem.to_owned(),
+        };
+        let forms = self
+            .network
+            .forms()
+            .ok_or_else(|| refuse("a layer has no form that can be written"))?;
+        if self.network.dtype() != DType::F32 {
+            return Err(refuse("models of single precision are written"));
+        }
+        let mut writer = Writer::default();
+        for (parameter, values) in self
+            .network
+            .parameters()
+            .into_iter()
+            .zip(self.network.parameter_values())
+        {
+            writer.weight(
+                &parameter.name,
+                &parameter.shape,
+                values.iter::<f32>().collect(),
+            );
+        }
+        let (inputs, features) = self.write_inputs(options, &mut writer);
+        let mut made: Vec<String> = Vec::with_capacity(forms.len());
+        for (place, (form, reads)) in forms.iter().enumerate() {
+            let inputs: Vec<String> = reads
+                .iter()
+                .map(|source| match source {
+                    Source::Input => features.clone(),
+                    Source::Layer(layer) => made[*layer].clone(),
+                })
+                .collect();
+            let output = layers::write(
+                &mut writer,
+                place,
+                form,
+                &inputs,
+                self.network.features_of(Source::Layer(place)),
+                reads
+                    .first()
+                    .map_or(0, |source| self.network.features_of(*source)),
+            );
+            made.push(output);
+        }
+        let logits = made.last().cloned().unwrap_or(features);
+        writer.named(
+            "Softmax",
+            &[&logits],
+            "probabilities",
+            &[("axis", 1_i64.into())],
+        );
+        let best = writer.node(
+            "ArgMax",
+            &["probabilities"],
+            &[("axis", 1_i64.into()), ("keepdims", 0_i64.into())],
+        );
+        let names = writer.texts(&self.description.classes);
+        writer.named(
+            "Gather",
+            &[&names, &best],
+            "label",
+            &[("axis", 0_i64.into())],
+        );
+        let (node, initializer) = writer.finish();
+        let description = self.description_text();
+        let graph = GraphProto {
+            name: Some("thickset".to_owned()),
+            input: inputs,
+            output: vec![
+                value("label", element::STRING, &[]),
+                value(
+                    "probabilities",
+                    element::FLOAT,
+                    &[self.description.classes.len()],
+                ),
+            ],
+            node,
+            initializer,
+        };
+        let entry = |key: &str, value: String| Entry {
+            key: Some(key.to_owned()),
+            value: Some(value),
+        };
+        let set = |domain: &str, version: i64| OperatorSet {
+            domain: Some(domain.to_owned()),
+            version: Some(version),
+        };
+        let hash = graph_hash(&graph.node, &graph.initializer);
+        let model = ModelProto {
+            ir_version: Some(IR_VERSION),
+            producer_name: Some("thickset".to_owned()),
+            producer_version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+            graph: Some(graph),
+            opset_import: vec![set("", OPSET), set("ai.onnx.ml", ML_OPSET)],
+            metadata_props: vec![entry(DESCRIPTION_KEY, description), entry(GRAPH_KEY, hash)],
+            functions: Vec::new(),
+        };
+        Ok(model.encode_to_vec())
+    }
+
+    /// Inputs, and the name of the matrix of features that comes of them.
+    fn write_inputs(
+        &self,
+        options: &ExportOptions,
+        writer: &mut Writer,
+    ) -> (Vec<ValueInfoProto>, String) {
+        let features = self.description.features;
+        if let Some(encoding) = self
+            .description
+            .encoding
+            .as_ref()
+            .filter(|_| !options.encoded)
+        {
+            return encoder::write(writer, encoding);
+        }
+        if let InputShape::Image {
+            channels,
+            height,
+            width,
+        } = self.description.input
+        {
+            let input = value("input", element::FLOAT, &[channels, height, width]);
+            let rows = writer.reshape("input", &[features]);
+            return (vec![input], rows);
+        }
+        (
+            vec![value("input", element::FLOAT, &[features])],
+            "input".to_owned(),
+        )
+    }
+}
+
+/// A value of any number of rows.
+fn value(name: &str, element: i32, rest: &[usize]) -> ValueInfoProto {
+    let rows = Dimension {
+        dim_value: None,
+        dim_param: Some("rows".to_owned()),
+    };
+    let rest = rest.iter().map(|&size| Dimension {
+        dim_value: i64::try_from(size).ok(),
+        dim_param: None,
+    });
+    ValueInfoProto {
+        name: Some(name.to_owned()),
+        r#type: Some(TypeProto {
+            tensor_type: Some(TensorType {
+                elem_type: Some(element),
+                shape: Some(Shape {
+                    dim: std::iter::once(rows).chain(rest).collect(),
+                }),
+            }),
+            sequence_type: None,
+        }),
+    }
+}

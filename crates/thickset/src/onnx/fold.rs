@@ -1,0 +1,454 @@
+//! Operators of constants alone, computed when the file is read: shapes, indices, and weights that an exporter left in pieces.
+
+#![expect(clippy::cast_possible_wrap, reason = "sizes are far below 2^63")]
+
+use super::array::{Array, Data, single};
+use super::problem::{Result, broken};
+use super::read::{Graph, Node};
+
+/// The most numbers that an operator may make of smaller constants.
+const MOST_MADE: usize = 1 << 26;
+
+/// What the operator makes of constants; `None` if it is not one that is computed here.
+///
+/// # Errors
+/// If it cannot be computed of what it is given.
+#[expect(clippy::too_many_lines, reason = "one arm an operator")]
+pub(super) fn fold(
+    graph: &Graph,
+    node: &Node,
+    inputs: &[Option<Array>],
+) -> Result<Option<Vec<Array>>> {
+    let first = || -> Result<&Array> {
+        let first = inputs.first().and_then(Option::as_ref);
+        first.ok_or_else(|| node.broken("its first input is missing"))
+    };
+    let input = |place: usize| inputs.get(place).and_then(Option::as_ref);
+    let one = |array: Array| Ok(Some(vec![array]));
+    match node.operator.as_str() {
+        "Constant" => one(constant(graph, node)?),
+        "Identity" | "Dropout" => one(first()?.clone()),
+        "ConstantOfShape" => {
+            let dims = to_sizes(&first()?.to_whole()?)?;
+            check_made(&dims)?;
+            let value = match node.tensor("value") {
+                Some(tensor) => graph.array(tensor)?,
+                None => Array::floats(vec![1], vec![0.0]),
+            };
+            let count = dims.iter().product::<usize>();
+            one(value.picked(dims, &vec![0; count]))
+        }
+        "Cast" | "CastLike" => {
+            let to = if node.operator == "Cast" {
+                node.int("to", 0)
+            } else {
+                let like = input(1).ok_or_else(|| node.broken("its second input is missing"))?;
+                match &like.data {
+                    Data::Float {
+                        is_double: false, ..
+                    } => 1,
+                    Data::Float {
+                        is_double: true, ..
+                    } => 11,
+                    Data::Whole(_) => 7,
+                    Data::Text(_) => 8,
+                }
+            };
+            one(cast(first()?, to)?)
+        }
+        "Shape" => {
+            let dims = first()?.dims.iter();
+            one(shape_part(node, dims.map(|&size| size as i64).collect()))
+        }
+        "Size" => one(Array::whole(vec![], vec![first()?.len() as i64])),
+        "Range" => {
+            let number = |place: usize| {
+                input(place).map_or(Err(broken("a range has three ends")), Array::to_number)
+            };
+            let (start, end, step) = (number(0)?, number(1)?, number(2)?);
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "bounded just below"
+            )]
+            let count = ((end - start) / step).ceil().clamp(0.0, 1e9) as usize;
+            check_made(&[count])?;
+            #[expect(clippy::cast_precision_loss, reason = "few numbers")]
+            let values: Vec<f64> = (0..count)
+                .map(|place| start + place as f64 * step)
+                .collect();
+            one(like(first()?, vec![count], values))
+        }
+        "Neg" | "Abs" | "Sqrt" | "Exp" | "Log" | "Reciprocal" | "Floor" | "Ceil" | "Round"
+        | "Not" | "Sigmoid" | "Tanh" | "Relu" | "Erf" | "Sign" => {
+            let array = first()?;
+            let values = array
+                .to_floats()?
+                .into_iter()
+                .map(|value| unary(&node.operator, value));
+            one(like(array, array.dims.clone(), values.collect()))
+        }
+        "Add" | "Sub" | "Mul" | "Div" | "Pow" | "Min" | "Max" | "Mod" | "Equal" | "Less"
+        | "Greater" | "LessOrEqual" | "GreaterOrEqual" | "And" | "Or" | "Sum" | "Mean" => {
+            let mut result = first()?.clone();
+            for place in 1..inputs.len() {
+                let other = input(place).ok_or_else(|| node.broken("an input is missing"))?;
+                result = binary(&node.operator, &result, other)?;
+            }
+            if node.operator == "Mean" {
+                #[expect(clippy::cast_precision_loss, reason = "few inputs")]
+                let count = inputs.len() as f64;
+                let values = result
+                    .to_floats()?
+                    .into_iter()
+                    .map(|value| value / count)
+                    .collect();
+                result = like(&result, result.dims.clone(), values);
+            }
+            one(result)
+        }
+        "Where" => {
+            let [Some(condition), Some(a), Some(b)] = inputs else {
+                return Err(node.broken("it takes three inputs"));
+            };
+            let dims = broadcast(&broadcast(&condition.dims, &a.dims)?, &b.dims)?;
+            let [condition, a, b] = [condition, a, b].map(|array| expanded(array, &dims));
+            let (condition, a, b) = (condition?.to_floats()?, a?, b?);
+            let (first, second) = (a.to_floats()?, b.to_floats()?);
+            let chosen = condition.iter().zip(first.iter().zip(second));
+            let values = chosen.map(|(&condition, (&a, b))| if condition == 0.0 { b } else { a });
+            one(like(&a, dims, values.collect()))
+        }
+        "MatMul" => {
+            let [Some(a), Some(b)] = inputs else {
+                return Ok(None);
+            };
+            matrix_product(a, b).map(|made| made.map(|made| vec![made]))
+        }
+        "ReduceProd" | "ReduceSum" | "ReduceMax" | "ReduceMin" => {
+            let array = first()?;
+            if input(1).is_some() || node.has("axes") {
+                return Ok(None);
+            }
+            let values = array.to_floats()?;
+            let value = match node.operator.as_str() {
+                "ReduceProd" => values.iter().product(),
+                "ReduceSum" => values.iter().sum(),
+                "ReduceMax" => values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+                _ => values.iter().copied().fold(f64::INFINITY, f64::min),
+            };
+            let dims = if node.int("keepdims", 1) == 0 {
+                vec![]
+            } else {
+                vec![1; array.dims.len()]
+            };
+            one(like(array, dims, vec![value]))
+        }
+        _ => Ok(None),
+    }
+}
+
+fn constant(graph: &Graph, node: &Node) -> Result<Array> {
+    if let Some(tensor) = node.tensor("value") {
+        return graph.array(tensor);
+    }
+    if node.has("value_float") {
+        return Ok(Array::floats(vec![], vec![node.float("value_float", 0.0)]));
+    }
+    if node.has("value_floats") {
+        let values = node.floats("value_floats");
+        return Ok(Array::floats(vec![values.len()], values));
+    }
+    if node.has("value_int") {
+        return Ok(Array::whole(vec![], vec![node.int("value_int", 0)]));
+    }
+    if let Some(values) = node.ints("value_ints") {
+        return Ok(Array::list(values));
+    }
+    let texts = node.texts("value_strings");
+    let texts = node.text("value_string").map_or(texts, |text| vec![text]);
+    if texts.is_empty() {
+        return Err(node.broken("it has no value"));
+    }
+    Ok(Array {
+        dims: vec![texts.len()],
+        data: Data::Text(texts),
+    })
+}
+
+/// The part of sizes that `Shape` asks for.
+pub(super) fn shape_part(node: &Node, sizes: Vec<i64>) -> Array {
+    let rank = sizes.len() as i64;
+    let place = |place: i64| {
+        usize::try_from(if place < 0 { place + rank } else { place }.clamp(0, rank)).unwrap_or(0)
+    };
+    let (start, end) = (place(node.int("start", 0)), place(node.int("end", rank)));
+    Array::list(
+        sizes
+            .get(start..end.max(start))
+            .unwrap_or_default()
+            .to_vec(),
+    )
+}
+
+/// Sizes as the file has them, none negative.
+pub(super) fn to_sizes(values: &[i64]) -> Result<Vec<usize>> {
+    let size = |&value: &i64| {
+        usize::try_from(value)
+            .map_err(|_| broken(format!("a size must not be negative, got {value}")))
+    };
+    values.iter().map(size).collect()
+}
+
+/// Refuses to make more numbers than any model needs.
+pub(super) fn check_made(dims: &[usize]) -> Result<()> {
+    let count = dims
+        .iter()
+        .fold(1_usize, |product, &size| product.saturating_mul(size));
+    if count > MOST_MADE {
+        return Err(broken(format!(
+            "a constant of the sizes {dims:?} would have more than {MOST_MADE} numbers"
+        )));
+    }
+    Ok(())
+}
+
+/// Values of the element type of another array.
+#[expect(clippy::cast_possible_truncation, reason = "whole numbers of the file")]
+fn like(array: &Array, dims: Vec<usize>, values: Vec<f64>) -> Array {
+    let data = match &array.data {
+        Data::Whole(_) | Data::Text(_) => {
+            Data::Whole(values.into_iter().map(|value| value as i64).collect())
+        }
+        Data::Float {
+            is_double: true, ..
+        } => Data::Float {
+            values,
+            is_double: true,
+        },
+        Data::Float { .. } => Data::Float {
+            values: values.into_iter().map(single).collect(),
+            is_double: false,
+        },
+    };
+    Array { dims, data }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "a cast to whole numbers cuts"
+)]
+fn cast(array: &Array, to: i64) -> Result<Array> {
+    let data = match (to, &array.data) {
+        (8, Data::Text(_)) => array.data.clone(),
+        (8, Data::Whole(values)) => Data::Text(values.iter().map(i64::to_string).collect()),
+        (1, _) => Data::Float {
+            values: array.to_floats()?.into_iter().map(single).collect(),
+            is_double: false,
+        },
+        (11, _) => Data::Float {
+            values: array.to_floats()?,
+            is_double: true,
+        },
+        (2..=7 | 12 | 13, _) => Data::Whole(
+            array
+                .to_floats()?
+                .into_iter()
+                .map(|value| value as i64)
+                .collect(),
+        ),
+        (9, _) => Data::Whole(
+            array
+                .to_floats()?
+                .into_iter()
+                .map(|value| i64::from(value != 0.0))
+                .collect(),
+        ),
+        _ => {
+            return Err(broken(format!(
+                "a constant cannot be cast to element type {to}"
+            )));
+        }
+    };
+    Ok(Array {
+        dims: array.dims.clone(),
+        data,
+    })
+}
+
+/// A function of one number.
+pub(super) fn unary(operator: &str, value: f64) -> f64 {
+    match operator {
+        "Neg" => -value,
+        "Abs" => value.abs(),
+        "Sqrt" => value.sqrt(),
+        "Exp" => value.exp(),
+        "Log" => value.ln(),
+        "Reciprocal" => value.recip(),
+        "Floor" => value.floor(),
+        "Ceil" => value.ceil(),
+        "Round" => value.round_ties_even(),
+        "Not" => f64::from(u8::from(value == 0.0)),
+        "Sigmoid" => 1.0 / (1.0 + (-value).exp()),
+        "Tanh" => value.tanh(),
+        "Relu" => value.max(0.0),
+        "Erf" => libm::erf(value),
+        "Sign" => {
+            if value == 0.0 {
+                0.0
+            } else {
+                value.signum()
+            }
+        }
+        "IsNaN" => f64::from(u8::from(value.is_nan())),
+        _ => value,
+    }
+}
+
+/// A function of two numbers; comparisons give 0 and 1.
+#[expect(clippy::float_cmp, reason = "the operator compares exactly")]
+pub(super) fn of_two(operator: &str, a: f64, b: f64) -> f64 {
+    let truth = |is: bool| f64::from(u8::from(is));
+    match operator {
+        "Add" | "Sum" | "Mean" => a + b,
+        "Sub" => a - b,
+        "Mul" => a * b,
+        "Div" => a / b,
+        "Pow" => a.powf(b),
+        "Min" => a.min(b),
+        "Max" => a.max(b),
+        "Mod" => a.rem_euclid(b),
+        "Equal" => truth(a == b),
+        "Less" => truth(a < b),
+        "Greater" => truth(a > b),
+        "LessOrEqual" => truth(a <= b),
+        "GreaterOrEqual" => truth(a >= b),
+        "And" => truth(a != 0.0 && b != 0.0),
+        _ => truth(a != 0.0 || b != 0.0),
+    }
+}
+
+fn binary(operator: &str, a: &Array, b: &Array) -> Result<Array> {
+    let dims = broadcast(&a.dims, &b.dims)?;
+    check_made(&dims)?;
+    let (a, b) = (expanded(a, &dims)?, expanded(b, &dims)?);
+    if let (Data::Whole(first), Data::Whole(second)) = (&a.data, &b.data)
+        && matches!(operator, "Add" | "Sub" | "Mul" | "Div")
+    {
+        // Exact, since sizes stand for the number of rows by a large one.
+        let of_two = |(&a, &b): (&i64, &i64)| match operator {
+            "Add" => Ok(a.wrapping_add(b)),
+            "Sub" => Ok(a.wrapping_sub(b)),
+            "Mul" => Ok(a.wrapping_mul(b)),
+            _ => a
+                .checked_div(b)
+                .ok_or_else(|| broken("a constant is divided by zero")),
+        };
+        let values = first
+            .iter()
+            .zip(second)
+            .map(of_two)
+            .collect::<Result<_>>()?;
+        return Ok(Array::whole(dims, values));
+    }
+    let (first, second) = (a.to_floats()?, b.to_floats()?);
+    let values = first
+        .iter()
+        .zip(&second)
+        .map(|(&a, &b)| of_two(operator, a, b))
+        .collect();
+    let is_comparison = matches!(
+        operator,
+        "Equal" | "Less" | "Greater" | "LessOrEqual" | "GreaterOrEqual" | "And" | "Or"
+    );
+    if is_comparison {
+        return cast(&Array::floats(dims, values), 9);
+    }
+    Ok(like(&a, dims, values))
+}
+
+/// The sizes that two have in common, those of one repeated where they are 1.
+pub(super) fn broadcast(a: &[usize], b: &[usize]) -> Result<Vec<usize>> {
+    let rank = a.len().max(b.len());
+    let size = |dims: &[usize], axis: usize| {
+        let before = rank - dims.len();
+        axis.checked_sub(before).map_or(1, |axis| dims[axis])
+    };
+    (0..rank)
+        .map(|axis| match (size(a, axis), size(b, axis)) {
+            (a, b) if a == b => Ok(a),
+            (1, b) => Ok(b),
+            (a, 1) => Ok(a),
+            _ => Err(broken(format!("sizes {a:?} and {b:?} do not fit together"))),
+        })
+        .collect()
+}
+
+/// The array repeated to these sizes.
+pub(super) fn expanded(array: &Array, dims: &[usize]) -> Result<Array> {
+    if array.dims == dims {
+        return Ok(array.clone());
+    }
+    check_made(dims)?;
+    let places = broadcast_places(&array.dims, dims)?;
+    Ok(array.picked(dims.to_vec(), &places))
+}
+
+/// For each place of the larger sizes, the place of the smaller ones that is repeated there.
+pub(super) fn broadcast_places(from: &[usize], to: &[usize]) -> Result<Vec<usize>> {
+    if broadcast(from, to)? != to {
+        return Err(broken(format!(
+            "sizes {from:?} cannot be repeated to {to:?}"
+        )));
+    }
+    let before = to.len() - from.len();
+    let mut steps = vec![0; to.len()];
+    let mut step = 1;
+    for axis in (0..from.len()).rev() {
+        if from[axis] != 1 {
+            steps[before + axis] = step;
+        }
+        step *= from[axis];
+    }
+    let count = to.iter().product();
+    let mut places = Vec::with_capacity(count);
+    let mut at = vec![0_usize; to.len()];
+    for _ in 0..count {
+        places.push(at.iter().zip(&steps).map(|(at, step)| at * step).sum());
+        for axis in (0..to.len()).rev() {
+            at[axis] += 1;
+            if at[axis] < to[axis] {
+                break;
+            }
+            at[axis] = 0;
+        }
+    }
+    Ok(places)
+}
+
+/// The product of two matrices; `None` for more than two axes.
+fn matrix_product(a: &Array, b: &Array) -> Result<Option<Array>> {
+    let ([rows, inner], [other, columns]) = (&a.dims[..], &b.dims[..]) else {
+        return Ok(None);
+    };
+    if inner != other {
+        return Err(broken(format!(
+            "matrices of {:?} and {:?} have no product",
+            a.dims, b.dims
+        )));
+    }
+    check_made(&[*rows, *columns])?;
+    if rows.saturating_mul(*columns).saturating_mul(*inner) > MOST_MADE * 16 {
+        return Err(broken("a product of constants is too large"));
+    }
+    let (first, second) = (a.to_floats()?, b.to_floats()?);
+    let mut values = vec![0.0; rows * columns];
+    for row in 0..*rows {
+        for column in 0..*columns {
+            values[row * columns + column] = (0..*inner)
+                .map(|k| first[row * inner + k] * second[k * columns + column])
+                .sum();
+        }
+    }
+    Ok(Some(like(a, vec![*rows, *columns], values)))
+}

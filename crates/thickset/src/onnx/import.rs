@@ -1,0 +1,527 @@
+//! An ONNX file as a [`Model`], and what was understood of it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+
+use thickset_engine::{MAX_FILE_BYTES, read_regular};
+
+use super::assemble::assemble;
+use super::classes::class_names;
+use super::columns::{ColumnScale, Front};
+use super::external::Beside;
+use super::head::{self, Head};
+use super::inputs::InputLayout;
+use super::lower::{Block, Lowering, Made, Place, Value};
+use super::problem::{OnnxError, Result as OnnxResult, broken};
+use super::proto::element;
+use super::read::Graph;
+use crate::data::{ClassRule, Encoding, InputShape, ReadRule, TargetRule};
+use crate::model::{Description, ModelConfig, ModelSource};
+use crate::{Error, Model, Result, Seed};
+
+/// What a reader of an ONNX file may be told. Everything may be left out.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct OnnxOptions {
+    /// The output that holds scores or probabilities; where absent, the one called like probabilities, else the first of numbers.
+    pub output: Option<String>,
+    /// Names of the columns, in order, for inputs that are whole matrices.
+    pub columns: Vec<String>,
+    /// Names of the classes, in order; the file's own where absent.
+    pub classes: Vec<String>,
+    /// The column of a table that holds the classes, so that audits can measure accuracy.
+    pub target: Option<String>,
+    /// How columns of numbers are scaled, by name; for graphs that hold no scaler (see [`super::scales`]).
+    pub scales: BTreeMap<String, ColumnScale>,
+}
+
+/// What was understood of a file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct About {
+    /// The program that wrote it.
+    pub producer: String,
+    /// The version of its operators.
+    pub opset: i64,
+    /// The output that was taken.
+    pub output: String,
+    /// Outputs that were not.
+    pub other_outputs: Vec<String>,
+    /// How it becomes probabilities.
+    pub head: Head,
+    /// Names of the columns that the graph reads; empty for images.
+    pub columns: Vec<String>,
+    /// Columns of inputs that the prediction does not depend on.
+    pub unread: Vec<String>,
+    /// Whether a column of numbers comes without a scale in the graph, and none was given.
+    pub wants_scale: bool,
+    /// How many layers the network has.
+    pub layers: usize,
+}
+
+impl fmt::Display for About {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let producer = if self.producer.is_empty() {
+            "an unknown program"
+        } else {
+            &self.producer
+        };
+        writeln!(
+            formatter,
+            "written by {producer}, operators of version {}",
+            self.opset
+        )?;
+        writeln!(formatter, "output `{}`: {}", self.output, self.head)?;
+        if !self.other_outputs.is_empty() {
+            writeln!(formatter, "not read: {}", self.other_outputs.join(", "))?;
+        }
+        if !self.unread.is_empty() {
+            writeln!(
+                formatter,
+                "columns that the prediction does not depend on: {}",
+                self.unread.join(", ")
+            )?;
+        }
+        if self.wants_scale {
+            writeln!(
+                formatter,
+                "columns of numbers come without a scale, so distances are in their own units; take it from data with --scale data"
+            )?;
+        }
+        write!(formatter, "{} layers", self.layers)
+    }
+}
+
+/// A model and what was understood of its file.
+#[derive(Clone, Debug)]
+pub struct Imported {
+    /// The model.
+    pub model: Model,
+    /// What was understood.
+    pub about: About,
+    /// How rows of the graph's own inputs become rows of the model.
+    pub(super) layout: InputLayout,
+}
+
+/// Whether a path is called like an ONNX file.
+#[must_use]
+pub fn is_onnx(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|extension| extension.eq_ignore_ascii_case("onnx"))
+}
+
+/// Reads the model of a file; weights that lie beside it are read from its folder alone.
+///
+/// # Errors
+/// [`Error::Onnx`] where the file is broken or holds what is not read, with what can be done.
+pub fn open(path: &Path, options: &OnnxOptions) -> Result<Imported> {
+    let bytes =
+        read_regular(path, MAX_FILE_BYTES).map_err(|source| Error::io("read", path, source))?;
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    let beside = Beside::Folder(folder.unwrap_or(Path::new(".")).to_owned());
+    let mut imported = import(&bytes, &path.display().to_string(), beside, options)?;
+    imported.model.source = ModelSource::File(path.to_owned());
+    Ok(imported)
+}
+
+/// Reads a model from the bytes of a file, weights and all; `name` is what messages call it.
+///
+/// # Errors
+/// As for [`open`], and if weights lie in another file.
+pub fn parse(bytes: &[u8], name: &str, options: &OnnxOptions) -> Result<Imported> {
+    import(bytes, name, Beside::Nothing, options)
+}
+
+fn import(bytes: &[u8], name: &str, beside: Beside, options: &OnnxOptions) -> Result<Imported> {
+    let in_file = |source| Error::Onnx {
+        file: name.to_owned(),
+        source,
+    };
+    let graph = Graph::parse(bytes, beside).map_err(in_file)?;
+    let built = match super::ours::description(&graph).map_err(in_file)? {
+        Some(description) => ours(&graph, description).map_err(in_file)?,
+        None => build(&graph, options).map_err(in_file)?,
+    };
+    let Built {
+        description,
+        weights,
+        about,
+        layout,
+    } = built;
+    description
+        .check()
+        .map_err(|problem| in_file(broken(problem)))?;
+    let mut source = weights;
+    let network = description.model.network(
+        &description.input,
+        description.features,
+        description.classes.len(),
+        &mut source,
+    );
+    let network = network.map_err(|error| match error {
+        Error::Engine(error) => in_file(broken(error.to_string())),
+        other => other,
+    })?;
+    let mut about = about;
+    about.layers = network.forms().map_or(0, |forms| forms.len());
+    Ok(Imported {
+        model: Model::from_parts(description, network, ModelSource::Unknown),
+        about,
+        layout,
+    })
+}
+
+/// A file that we wrote: the description says everything but the weights.
+fn ours(graph: &Graph, description: Description) -> OnnxResult<Built> {
+    let mut weights = super::lower::Weights::new();
+    for (name, tensor) in graph
+        .constants
+        .iter()
+        .filter(|(name, _)| name.starts_with("layers."))
+    {
+        let array = graph.array(tensor)?;
+        let values = array.to_floats()?;
+        if let Some(value) = values.iter().find(|value| !value.is_finite()) {
+            return Err(broken(format!(
+                "`{name}` holds {value}; weights must be finite"
+            )));
+        }
+        weights.insert(name.clone(), (array.dims, values));
+    }
+    let encoding = description.encoding.as_ref();
+    let columns: Vec<String> = encoding
+        .map(|encoding| {
+            encoding
+                .columns
+                .iter()
+                .map(|column| column.name().to_owned())
+                .collect()
+        })
+        .unwrap_or_default();
+    let about = About {
+        producer: graph.producer.clone(),
+        opset: graph.opset,
+        output: "probabilities".to_owned(),
+        other_outputs: vec!["label".to_owned()],
+        head: Head::Softmax,
+        unread: Vec::new(),
+        columns: columns.clone(),
+        wants_scale: false,
+        layers: 0,
+    };
+    Ok(Built {
+        layout: InputLayout::ours(graph, &description),
+        description,
+        weights: super::assemble::GraphWeights {
+            weights,
+            dtype: thickset_engine::DType::F32,
+        },
+        about,
+    })
+}
+
+struct Built {
+    description: Description,
+    weights: super::assemble::GraphWeights,
+    about: About,
+    layout: InputLayout,
+}
+
+fn build(graph: &Graph, options: &OnnxOptions) -> OnnxResult<Built> {
+    let output = choose_output(graph, options)?;
+    let mut to = Lowering::new(graph)?;
+    let names = column_names(&to, options)?;
+    let value = to.lower(&output)?;
+    let made = match value {
+        Value::Tensor(made) => made,
+        Value::Cells(cells) => to.materialise(&cells)?,
+        _ => {
+            return Err(OnnxError::Refused {
+                problem: format!(
+                    "output `{output}` holds no numbers that are computed from the row"
+                ),
+                instead: "choose the output of probabilities".to_owned(),
+            });
+        }
+    };
+    let scales = &options.scales;
+    let mut check = |to: &Lowering<'_>, place: Place| are_probabilities(to.clone(), place, &names);
+    let (logits, head) = head::logits(&mut to, &made, &mut check)?;
+    let classes = logits.features();
+    let ended = end(&mut to, logits.place, &names, scales)?;
+    let class_names = class_names(graph, classes, &options.classes)?;
+    let (encoding, read) = match &ended.front {
+        Some(front) => {
+            let columns = front.encodings(&names, scales);
+            let read: Vec<String> = columns
+                .iter()
+                .map(|column| column.name().to_owned())
+                .collect();
+            let target = target(options, &read, &class_names);
+            let encoding = Encoding {
+                read: ReadRule::default(),
+                target,
+                missing_column: crate::data::MissingColumn::Error,
+                columns,
+            };
+            (Some(encoding), read)
+        }
+        None => (None, Vec::new()),
+    };
+    let others = graph
+        .outputs
+        .iter()
+        .map(|other| other.name.clone())
+        .filter(|other| *other != output);
+    let unread = names
+        .iter()
+        .filter(|name| encoding.is_some() && !read.contains(name));
+    let wants_scale = ended
+        .front
+        .as_ref()
+        .is_some_and(|front| front.wants_scale(&names, scales));
+    let about = About {
+        producer: graph.producer.clone(),
+        opset: graph.opset,
+        output,
+        other_outputs: others.collect(),
+        head,
+        unread: unread.cloned().collect(),
+        columns: read,
+        wants_scale,
+        layers: ended.assembled.graph.layers.len(),
+    };
+    let layout = InputLayout::new(graph, &to, &names, ended.white);
+    Ok(Built {
+        description: Description {
+            format: crate::model::FORMAT,
+            model: ModelConfig::from(ended.assembled.graph),
+            input: ended.input,
+            features: ended.features,
+            classes: class_names,
+            encoding,
+            schema: None,
+            single_classes: None,
+        },
+        weights: ended.assembled.weights,
+        about,
+        layout,
+    })
+}
+
+/// The output that holds scores or probabilities.
+fn choose_output(graph: &Graph, options: &OnnxOptions) -> OnnxResult<String> {
+    if let Some(name) = &options.output {
+        let names = graph.outputs.iter().map(|output| output.name.as_str());
+        if !names.clone().any(|known| known == name) {
+            let known: Vec<&str> = names.collect();
+            return Err(broken(format!(
+                "there is no output `{name}`; the outputs are {}",
+                known.join(", ")
+            )));
+        }
+        return Ok(name.clone());
+    }
+    let is_number = |element: Option<i32>| {
+        matches!(
+            element,
+            None | Some(
+                0 | element::FLOAT | element::DOUBLE | element::FLOAT16 | element::BFLOAT16
+            )
+        )
+    };
+    let candidates: Vec<&str> = graph
+        .outputs
+        .iter()
+        .filter(|output| is_number(output.element))
+        .map(|output| output.name.as_str())
+        .collect();
+    let named = candidates
+        .iter()
+        .find(|name| name.to_lowercase().contains("prob"));
+    let chosen = named.or_else(|| candidates.first());
+    chosen
+        .map(|name| (*name).to_owned())
+        .ok_or_else(|| OnnxError::Refused {
+            problem: "no output holds numbers".to_owned(),
+            instead: "export the probabilities, not only the label".to_owned(),
+        })
+}
+
+/// A name for each raw column.
+fn column_names(to: &Lowering<'_>, options: &OnnxOptions) -> OnnxResult<Vec<String>> {
+    let inputs = &to.graph.inputs;
+    let mut counts = vec![0_usize; inputs.len()];
+    for column in &to.columns {
+        counts[column.input] += 1;
+    }
+    let (all, given) = (to.columns.len(), &options.columns);
+    let in_matrices: usize = counts.iter().filter(|&&count| count > 1).sum();
+    if !given.is_empty() && given.len() != in_matrices && given.len() != all {
+        return Err(OnnxError::Refused {
+            problem: format!(
+                "{} names of columns were given, the graph reads {all}",
+                given.len()
+            ),
+            instead: "name every column of the graph's input, in order, and no target".to_owned(),
+        });
+    }
+    let mut next = given.iter();
+    let mut names = Vec::with_capacity(all);
+    for column in &to.columns {
+        let input = &inputs[column.input].name;
+        let is_matrix = counts[column.input] > 1;
+        let name = if is_matrix || given.len() == all {
+            next.next()
+        } else {
+            None
+        };
+        names.push(match name {
+            Some(name) => name.clone(),
+            None if is_matrix => format!("{input}[{}]", column.place),
+            None => input.clone(),
+        });
+    }
+    Ok(names)
+}
+
+/// The target of an encoding: it is only looked for where rows have labels.
+fn target(options: &OnnxOptions, columns: &[String], classes: &[String]) -> TargetRule {
+    let mut column = options
+        .target
+        .clone()
+        .unwrap_or_else(|| "target".to_owned());
+    if options.target.is_none() {
+        while columns.contains(&column) {
+            column.push('_');
+        }
+    }
+    let class = |name: &String| ClassRule {
+        name: name.clone(),
+        values: Vec::new(),
+        at_least: None,
+        below: None,
+    };
+    TargetRule {
+        column,
+        classes: classes.iter().map(class).collect(),
+    }
+}
+
+/// What a lowering ends in.
+struct Ended {
+    assembled: super::assemble::Assembled,
+    /// Of a table.
+    front: Option<Front>,
+    input: InputShape,
+    features: usize,
+    /// What white is in the graph's own pixels.
+    white: f64,
+}
+
+/// Puts the front before the layers.
+fn end(
+    to: &mut Lowering<'_>,
+    end: Place,
+    names: &[String],
+    scales: &BTreeMap<String, ColumnScale>,
+) -> OnnxResult<Ended> {
+    if let Some(image) = to.image {
+        let features = image.channels * image.height * image.width;
+        let white = white(to);
+        to.blocks.push(Block::Cells(vec![
+            super::cell::Cell::Constant(0.0);
+            features
+        ]));
+        let input = to.blocks.len() - 1;
+        let mut made = Made {
+            place: Place::Block(input),
+            dims: vec![1, features],
+        };
+        if image.channels_last {
+            let pixels = image.height * image.width;
+            let places: Vec<usize> = (0..features)
+                .map(|at| (at % image.channels) * pixels + at / image.channels)
+                .collect();
+            made = to.gathered(&made, vec![1, features], &places)?;
+        }
+        if white > 1.0 {
+            made = to.affine(&made, &[white], &[0.0], None)?;
+        }
+        let mut fronts = vec![None; to.blocks.len()];
+        fronts[0] = Some(made.place);
+        return Ok(Ended {
+            assembled: assemble(to, &fronts, input, end)?,
+            front: None,
+            input: InputShape::Image {
+                channels: image.channels,
+                height: image.height,
+                width: image.width,
+            },
+            features,
+            white,
+        });
+    }
+    let front = Front::new(to, names, scales)?;
+    let mut fronts = vec![None; to.blocks.len()];
+    for block in 0..front.block() {
+        if let Block::Cells(cells) = to.blocks[block].clone() {
+            fronts[block] = Some(front.emit(to, &cells)?.place);
+        }
+    }
+    Ok(Ended {
+        assembled: assemble(to, &fronts, front.block(), end)?,
+        input: InputShape::Table,
+        features: front.features(),
+        front: Some(front),
+        white: 1.0,
+    })
+}
+
+/// What white is in the graph's own pixels: 255 where the first thing it does is to divide by about as much, else 1.
+fn white(to: &Lowering<'_>) -> f64 {
+    /// A scale below this can only be meant for pixels of 0 to 255.
+    const OF_BYTES: f64 = 0.05;
+    let mut readers = to
+        .layers
+        .iter()
+        .filter(|layer| layer.inputs.contains(&Place::Block(0)));
+    let (Some(first), None) = (readers.next(), readers.next()) else {
+        return 1.0;
+    };
+    let scale = first.weights.iter().find(|(name, ..)| *name == "weight");
+    let is_scale = matches!(
+        first.form,
+        thickset_engine::layer::Form::ChannelAffine { .. }
+    );
+    match scale {
+        Some((_, _, values)) if is_scale && values.iter().all(|value| value.abs() < OF_BYTES) => {
+            255.0
+        }
+        _ => 1.0,
+    }
+}
+
+/// Whether the numbers at a place are probabilities for every one of some made-up rows.
+fn are_probabilities(mut to: Lowering<'_>, place: Place, names: &[String]) -> OnnxResult<bool> {
+    /// Rows that are looked at, and how far a sum may be from one.
+    const ROWS: usize = 24;
+    const CLOSE: f64 = 1e-3;
+    let classes = to.features(place);
+    let ended = end(&mut to, place, names, &BTreeMap::new())?;
+    let mut source = ended.assembled.weights;
+    let model = ModelConfig::from(ended.assembled.graph);
+    let Ok(network) = model.network(&ended.input, ended.features, classes, &mut source) else {
+        return Ok(false);
+    };
+    let mut stream = Seed::new(0).stream("onnx-head");
+    let values: Vec<f64> = (0..ROWS * ended.features)
+        .map(|_| stream.uniform() * 2.0 - 0.5)
+        .collect();
+    let made = crate::host::read(network.logits(network.batch(&values)));
+    Ok(made.chunks(classes).all(|row| {
+        let sum: f64 = row.iter().sum();
+        row.iter().all(|&value| value >= -1e-6) && (sum - 1.0).abs() < CLOSE
+    }))
+}

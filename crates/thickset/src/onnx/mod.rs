@@ -1,0 +1,44 @@
+//! Models of other frameworks: ONNX files in, and ours out.
+//!
+//! A file is read ([`proto`], [`limits`], [`read`], [`external`]), constants are computed ([`fold`]), operators become layers
+//! ([`lower`]), what comes before columns meet becomes an encoding ([`columns`]), the last layers are recognised so that the
+//! network ends in logits ([`head`]), and all of it becomes a [`Model`](crate::Model) like any other. What was understood is said in [`About`];
+//! what was not is refused with the operator's name and what can be done.
+//!
+//! ```no_run
+//! use thickset::onnx::{self, OnnxOptions};
+//!
+//! let imported = onnx::open("model.onnx".as_ref(), &OnnxOptions::default())?;
+//! println!("{}", imported.about);
+//! println!("{:?}", imported.model.classes());
+//! # Ok::<(), thickset::Error>(())
+//! ```
+
+mod agreement;
+mod array;
+mod assemble;
+mod cell;
+mod classes;
+mod columns;
+mod export;
+mod external;
+mod fold;
+mod head;
+mod import;
+mod inputs;
+mod limits;
+mod lower;
+mod ours;
+mod problem;
+mod proto;
+mod read;
+mod scale;
+
+pub use agreement::{Agreement, DifferentRow, TOLERANCE};
+pub use columns::ColumnScale;
+pub use export::ExportOptions;
+pub use head::Head;
+pub use import::{About, Imported, OnnxOptions, is_onnx, open, parse};
+pub use inputs::RawInput;
+pub use problem::OnnxError;
+pub use scale::{ScaleChoice, column_names, open_for_data, read_probabilities, scales};

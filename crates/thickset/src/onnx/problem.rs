@@ -1,0 +1,65 @@
+//! What can be wrong with an ONNX file, or be beyond what we read.
+
+/// A problem of one ONNX file.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OnnxError {
+    /// The bytes are no ONNX file.
+    #[error("not an ONNX file: {reason}")]
+    NotOnnx {
+        /// What the reader stumbled on.
+        reason: String,
+    },
+    /// The file contradicts itself.
+    #[error("{problem}")]
+    Broken {
+        /// What is wrong.
+        problem: String,
+    },
+    /// The file is sound, but holds something that has no gradient here.
+    #[error("operator `{operator}` is not supported{at}: {reason}")]
+    Unsupported {
+        /// The operator.
+        operator: String,
+        /// Where it stands, as ` (node ...)`; empty where the node has no name.
+        at: String,
+        /// Why.
+        reason: String,
+        /// What can be done.
+        instead: String,
+    },
+    /// The model as a whole is of a kind that is not read.
+    #[error("{problem}")]
+    Refused {
+        /// What it is.
+        problem: String,
+        /// What can be done.
+        instead: String,
+    },
+}
+
+impl OnnxError {
+    /// What can be done about it, if something can.
+    #[must_use]
+    pub fn instead(&self) -> Option<&str> {
+        match self {
+            Self::Unsupported { instead, .. } | Self::Refused { instead, .. } => {
+                (!instead.is_empty()).then_some(instead)
+            }
+            Self::NotOnnx { .. } | Self::Broken { .. } => None,
+        }
+    }
+}
+
+/// A result of reading an ONNX file.
+pub(crate) type Result<T> = std::result::Result<T, OnnxError>;
+
+/// A contradiction in the file.
+pub(crate) fn broken(problem: impl Into<String>) -> OnnxError {
+    OnnxError::Broken {
+        problem: problem.into(),
+    }
+}
+
+/// What to do about a model that has no gradient.
+pub(crate) const WITHOUT_GRADIENT: &str = "audit it from its probabilities alone: `thickset::audit::gradient_free` in Rust, `thickset.audit_function` in Python; that audit is weaker, since no attack can follow a gradient";

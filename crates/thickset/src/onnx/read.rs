@@ -1,0 +1,413 @@
+//! From the bytes of a file to a graph whose names are known, whose nodes stand in order, and whose constants fill their sizes.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use prost::Message as _;
+
+use super::array::{Array, readable};
+use super::external::Beside;
+use super::limits;
+use super::ours::graph_hash;
+use super::problem::{OnnxError, Result, broken};
+use super::proto::{
+    AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto,
+};
+
+/// The oldest and the newest operator set that is read.
+const OPSETS: std::ops::RangeInclusive<i64> = 7..=25;
+
+/// A checked graph.
+pub(super) struct Graph {
+    pub(super) producer: String,
+    /// Of the standard operators.
+    pub(super) opset: i64,
+    pub(super) inputs: Vec<Input>,
+    pub(super) outputs: Vec<Output>,
+    /// In an order in which each reads only what was made before.
+    pub(super) nodes: Vec<Node>,
+    pub(super) constants: HashMap<String, TensorProto>,
+    pub(super) metadata: BTreeMap<String, String>,
+    pub(super) beside: Beside,
+    /// Of nodes and constants; see [`super::ours`].
+    pub(super) hash: String,
+}
+
+/// An input of the graph that is no constant.
+#[derive(Clone, Debug)]
+pub(super) struct Input {
+    pub(super) name: String,
+    pub(super) element: i32,
+    /// The sizes; `None` where one is not fixed.
+    pub(super) dims: Option<Vec<Option<usize>>>,
+}
+
+/// An output of the graph.
+#[derive(Clone, Debug)]
+pub(super) struct Output {
+    pub(super) name: String,
+    /// The element type of a tensor; `None` for a list of maps.
+    pub(super) element: Option<i32>,
+}
+
+/// One operation.
+#[derive(Debug)]
+pub(super) struct Node {
+    pub(super) name: String,
+    pub(super) operator: String,
+    pub(super) inputs: Vec<String>,
+    pub(super) outputs: Vec<String>,
+    attributes: HashMap<String, AttributeProto>,
+}
+
+impl Graph {
+    /// Reads and checks the bytes of a file.
+    ///
+    /// # Errors
+    /// If they are no ONNX file, or contradict themselves.
+    pub(super) fn parse(bytes: &[u8], beside: Beside) -> Result<Self> {
+        if bytes.is_empty() {
+            return Err(OnnxError::NotOnnx {
+                reason: "it is empty".to_owned(),
+            });
+        }
+        limits::check(bytes)?;
+        let model = ModelProto::decode(bytes).map_err(|error| OnnxError::NotOnnx {
+            reason: error.to_string(),
+        })?;
+        let opset = opset(&model)?;
+        if let Some(function) = model.functions.first() {
+            return Err(OnnxError::Refused {
+                problem: format!(
+                    "the model has functions of its own, the first is `{}`",
+                    function.name.as_deref().unwrap_or_default()
+                ),
+                instead: "inline them before the model is written (`onnx.inliner.inline_local_functions`)".to_owned(),
+            });
+        }
+        let graph = model.graph.ok_or_else(|| OnnxError::NotOnnx {
+            reason: "there is no graph in it".to_owned(),
+        })?;
+        let metadata = model.metadata_props.into_iter();
+        let metadata = metadata.map(|entry| {
+            (
+                entry.key.unwrap_or_default(),
+                entry.value.unwrap_or_default(),
+            )
+        });
+        let producer = [model.producer_name, model.producer_version];
+        let producer = producer.into_iter().flatten().collect::<Vec<_>>().join(" ");
+        Self::checked(graph, opset, producer, metadata.collect(), beside)
+    }
+
+    fn checked(
+        graph: GraphProto,
+        opset: i64,
+        producer: String,
+        metadata: BTreeMap<String, String>,
+        beside: Beside,
+    ) -> Result<Self> {
+        let hash = graph_hash(&graph.node, &graph.initializer);
+        let mut constants = HashMap::new();
+        for tensor in graph.initializer {
+            let name = tensor.name.clone().unwrap_or_default();
+            if constants.insert(name.clone(), tensor).is_some() {
+                return Err(broken(format!("two constants are called `{name}`")));
+            }
+        }
+        let inputs = graph
+            .input
+            .iter()
+            .filter(|input| !constants.contains_key(input.name.as_deref().unwrap_or_default()));
+        let inputs: Vec<Input> = inputs.map(Input::read).collect();
+        let outputs: Vec<Output> = graph.output.iter().map(Output::read).collect();
+        let nodes = graph
+            .node
+            .into_iter()
+            .map(Node::read)
+            .collect::<Result<Vec<_>>>()?;
+        let mut known: BTreeSet<String> = inputs.iter().map(|input| input.name.clone()).collect();
+        known.extend(constants.keys().cloned());
+        let nodes = in_order(nodes, known)?;
+        for output in &outputs {
+            let is_made = nodes.iter().any(|node| node.outputs.contains(&output.name));
+            if !is_made {
+                return Err(broken(format!(
+                    "output `{}` is made by no node",
+                    output.name
+                )));
+            }
+        }
+        if outputs.is_empty() {
+            return Err(broken("the graph has no output"));
+        }
+        Ok(Self {
+            producer,
+            opset,
+            inputs,
+            outputs,
+            nodes,
+            constants,
+            metadata,
+            beside,
+            hash,
+        })
+    }
+
+    /// A constant by its name.
+    pub(super) fn constant(&self, name: &str) -> Option<Result<Array>> {
+        self.constants.get(name).map(|tensor| self.array(tensor))
+    }
+
+    /// A tensor of the file.
+    pub(super) fn array(&self, tensor: &TensorProto) -> Result<Array> {
+        Array::read(tensor, &mut |tensor, expected| {
+            self.beside.read(tensor, expected)
+        })
+    }
+
+    /// The node that makes a value.
+    pub(super) fn maker(&self, value: &str) -> Option<&Node> {
+        let is_it = |node: &&Node| node.outputs.iter().any(|output| output == value);
+        self.nodes.iter().find(is_it)
+    }
+}
+
+/// The version of the standard operators, which every model states.
+fn opset(model: &ModelProto) -> Result<i64> {
+    let standard = model
+        .opset_import
+        .iter()
+        .filter(|set| matches!(set.domain.as_deref(), None | Some("" | "ai.onnx")));
+    let version = standard.filter_map(|set| set.version).max();
+    let Some(version) = version else {
+        return Err(OnnxError::NotOnnx {
+            reason: "it does not say which operators it uses (`opset_import`)".to_owned(),
+        });
+    };
+    if OPSETS.contains(&version) {
+        return Ok(version);
+    }
+    let (oldest, newest) = (OPSETS.start(), OPSETS.end());
+    Err(OnnxError::Refused {
+        problem: format!("operators of version {oldest} to {newest} are read, got {version}"),
+        instead: "export with `opset_version=17`, or convert with `onnx.version_converter`"
+            .to_owned(),
+    })
+}
+
+/// Orders nodes so that each reads what was made before; in the file's order where that will do.
+fn in_order(nodes: Vec<Node>, known: BTreeSet<String>) -> Result<Vec<Node>> {
+    let mut makers: HashMap<&str, usize> = HashMap::new();
+    for (place, node) in nodes.iter().enumerate() {
+        for output in node.outputs.iter().filter(|output| !output.is_empty()) {
+            if known.contains(output) || makers.insert(output, place).is_some() {
+                return Err(broken(format!("`{output}` is made twice")));
+            }
+        }
+    }
+    let mut waits_for = vec![0_usize; nodes.len()];
+    let mut readers: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
+    for (place, node) in nodes.iter().enumerate() {
+        for input in node.inputs.iter().filter(|input| !input.is_empty()) {
+            if known.contains(input) {
+                continue;
+            }
+            let maker = makers.get(input.as_str()).ok_or_else(|| {
+                broken(format!(
+                    "node `{}` ({}) reads `{input}`, which nothing makes",
+                    node.name, node.operator
+                ))
+            })?;
+            waits_for[place] += 1;
+            readers[*maker].push(place);
+        }
+    }
+    let mut ready: BTreeSet<usize> = (0..nodes.len())
+        .filter(|&place| waits_for[place] == 0)
+        .collect();
+    let mut order = Vec::with_capacity(nodes.len());
+    while let Some(place) = ready.pop_first() {
+        order.push(place);
+        for &reader in &readers[place] {
+            waits_for[reader] -= 1;
+            if waits_for[reader] == 0 {
+                ready.insert(reader);
+            }
+        }
+    }
+    if order.len() < nodes.len() {
+        return Err(broken("nodes read one another in a circle"));
+    }
+    let mut nodes: Vec<Option<Node>> = nodes.into_iter().map(Some).collect();
+    Ok(order
+        .into_iter()
+        .filter_map(|place| nodes[place].take())
+        .collect())
+}
+
+impl Input {
+    fn read(info: &ValueInfoProto) -> Self {
+        let tensor = info
+            .r#type
+            .as_ref()
+            .and_then(|kind| kind.tensor_type.as_ref());
+        let dims = tensor
+            .and_then(|tensor| tensor.shape.as_ref())
+            .map(|shape| {
+                let dims = shape.dim.iter();
+                // A size of zero is how some exporters write that it is not fixed.
+                dims.map(|dim| {
+                    dim.dim_value
+                        .and_then(|size| usize::try_from(size).ok())
+                        .filter(|&size| size > 0)
+                })
+                .collect()
+            });
+        Self {
+            name: info.name.clone().unwrap_or_default(),
+            element: tensor.and_then(|tensor| tensor.elem_type).unwrap_or(0),
+            dims,
+        }
+    }
+}
+
+impl Output {
+    fn read(info: &ValueInfoProto) -> Self {
+        let tensor = info
+            .r#type
+            .as_ref()
+            .and_then(|kind| kind.tensor_type.as_ref());
+        Self {
+            name: info.name.clone().unwrap_or_default(),
+            element: tensor.map(|tensor| tensor.elem_type.unwrap_or(0)),
+        }
+    }
+}
+
+impl Node {
+    fn read(node: NodeProto) -> Result<Self> {
+        let operator = node.op_type.unwrap_or_default();
+        let operator = match node.domain.as_deref() {
+            None | Some("" | "ai.onnx" | "ai.onnx.ml") => operator,
+            Some(domain) => format!("{domain}.{operator}"),
+        };
+        let mut attributes = HashMap::new();
+        for attribute in node.attribute {
+            let name = attribute.name.clone().unwrap_or_default();
+            if attributes.insert(name.clone(), attribute).is_some() {
+                return Err(broken(format!(
+                    "a node `{operator}` has two attributes `{name}`"
+                )));
+            }
+        }
+        let name = node.name.filter(|name| !name.is_empty());
+        Ok(Self {
+            name: name
+                .or_else(|| node.output.first().cloned())
+                .unwrap_or_default(),
+            operator,
+            inputs: node.input,
+            outputs: node.output,
+            attributes,
+        })
+    }
+
+    /// A stand-in for messages about what is computed from columns.
+    pub(super) fn of_columns() -> Self {
+        Self {
+            name: String::new(),
+            operator: "encoder".to_owned(),
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+            attributes: HashMap::new(),
+        }
+    }
+
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.attributes.contains_key(name)
+    }
+
+    pub(super) fn int(&self, name: &str, default: i64) -> i64 {
+        let found = self.attributes.get(name).and_then(|attribute| attribute.i);
+        found.unwrap_or(default)
+    }
+
+    pub(super) fn float(&self, name: &str, default: f64) -> f64 {
+        let found = self.attributes.get(name).and_then(|attribute| attribute.f);
+        found.map_or(default, f64::from)
+    }
+
+    pub(super) fn text(&self, name: &str) -> Option<String> {
+        let found = self
+            .attributes
+            .get(name)
+            .and_then(|attribute| attribute.s.as_ref());
+        found.map(|text| readable(text))
+    }
+
+    pub(super) fn ints(&self, name: &str) -> Option<Vec<i64>> {
+        self.attributes
+            .get(name)
+            .map(|attribute| attribute.ints.clone())
+    }
+
+    pub(super) fn floats(&self, name: &str) -> Vec<f64> {
+        let found = self.attributes.get(name).into_iter();
+        found
+            .flat_map(|attribute| attribute.floats.iter().copied().map(f64::from))
+            .collect()
+    }
+
+    pub(super) fn texts(&self, name: &str) -> Vec<String> {
+        let found = self.attributes.get(name).into_iter();
+        found
+            .flat_map(|attribute| attribute.strings.iter().map(|text| readable(text)))
+            .collect()
+    }
+
+    pub(super) fn tensor(&self, name: &str) -> Option<&TensorProto> {
+        self.attributes
+            .get(name)
+            .and_then(|attribute| attribute.t.as_deref())
+    }
+
+    /// The name of an input; `None` where it is left out.
+    pub(super) fn input(&self, place: usize) -> Option<&str> {
+        self.inputs
+            .get(place)
+            .map(String::as_str)
+            .filter(|name| !name.is_empty())
+    }
+
+    /// Where it stands, for messages.
+    pub(super) fn at(&self) -> String {
+        if self.name.is_empty() {
+            String::new()
+        } else {
+            format!(" (node `{}`)", self.name)
+        }
+    }
+
+    /// What it is not supported for.
+    pub(super) fn unsupported(
+        &self,
+        reason: impl Into<String>,
+        instead: impl Into<String>,
+    ) -> OnnxError {
+        OnnxError::Unsupported {
+            operator: self.operator.clone(),
+            at: self.at(),
+            reason: reason.into(),
+            instead: instead.into(),
+        }
+    }
+
+    /// A contradiction in it.
+    pub(super) fn broken(&self, problem: impl std::fmt::Display) -> OnnxError {
+        broken(format!(
+            "operator `{}`{}: {problem}",
+            self.operator,
+            self.at()
+        ))
+    }
+}

@@ -1,0 +1,185 @@
+//! Names and scales of columns from a table's file, for graphs that have neither.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::columns::ColumnScale;
+use super::import::{Imported, OnnxOptions};
+use crate::data::{ColumnEncoding, Table, Values, Wanted, read_table};
+use crate::{Error, Result};
+
+/// The columns of a file in order, without the target: names for a graph whose input is one matrix.
+///
+/// # Errors
+/// If the file cannot be read.
+pub fn column_names(path: &Path, target: Option<&str>) -> Result<Vec<String>> {
+    let table = read(path)?;
+    let names = table.columns.into_iter().map(|column| column.name);
+    Ok(names.filter(|name| Some(name.as_str()) != target).collect())
+}
+
+/// The mean and the standard deviation, as offset and factor, of every column of numbers that the graph itself does not scale,
+/// with its range; learned from all rows of a file. To be given to [`super::OnnxOptions::scales`].
+///
+/// # Errors
+/// If the file cannot be read or lacks a column.
+pub fn scales(path: &Path, imported: &Imported) -> Result<BTreeMap<String, ColumnScale>> {
+    let table = read(path)?;
+    let Some(encoding) = &imported.model.description.encoding else {
+        return Ok(BTreeMap::new());
+    };
+    let mut scales = BTreeMap::new();
+    for column in &encoding.columns {
+        let ColumnEncoding::Number(number) = column else {
+            continue;
+        };
+        let values = &table.column(&number.column)?.values;
+        let numbers: Vec<f64> = (0..values.len())
+            .filter_map(|row| values.number(row))
+            .collect();
+        if numbers.is_empty() {
+            return Err(Error::Empty {
+                what: "a column of numbers to take a scale from",
+            });
+        }
+        scales.insert(number.column.clone(), scale(&numbers, number));
+    }
+    Ok(scales)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "far fewer than 2^52 rows")]
+#[expect(
+    clippy::float_cmp,
+    reason = "a graph without a scaler leaves these exactly"
+)]
+fn scale(numbers: &[f64], number: &crate::data::NumberEncoding) -> ColumnScale {
+    let count = numbers.len() as f64;
+    let mean = numbers.iter().sum::<f64>() / count;
+    let deviation = (numbers
+        .iter()
+        .map(|value| (value - mean).powi(2))
+        .sum::<f64>()
+        / count)
+        .sqrt();
+    let is_scaled = number.offset != 0.0 || number.factor != 1.0;
+    let (offset, factor) = if is_scaled {
+        (number.offset, number.factor)
+    } else if deviation > 0.0 && deviation.is_finite() {
+        (mean, deviation)
+    } else {
+        (mean, 1.0)
+    };
+    ColumnScale {
+        offset,
+        factor,
+        low: numbers.iter().copied().fold(f64::INFINITY, f64::min),
+        high: numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+        integer: numbers.iter().all(|value| value.fract() == 0.0),
+    }
+}
+
+fn read(path: &Path) -> Result<Table> {
+    let table = read_table(path, &crate::data::ReadRule::default(), &Wanted::default())?;
+    if table
+        .columns
+        .iter()
+        .all(|column| matches!(&column.values, Values::Number(values) if values.is_empty()))
+    {
+        return Err(Error::Empty {
+            what: "the rows of the file",
+        });
+    }
+    Ok(table)
+}
+
+/// What is done about columns of numbers that the graph does not scale.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ScaleChoice {
+    /// Nothing was said: such a graph is refused.
+    #[default]
+    Unsaid,
+    /// The mean and the standard deviation of the data.
+    FromData,
+    /// Distances are in the columns' own units.
+    AsItIs,
+}
+
+/// Reads the model of a file for rows of a table's file, which may name the columns of a matrix and give them a scale. The
+/// sentences say what was taken from it.
+///
+/// # Errors
+/// As for [`super::open`]; [`Error::NoScale`] where columns have no scale and nothing was said about it.
+pub fn open_for_data(
+    path: &Path,
+    data: Option<&Path>,
+    options: &OnnxOptions,
+    scale: ScaleChoice,
+) -> Result<(Imported, Vec<String>)> {
+    let mut options = options.clone();
+    let mut imported = super::open(path, &options)?;
+    let mut notes = Vec::new();
+    let raw: usize = imported
+        .inputs()
+        .iter()
+        .map(|(_, columns)| columns.len())
+        .sum();
+    let is_matrix = imported
+        .inputs()
+        .iter()
+        .any(|(_, columns)| columns.len() > 1);
+    if let Some(data) = data.filter(|_| is_matrix && options.columns.is_empty()) {
+        let names = column_names(data, options.target.as_deref())?;
+        if names.len() == raw {
+            notes.push(format!(
+                "the columns of the graph's input are taken to be those of `{}`, in order",
+                data.display()
+            ));
+            options.columns = names;
+            imported = super::open(path, &options)?;
+        }
+    }
+    if imported.about.wants_scale {
+        match (scale, data) {
+            (ScaleChoice::FromData, Some(data)) => {
+                options.scales = scales(data, &imported)?;
+                notes.push(format!(
+                    "distances are in standard deviations of the columns of `{}`, since the graph has no scaler",
+                    data.display()
+                ));
+                imported = super::open(path, &options)?;
+            }
+            (ScaleChoice::AsItIs, _) => {}
+            _ => {
+                return Err(Error::NoScale {
+                    file: path.display().to_string(),
+                });
+            }
+        }
+    }
+    Ok((imported, notes))
+}
+
+/// Probabilities of a table's file, row by row: one column a class, in order, or one column for the second of two classes.
+///
+/// # Errors
+/// If the file cannot be read or holds something else than numbers.
+pub fn read_probabilities(path: &Path) -> Result<Vec<f64>> {
+    let wanted = Wanted {
+        only_numbers: true,
+        ..Wanted::default()
+    };
+    let table = read_table(path, &crate::data::ReadRule::default(), &wanted)?;
+    let rows = table.rows();
+    let mut values = Vec::with_capacity(rows * table.columns.len());
+    for row in 0..rows {
+        for column in &table.columns {
+            let value = column.values.number(row);
+            values.push(value.ok_or_else(|| Error::RequiredValue {
+                path: path.display().to_string(),
+                row: row + 1,
+                column: column.name.clone(),
+            })?);
+        }
+    }
+    Ok(values)
+}

@@ -1,0 +1,222 @@
+//! Every reader on broken files: seeds that are whole, and thousands of changed copies of them. Nothing may panic. The fuzz targets
+//! in `fuzz/` call the same functions (`readers.rs`) and look further; what they found is a seed here.
+
+#[path = "../../../fuzz/readers.rs"]
+mod readers;
+
+use thickset::{Seed, Stream};
+
+/// Changed copies of each seed. A longer run: `THICKSET_FUZZ=100000 cargo test --test fuzzed`.
+fn copies() -> usize {
+    let asked = std::env::var("THICKSET_FUZZ").ok();
+    asked.and_then(|text| text.parse().ok()).unwrap_or(400)
+}
+
+/// Bytes that formats give a meaning to.
+const TELLING: [&[u8]; 18] = [
+    b"\0",
+    b"\xff",
+    b"\x7f",
+    b"\x80",
+    b"\"",
+    b"\n",
+    b",",
+    b"{",
+    b"}",
+    b"[",
+    b"-1",
+    b"1e999",
+    b"NaN",
+    b"\xff\xff\xff\xff",
+    b"\0\0\0\x80",
+    b"18446744073709551615",
+    b"PAR1",
+    b"\xff\xfe",
+];
+
+/// One change of the bytes.
+fn change(bytes: &mut Vec<u8>, stream: &mut Stream) {
+    let at = stream.below(bytes.len() + 1);
+    let end = (at + 1 + stream.below(16)).min(bytes.len());
+    match stream.below(6) {
+        0 if at < bytes.len() => bytes[at] ^= 1 << stream.below(8),
+        1 => bytes.truncate(at),
+        2 => {
+            bytes.drain(at..end.max(at));
+        }
+        3 => {
+            let piece = bytes[at..end.max(at)].to_vec();
+            let copies = 1 + stream.below(8);
+            let place = stream.below(bytes.len() + 1);
+            bytes.splice(place..place, piece.repeat(copies));
+        }
+        4 => {
+            let telling = TELLING[stream.below(TELLING.len())];
+            let replaced = (at + telling.len()).min(bytes.len());
+            bytes.splice(at..replaced.max(at), telling.iter().copied());
+        }
+        _ => {
+            let telling = TELLING[stream.below(TELLING.len())];
+            bytes.splice(at..at, telling.iter().copied());
+        }
+    }
+}
+
+/// Reads the seeds and changed copies of them.
+fn fuzz(name: &str, read: fn(&[u8]), seeds: &[Vec<u8>]) {
+    for (number, seed) in seeds.iter().enumerate() {
+        read(seed);
+        let mut stream = Seed::new(number as u64).stream(name);
+        for _ in 0..copies() {
+            let mut bytes = seed.clone();
+            for _ in 0..=stream.below(4) {
+                change(&mut bytes, &mut stream);
+            }
+            read(&bytes);
+        }
+    }
+}
+
+fn csv_seeds() -> Vec<Vec<u8>> {
+    let mut seeds: Vec<Vec<u8>> = [
+        "a,b,c\n1,2,x\n3,,y\n\"4\n5\",6,\"z\"\"\"\n",
+        "Betrag;Datum;Zeit;Satz\n1.234,56 €;31.12.2023;14:30;12,5 %\n-7,1 €;01.02.2024;9:05;3 %\n",
+        "when,what,id\n2024-01-31T10:00:00Z,$1,234.50,00012\n20240131,(300),7\n",
+        "\u{feff}x\ty\n1\t\"\n",
+    ]
+    .map(|text| text.as_bytes().to_vec())
+    .to_vec();
+    let wide = "ä,b\n1,2\n👩,3\n";
+    seeds.push(
+        [
+            &b"\xff\xfe"[..],
+            &wide
+                .encode_utf16()
+                .flat_map(u16::to_le_bytes)
+                .collect::<Vec<_>>(),
+        ]
+        .concat(),
+    );
+    seeds.push(
+        [
+            &b"\xfe\xff"[..],
+            &wide
+                .encode_utf16()
+                .flat_map(u16::to_be_bytes)
+                .collect::<Vec<_>>(),
+        ]
+        .concat(),
+    );
+    seeds
+}
+
+#[test]
+fn tables_of_text() {
+    fuzz("csv", readers::csv, &csv_seeds());
+}
+
+#[test]
+fn parquet() {
+    use thickset::row_writer::{Cell, OutputColumn, RowFormat, RowWriter};
+    let columns = vec![
+        OutputColumn::whole("row"),
+        OutputColumn::text("class"),
+        OutputColumn::number("p"),
+        OutputColumn::flag("held"),
+    ];
+    let mut writer = RowWriter::new(RowFormat::Parquet, columns, Vec::new()).unwrap();
+    for row in 0..20_u8 {
+        let class = if row % 5 == 0 {
+            Cell::Missing
+        } else {
+            Cell::text(["a", "bb"][usize::from(row % 2)])
+        };
+        let p = Cell::Number(1.0 / (1.0 + f64::from(row)));
+        writer
+            .write(&[Cell::Whole(row.into()), class, p, Cell::Flag(row % 3 == 0)])
+            .unwrap();
+    }
+    fuzz("parquet", readers::parquet, &[writer.finish().unwrap()]);
+}
+
+#[test]
+fn images() {
+    let mut bytes = Vec::new();
+    let pixels = image::GrayImage::from_fn(6, 5, |x, y| {
+        image::Luma([u8::try_from(x * 40 + y).unwrap()])
+    });
+    pixels
+        .write_to(
+            &mut std::io::Cursor::new(&mut bytes),
+            image::ImageFormat::Png,
+        )
+        .unwrap();
+    let mut jpeg = Vec::new();
+    pixels
+        .write_to(
+            &mut std::io::Cursor::new(&mut jpeg),
+            image::ImageFormat::Jpeg,
+        )
+        .unwrap();
+    fuzz("image", readers::image, &[bytes, jpeg]);
+}
+
+#[test]
+fn idx_files() {
+    let mut images = vec![0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 3];
+    images.extend(0..18);
+    fuzz("idx", readers::idx, &[images]);
+}
+
+#[test]
+fn graphs() {
+    let seed = b"file,label\na.csv,x\n\x000,1\n1,0\n".to_vec();
+    fuzz("graphs", readers::graphs, &[seed]);
+}
+
+#[test]
+fn recipes_and_runs() {
+    let recipe = "name = \"a\"\ntitle = \"\"\n[read]\nmissing = [\"NA\"]\n[read.form.x]\nkind = \"amount\"\ndecimal = \",\"\n[target]\ncolumn = \"y\"\n\
+                  class = [{ name = \"0\" }, { name = \"1\" }]\n[[feature]]\nkind = \"number\"\ncolumn = \"x\"\nclip = [0.01, 0.99]\n";
+    fuzz("recipe", readers::recipe, &[recipe.as_bytes().to_vec()]);
+    let run = "name = \"a\"\nseed = 1\nk = 3\n[data]\nsource = \"a.csv\"\n[model]\nkind = \"mlp\"\nhidden = [4]\n[objective]\nkind = \"r2et\"\n\
+               [train]\nepochs = 1\n";
+    fuzz("run", readers::run, &[run.as_bytes().to_vec()]);
+}
+
+/// A small model, its rows and an audit of them.
+fn audited() -> (thickset::Model, thickset::audit::Audit) {
+    use thickset::model::{AuditOptions, MlpConfig, Model, ModelConfig};
+    let dataset =
+        thickset::data::open("wine-quality", &thickset::data::OpenOptions::default()).unwrap();
+    let config = MlpConfig {
+        hidden: vec![3],
+        ..MlpConfig::default()
+    };
+    let model = Model::fresh(
+        ModelConfig::Mlp(config),
+        dataset.shape().clone(),
+        dataset.features(),
+        dataset.classes.clone(),
+        dataset.encoding.clone(),
+        Seed::new(1),
+    )
+    .unwrap();
+    let options = AuditOptions {
+        effort: Some(thickset::attack::suite::Effort::Quick),
+        k: Some(3),
+        noise_draws: 2,
+        worst: 1,
+        ..AuditOptions::default()
+    };
+    let audit = model.audit(&dataset.test().first(5), &options).unwrap();
+    (model, audit)
+}
+
+#[test]
+fn models_are_read_and_run() {
+    let (model, audit) = audited();
+    fuzz("model", readers::model, &[model.to_bytes()]);
+    fuzz("audit", readers::audit, &[audit.to_bytes()]);
+    fuzz("part", readers::part, &[audit.to_bytes()]);
+}

@@ -1,0 +1,156 @@
+//! What the fuzz targets call, one function a reader: any bytes in, nothing out. A panic, a hang or a file's weight in memory many
+//! times over is a bug. `crates/thickset/tests/fuzzed.rs` calls the same functions on every test.
+
+use std::path::Path;
+
+use thickset::Model;
+use thickset::audit::{Audit, AuditPart};
+use thickset::config::RunConfig;
+use thickset::data::{self, EncodedReader, OpenOptions, ReadRule, Recipe, Wanted};
+use thickset::model::ExplainOptions;
+use thickset::{Rows, Schema};
+
+/// A file with these bytes, in a folder of its own.
+fn with_file(name: &str, bytes: &[u8], read: impl FnOnce(&Path)) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join(name);
+    std::fs::write(&path, bytes).expect("a file");
+    read(&path);
+}
+
+/// A table of delimited text: read, described as a user's own, and read again by what was learned, some rows at a time.
+pub fn csv(bytes: &[u8]) {
+    let _ = data::read_csv_from(bytes, "fuzz.csv", &ReadRule::default(), &Wanted::default());
+    with_file("fuzz.csv", bytes, as_a_table);
+}
+
+/// A Parquet file, in the same ways.
+pub fn parquet(bytes: &[u8]) {
+    with_file("fuzz.parquet", bytes, |path| {
+        let _ = data::read_parquet(path, &ReadRule::default(), &Wanted::default());
+        as_a_table(path);
+    });
+}
+
+fn as_a_table(path: &Path) {
+    let Ok(dataset) = data::open(&path.display().to_string(), &OpenOptions::default()) else {
+        return;
+    };
+    let Some(encoding) = &dataset.encoding else {
+        return;
+    };
+    // What was learned reads the same rows, whole or some at a time, unless it cannot read them at all.
+    let whole = data::read_encoded(path, encoding);
+    let mut reader = EncodedReader::new(&[path.to_owned()], encoding, true);
+    let mut values = Vec::new();
+    let streamed = loop {
+        match reader.next(3) {
+            Ok(Some(rows)) => values.extend(rows.values),
+            Ok(None) => break Ok(()),
+            Err(error) => break Err(error),
+        }
+    };
+    if let (Ok(whole), Ok(())) = (&whole, &streamed) {
+        let bits = |values: &[f32]| {
+            values
+                .iter()
+                .map(|value| value.to_bits())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(bits(&whole.values), bits(&values), "some rows at a time");
+    }
+}
+
+/// An image in a folder of images, and by itself.
+pub fn image(bytes: &[u8]) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let class = folder.path().join("class");
+    std::fs::create_dir(&class).expect("a folder");
+    let path = class.join("fuzz.png");
+    std::fs::write(&path, bytes).expect("a file");
+    let options = OpenOptions {
+        image_size: Some((8, 8)),
+        ..OpenOptions::default()
+    };
+    let _ = data::open(&folder.path().display().to_string(), &options);
+    let _ = data::read_image(&path, (8, 8), 3);
+}
+
+/// IDX images beside their labels.
+pub fn idx(bytes: &[u8]) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let images = folder.path().join("fuzz-images-idx3-ubyte");
+    let (left, right) = bytes.split_at(bytes.len() / 2);
+    std::fs::write(&images, left).expect("a file");
+    std::fs::write(folder.path().join("fuzz-labels-idx1-ubyte"), right).expect("a file");
+    let _ = data::open(&images.display().to_string(), &OpenOptions::default());
+}
+
+/// A folder of graphs: its list and one matrix.
+pub fn graphs(bytes: &[u8]) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (list, matrix) = bytes.split_at(bytes.len() / 2);
+    std::fs::write(folder.path().join("labels.csv"), list).expect("a file");
+    std::fs::write(folder.path().join("a.csv"), matrix).expect("a file");
+    let _ = data::open(
+        &folder.path().display().to_string(),
+        &OpenOptions::default(),
+    );
+}
+
+/// A recipe: what is read can be printed and read again.
+pub fn recipe(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return;
+    };
+    if let Ok(recipe) = Recipe::parse(text, "fuzz.toml")
+        && let Ok(printed) = recipe.to_toml()
+    {
+        let again = Recipe::parse(&printed, "printed.toml").expect("a printed recipe is one");
+        // NaN is not equal to itself, so texts are compared.
+        assert_eq!(again.to_toml().ok(), Some(printed));
+    }
+}
+
+/// A run's configuration.
+pub fn run(bytes: &[u8]) {
+    if let Ok(text) = std::str::from_utf8(bytes)
+        && let Ok(run) = RunConfig::parse(text, "fuzz.toml")
+    {
+        let _ = run.check();
+    }
+}
+
+/// A model file: read, and run on a row of zeros.
+pub fn model(bytes: &[u8]) {
+    with_file("fuzz.safetensors", bytes, |path| {
+        let Ok(model) = Model::load(path) else {
+            return;
+        };
+        let width = model.network.features();
+        let names: Vec<String> = (0..width).map(|feature| format!("{feature}")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let schema = Schema::table(&names);
+        let zeros = vec![0.0; width];
+        if let Ok(rows) = Rows::new(&zeros, &schema) {
+            let _ = model.predict(&rows);
+            let _ = model.explain(&rows, &ExplainOptions::default());
+        }
+    });
+}
+
+/// An audit's file, to a page.
+pub fn audit(bytes: &[u8]) {
+    if let Ok(text) = std::str::from_utf8(bytes)
+        && let Ok(audit) = Audit::parse(text, "audit.json")
+    {
+        let _ = thickset_report::audit(&[audit]);
+    }
+}
+
+/// One machine's part of an audit.
+pub fn part(bytes: &[u8]) {
+    if let Ok(part) = AuditPart::parse(bytes, "audit.part.json") {
+        let _ = thickset::audit::merge(vec![("fuzz".to_owned(), part)]);
+    }
+}
