@@ -56,6 +56,12 @@ pub enum Error {
         /// The upper end that came.
         most: f64,
     },
+    /// The system gives no threads to compute on.
+    #[error("cannot start threads: {problem}")]
+    Threads {
+        /// What the system said.
+        problem: String,
+    },
     /// The environment asks for instructions that the processor does not have.
     #[error("`{variable}` must name instructions of this processor, {available}; got `{got}`")]
     Instructions {

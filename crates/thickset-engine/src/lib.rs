@@ -7,6 +7,7 @@
 //! weights or inputs.
 
 pub mod disk;
+pub mod interrupt;
 pub mod kernel;
 pub mod layer;
 pub mod memory;

@@ -6,7 +6,7 @@ use crate::kernel::{is_plain, requested_instructions};
 use crate::layer::{BatchStatistics, Form, GatedLinear, Gates, Layer, Part};
 use crate::parameter::{Parameter, ParameterSource, Role, Scope};
 use crate::pass::Pass;
-use crate::{Error, Result};
+use crate::{Error, Result, interrupt};
 
 /// What a layer reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -300,6 +300,7 @@ fn run(
 ) -> Vec<Tensor<2>> {
     let mut outputs: Vec<Tensor<2>> = Vec::with_capacity(nodes.len());
     for node in nodes {
+        interrupt::check();
         let inputs: Vec<_> = node
             .inputs
             .iter()

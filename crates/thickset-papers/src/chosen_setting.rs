@@ -23,6 +23,7 @@ pub(crate) fn chosen(
         auc_within: AUC_WITHIN,
         auc_at_least: Some(threshold),
         distinctness_at_least,
+        ..SelectionConfig::default()
     };
     let best = rule.choose(&standings)?;
     Some((places[best], standings[best].auc >= threshold))

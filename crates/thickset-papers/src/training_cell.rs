@@ -97,6 +97,7 @@ impl TrainingJob<'_> {
                 auc_within: AUC_WITHIN,
                 auc_at_least: self.auc_at_least,
                 distinctness_at_least: self.distinctness_at_least,
+                ..SelectionConfig::default()
             },
             retrain: from.map(|from| RetrainConfig {
                 from,

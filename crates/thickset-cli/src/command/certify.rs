@@ -1,5 +1,8 @@
 //! `thickset certify`: what no small move of a row can do to its explanation, proved.
 
+mod smoothed;
+mod tolerances;
+
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -9,13 +12,14 @@ use clap::Args;
 use serde::Serialize;
 use thickset::certify::smoothed_top_k::SmoothedTopKConfig;
 use thickset::certify::{CertifiedRadius, CertifiedWorstCase, CertifyConfig, Status};
-use thickset::model::{CertifyOptions, SmoothedOptions, ToleratedRange};
+use thickset::model::CertifyOptions;
+use thickset::row_writer::{Cell, OutputColumn};
 use thickset::statistics;
 use thickset_engine::write_whole;
 
 use super::explain::How;
-use super::model_rows::{Loaded, ModelRows};
-use super::output::print;
+use super::model_rows::ModelRows;
+use super::row_output::{OutputOptions, OutputRow};
 use super::threat::ThreatOptions;
 
 #[derive(Args)]
@@ -23,7 +27,7 @@ use super::threat::ThreatOptions;
   thickset certify --model runs/loans/model.safetensors --data loans.csv
   thickset certify --model model.safetensors --data adult --radius 0.1 --max-rows 100
   thickset certify --model model.safetensors --data loans.csv --box --immutable --column-budget age=2
-  thickset certify --model model.safetensors --data loans.csv --nodes 200000 --json --max-rows 0 > certified.jsonl
+  thickset certify --model model.safetensors --data loans.csv --nodes 200000 --max-rows 0 --out certified.parquet
   thickset certify --model model.safetensors --data loans.csv --tolerances --row 3
   thickset certify --model model.safetensors --data loans.csv --proof proofs.jsonl
   thickset certify --model cnn.safetensors --data digits --smoothed --sigma 0.2 --radius 0.05")]
@@ -44,7 +48,7 @@ pub struct Arguments {
     #[arg(long, default_value_t = CertifyConfig::default().nodes)]
     nodes: usize,
     /// Certify the explanation under Gaussian noise instead, of any model, with a stated confidence
-    #[arg(long, conflicts_with_all = ["any_class", "nodes"])]
+    #[arg(long, conflicts_with_all = ["any_class", "nodes", "out"])]
     smoothed: bool,
     /// Deviation of each feature's noise, in encoded units
     #[arg(long, requires = "smoothed", default_value_t = SmoothedTopKConfig::default().sigma)]
@@ -56,14 +60,13 @@ pub struct Arguments {
     #[arg(long, requires = "smoothed", default_value_t = SmoothedTopKConfig::default().confidence)]
     confidence: f64,
     /// Print for each number of a row between which values it may lie, all else as it is
-    #[arg(long, conflicts_with = "smoothed")]
+    #[arg(long, conflicts_with_all = ["smoothed", "out"])]
     tolerances: bool,
     /// Write proofs of what is certified, for `thickset check`
     #[arg(long, value_name = "FILE", conflicts_with = "smoothed")]
     proof: Option<PathBuf>,
-    /// Print one JSON object a row
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: OutputOptions,
 }
 
 /// What is known of one row.
@@ -84,7 +87,7 @@ struct Line<'a> {
 pub fn run(arguments: &Arguments) -> Result<()> {
     let loaded = arguments.source.load()?;
     if arguments.smoothed {
-        return smoothed(arguments, &loaded);
+        return smoothed::run(arguments, &loaded);
     }
     let options = CertifyOptions {
         k: arguments.k,
@@ -95,7 +98,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         explain: arguments.how.options(loaded.seed),
     };
     if arguments.tolerances {
-        return tolerances(arguments, &loaded, &options);
+        return tolerances::run(arguments, &loaded, &options);
     }
     let certified = loaded.model.certify(&loaded.rows(), &options)?;
     let (k, largest) = (certified.k, certified.radius);
@@ -118,15 +121,15 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             reached_p_at_k: share(row.worst_case.kept_at_most),
         })
         .collect();
-    let mut text = String::new();
-    if arguments.json {
+    arguments.output.run(false, |output| {
+        output.head(&head(k, largest)?);
         for line in &lines {
-            writeln!(text, "{}", serde_json::to_string(line)?)?;
+            if output.row(line)?.is_break() {
+                break;
+            }
         }
-    } else {
-        text = table(&lines, k, largest)?;
-    }
-    print(&text)?;
+        Ok(())
+    })?;
     summary(&lines, k, largest)?;
     if let Some(file) = &arguments.proof {
         let (header, proofs) = loaded.model.prove(&loaded.rows(), &options)?;
@@ -142,129 +145,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// The values that one number of a row may take.
-#[derive(Serialize)]
-struct ToleranceLine<'a> {
-    row: u64,
-    #[serde(flatten)]
-    range: &'a ToleratedRange,
-}
-
-fn tolerances(arguments: &Arguments, loaded: &Loaded, options: &CertifyOptions) -> Result<()> {
-    let found = loaded.model.tolerances(&loaded.rows(), options)?;
-    let mut text = String::new();
-    for (place, ranges) in found.iter().enumerate() {
-        let row = loaded.number(place);
-        for range in ranges {
-            if arguments.json {
-                let line = ToleranceLine { row, range };
-                writeln!(text, "{}", serde_json::to_string(&line)?)?;
-            } else {
-                let unit = range.unit.as_deref().unwrap_or_default();
-                let line = format!(
-                    "row {row}: the reasons hold for any {} between {:.6} and {:.6} {unit}",
-                    range.feature, range.from, range.to
-                );
-                writeln!(text, "{}", line.trim_end())?;
-            }
-        }
-    }
-    print(&text)
-}
-
-/// What is known of one row's explanation under noise.
-#[derive(Serialize)]
-struct SmoothedLine<'a> {
-    row: u64,
-    k: usize,
-    radius: f64,
-    sigma: f64,
-    draws: usize,
-    confidence: f64,
-    smoothed_top: Vec<&'a str>,
-    smoothed_certified_radius: f64,
-    smoothed_certified_p_at_k: f64,
-}
-
-fn smoothed(arguments: &Arguments, loaded: &Loaded) -> Result<()> {
-    let options = SmoothedOptions {
-        k: arguments.k,
-        radius: arguments.threat.radius,
-        threat: arguments.threat.config(),
-        draws: Some(arguments.draws),
-        sigma: Some(arguments.sigma),
-        confidence: Some(arguments.confidence),
-        explain: arguments.how.options(loaded.seed),
-    };
-    let certified = loaded.model.certify_smoothed(&loaded.rows(), &options)?;
-    let config = &certified.config;
-    let (k, radius) = (config.k, config.threat.ball.radius);
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "counts of features stay far below 2^53"
-    )]
-    let share = |kept: usize| kept as f64 / k as f64;
-    let rows = &certified.found.rows;
-    let mut text = String::new();
-    if !arguments.json {
-        writeln!(
-            text,
-            "{:>7}  {:>11}  {:>15}",
-            "row",
-            "no change",
-            format!("P@{k} in {radius}")
-        )?;
-    }
-    for (place, row) in rows.iter().enumerate() {
-        let line = SmoothedLine {
-            row: loaded.number(place),
-            k,
-            radius,
-            sigma: config.sigma,
-            draws: config.draws,
-            confidence: config.confidence,
-            smoothed_top: row
-                .top
-                .iter()
-                .map(|feature| certified.names[*feature].as_str())
-                .collect(),
-            smoothed_certified_radius: row.certified_radius,
-            smoothed_certified_p_at_k: share(row.kept_at_least),
-        };
-        if arguments.json {
-            writeln!(text, "{}", serde_json::to_string(&line)?)?;
-        } else {
-            writeln!(
-                text,
-                "{:>7}  {:>11.6}  {:>15.4}",
-                line.row, line.smoothed_certified_radius, line.smoothed_certified_p_at_k
-            )?;
-        }
-    }
-    print(&text)?;
-    let radii: Vec<f64> = rows.iter().map(|row| row.certified_radius).collect();
-    let kept: Vec<f64> = rows.iter().map(|row| share(row.kept_at_least)).collect();
-    let distinctness = certified.found.distinctness;
-    say!(
-        "of the smoothed explanation (noise of {}, {} draws, confidence {}): median certified radius {:.6}, mean certified P@{k} within \
-         {radius} {:.4}; distinctness {}",
-        config.sigma,
-        config.draws,
-        config.confidence,
-        statistics::median::estimate(&radii)?.value,
-        statistics::mean::estimate(&kept)?.value,
-        distinctness.map_or_else(
-            || "of one row is not known".to_owned(),
-            |value| format!("{value:.4}")
-        ),
-    );
-    say!(
-        "this is not a certificate of the explanation itself, only of its average under that noise"
-    );
-    Ok(())
-}
-
-fn table(lines: &[Line<'_>], k: usize, largest: f64) -> Result<String> {
+/// The head of the table.
+fn head(k: usize, largest: f64) -> Result<String> {
     let mut text = String::new();
     writeln!(
         text,
@@ -277,28 +159,68 @@ fn table(lines: &[Line<'_>], k: usize, largest: f64) -> Result<String> {
         format!("within {largest}"),
         "parts"
     )?;
-    for line in lines {
-        let (radius, worst) = (line.certified_radius, line.certified_worst_case);
-        let found = radius
-            .counterexample
-            .as_ref()
-            .map_or_else(|| "-".to_owned(), |found| format!("{:.6}", found.size));
+    Ok(text)
+}
+
+impl OutputRow for Line<'_> {
+    fn text(&self) -> Result<String> {
+        let (radius, worst) = (self.certified_radius, self.certified_worst_case);
+        let found = self
+            .changed_at()
+            .map_or_else(|| "-".to_owned(), |size| format!("{size:.6}"));
         let range = if worst.status == Status::Exact {
-            format!("{:.4}", line.certified_p_at_k)
+            format!("{:.4}", self.certified_p_at_k)
         } else {
-            format!("{:.4}..{:.4}", line.certified_p_at_k, line.reached_p_at_k)
+            format!("{:.4}..{:.4}", self.certified_p_at_k, self.reached_p_at_k)
         };
+        let mut text = String::new();
         writeln!(
             text,
             "{:>7}  {:<9}  {:>11.6}  {found:>11}  {:<9}  {range:>15}  {:>7}",
-            line.row,
+            self.row,
             radius.status.name(),
             radius.certified,
             worst.status.name(),
             radius.nodes + worst.nodes
         )?;
+        Ok(text)
     }
-    Ok(text)
+
+    fn json(&self) -> Result<String> {
+        Ok(serde_json::to_string(self)?)
+    }
+
+    fn columns(&self) -> Vec<OutputColumn> {
+        vec![
+            OutputColumn::whole("row"),
+            OutputColumn::text("radius status"),
+            OutputColumn::number("certified radius"),
+            OutputColumn::number("changed at"),
+            OutputColumn::text("worst case status"),
+            OutputColumn::number("certified p at k"),
+            OutputColumn::number("reached p at k"),
+        ]
+    }
+
+    fn cells(&self) -> Result<Vec<Cell<'_>>> {
+        Ok(vec![
+            Cell::count(self.row),
+            Cell::text(self.certified_radius.status.name()),
+            Cell::Number(self.certified_radius.certified),
+            Cell::maybe(self.changed_at()),
+            Cell::text(self.certified_worst_case.status.name()),
+            Cell::Number(self.certified_p_at_k),
+            Cell::Number(self.reached_p_at_k),
+        ])
+    }
+}
+
+impl Line<'_> {
+    /// The size of the nearest change found.
+    fn changed_at(&self) -> Option<f64> {
+        let found = self.certified_radius.counterexample.as_ref();
+        found.map(|found| found.size)
+    }
 }
 
 /// What all rows come to.

@@ -13,7 +13,7 @@ use super::Ending;
 
 #[derive(Args)]
 #[command(after_help = "Examples:
-  thickset certify --model model.safetensors --data loans.csv --limit 0 --proof proofs.jsonl
+  thickset certify --model model.safetensors --data loans.csv --max-rows 0 --proof proofs.jsonl
   thickset check proofs.jsonl --model model.safetensors
 
 Every proof is checked against the model's own weights with bounds that the search which made it does not share. If one does not hold, the exit code is 1.")]

@@ -7,12 +7,12 @@
 
 use super::Tile;
 use super::head::{curvature_ratio, seed, seed_tangent};
-use crate::Output;
 use crate::kernel::{
     Activation, ActivationState, PackedMatrix, Real, Scratch, VectorLoop, boundary_numbers,
     multiply, pack_rows, sum_of_pairs, tile_numbers, tile_rows, unpack_rows, vectorised,
 };
 use crate::layer::Part;
+use crate::{Output, interrupt};
 
 /// The maps of a chain, the first one first.
 #[derive(Debug)]
@@ -246,6 +246,7 @@ impl VectorLoop for ByMargin<'_> {
 
 impl<T: Real> Tile for Run<'_, T> {
     fn run(&mut self, x: &[f64], output: Output, classes: &[usize]) {
+        interrupt::check();
         let (features, count) = (self.of.features, self.of.classes);
         let rows = classes.len();
         assert!(rows <= tile_rows::<T>(), "the rows of a tile");

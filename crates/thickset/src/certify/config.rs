@@ -11,7 +11,7 @@ use super::explained::{Explained, Ranked};
 use super::network::DenseNetwork;
 use super::proof::Proof;
 use super::result::{CertifiedRadius, CertifiedWorstCase};
-use super::stepped::{Stepped, choices, left};
+use super::stepped::{Choice, Stepped, choices, left};
 use super::tolerance::{self, Tolerance};
 use super::{certified_radius, certified_worst_case, segmented};
 use crate::attack::threat::{Norm, OneHot};
@@ -339,9 +339,16 @@ impl CheckedCertify {
             Norm::L2 => MoveNorm::L2,
             Norm::Linf => MoveNorm::Linf,
         };
+        let choices = choices(&self.threat, &x, norm, ball.radius);
+        let steps = if choices.is_some() {
+            self.steps
+        } else {
+            Steps::Relaxed
+        };
+        let are_tried = choices.is_some();
         let mut known: Option<T> = None;
-        for choice in choices(&self.threat, &x, norm, ball.radius)? {
-            let (low, high) = self.limits(&x, &choice.x);
+        for choice in choices.unwrap_or_else(|| vec![Choice::own(&x)]) {
+            let (low, high) = self.limits(&x, &choice.x, are_tried);
             let moves = Moves {
                 norm,
                 radius: left(norm, ball.radius, choice.moved),
@@ -359,7 +366,7 @@ impl CheckedCertify {
                 salient.clone(),
             );
             let mut found = certify(&case);
-            if self.steps == Steps::Relaxed {
+            if steps == Steps::Relaxed {
                 found = found.only_in(self.k, &|point| self.threat.is_settled(&x, point));
             }
             let found = found.around(norm, choice.moved);
@@ -373,11 +380,12 @@ impl CheckedCertify {
         })
     }
 
-    /// The least and the greatest change of each feature of a row from one of its choices of categories, which stay.
-    fn limits(&self, x: &[f64], choice: &[f64]) -> (Vec<f64>, Vec<f64>) {
+    /// The least and the greatest change of each feature of a row from one of its choices of categories, which stay where all
+    /// choices are tried.
+    fn limits(&self, x: &[f64], choice: &[f64], are_tried: bool) -> (Vec<f64>, Vec<f64>) {
         let features = x.iter().zip(choice).enumerate();
         let limits = features.map(|(feature, (&x, &at))| {
-            if self.threat.is_whole(feature) {
+            if are_tried && self.threat.is_whole(feature) {
                 return (0.0, 0.0);
             }
             let (low, high) = self.threat.bounds(feature, x);

@@ -7,6 +7,8 @@
 use std::collections::BinaryHeap;
 use std::rc::Rc;
 
+use thickset_engine::interrupt;
+
 use super::ball::{MoveNorm, Room, least};
 use super::case::Case;
 use super::gate::Gate;
@@ -149,6 +151,7 @@ impl<'a> Search<'a> {
                 break;
             }
             nodes += 1;
+            interrupt::check();
             let sides: [(Node, u64); 2] = match self.visit(&mut node) {
                 Outcome::Done => {
                     if self.goal == Goal::Any && self.witness.is_some() {

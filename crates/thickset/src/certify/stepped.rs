@@ -1,14 +1,13 @@
 //! Threat sets with steps: whole categories, whole numbers and mixtures.
 //!
 //! A category is another one or it is not, so every choice of categories that the ball holds is a row of its own, and the numbers
-//! move around each with what is left of the ball: that is exact. Whole numbers and mixtures of categories are put into the larger
-//! set without steps: what is certified there holds, and a counterexample counts only if it is in the set itself.
+//! move around each with what is left of the ball: that is exact. Whole numbers, mixtures of categories and too many choices are put into
+//! the larger set without steps: what is certified there holds, and a counterexample counts only if it is in the set itself.
 
 use super::ball::MoveNorm;
 use super::proof::Proof;
 use super::result::{CertifiedRadius, CertifiedWorstCase, Counterexample, Status};
 use crate::attack::Threat;
-use crate::{Error, Result};
 
 /// The most choices of categories around a row.
 const MOST_CHOICES: usize = 500;
@@ -23,20 +22,14 @@ pub(super) struct Choice {
     pub moved: f64,
 }
 
-/// Every choice of categories within the ball, the row's own first.
-///
-/// # Errors
-/// [`Error::CertifyInput`] when there are too many.
+/// Every choice of categories within the ball, the row's own first; none where there are too many to try one by one.
 pub(super) fn choices(
     threat: &Threat,
     x: &[f64],
     norm: MoveNorm,
     radius: f64,
-) -> Result<Vec<Choice>> {
-    let mut all = vec![Choice {
-        x: x.to_vec(),
-        moved: 0.0,
-    }];
+) -> Option<Vec<Choice>> {
+    let mut all = vec![Choice::own(x)];
     for alternatives in threat.category_changes(x) {
         let mut more = Vec::new();
         for choice in &all {
@@ -47,20 +40,28 @@ pub(super) fn choices(
                 }
                 let moved: Vec<f64> = changed.iter().zip(x).map(|(z, x)| z - x).collect();
                 let moved = norm.of(&moved);
-                if moved <= radius {
-                    more.push(Choice { x: changed, moved });
+                if moved > radius {
+                    continue;
                 }
+                if all.len() + more.len() == MOST_CHOICES {
+                    return None;
+                }
+                more.push(Choice { x: changed, moved });
             }
         }
         all.extend(more);
-        if all.len() > MOST_CHOICES {
-            return Err(Error::CertifyInput {
-                expected: "balls that hold at most 500 choices of categories; a smaller radius leaves fewer",
-                got: "more".to_owned(),
-            });
+    }
+    Some(all)
+}
+
+impl Choice {
+    /// The row as it is.
+    pub(super) fn own(x: &[f64]) -> Self {
+        Self {
+            x: x.to_vec(),
+            moved: 0.0,
         }
     }
-    Ok(all)
 }
 
 /// What is left of a ball for moves beside one that is made already.

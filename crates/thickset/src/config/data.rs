@@ -96,6 +96,7 @@ impl DataConfig {
                 drop: self.drop.clone(),
                 immutable: self.immutable.clone(),
                 missing_column: self.missing_column,
+                keep_numbers: false,
             },
             image_size: self.image_size,
             ..OpenOptions::default()

@@ -36,6 +36,8 @@ pub struct Dataset {
     pub(super) values: Vec<f32>,
     /// What the rows are made of, for pairs.
     pub(super) pairs: Option<Pairs>,
+    /// How much each row counts.
+    pub(super) weights: Option<Vec<f64>>,
 }
 
 /// The inputs of a pair dataset.

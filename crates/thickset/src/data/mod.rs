@@ -32,6 +32,8 @@ pub use sets::describe::{ClassSummary, FeatureSummary, Summary, describe};
 pub use sets::encoded_reader::{EncodedReader, EncodedRows};
 pub use sets::export::export;
 pub(crate) use sets::export::inert;
+pub use sets::from_columns::ColumnsConfig;
+pub(crate) use sets::from_columns::table as table_of;
 pub use sets::known::{KNOWN, Known};
 pub use sets::load::{OpenOptions, open, read_encoded, read_labelled, read_table};
 pub use sets::locate::{VARIABLE as DATA_VARIABLE, find as find_file, folders};

@@ -1,6 +1,7 @@
 //! Models: architectures that a configuration names, and one-file models on disk.
 
 pub mod cnn;
+pub mod foreign;
 pub mod gcn;
 pub mod graph;
 pub mod linear;
@@ -16,6 +17,7 @@ mod certify;
 mod explain;
 mod fresh;
 mod image;
+mod memory;
 mod opened_rows;
 mod origin;
 mod predict;
@@ -33,6 +35,7 @@ pub use certify::{
 };
 pub use cnn::CnnConfig;
 pub use explain::{ExplainOptions, Explanations};
+pub use foreign::ForeignConfig;
 pub use fresh::Fresh;
 pub use gcn::GcnConfig;
 pub use graph::{GraphConfig, GraphLayer};
@@ -92,6 +95,7 @@ kinds! {
     /// An architecture as a configuration states it: `model = { kind = "mlp", hidden = [64, 32] }`.
     pub enum ModelConfig of Architecture, read as "the model" {
         Cnn(CnnConfig),
+        Foreign(ForeignConfig),
         Graph(GraphConfig),
         Linear(LinearConfig),
         Mlp(MlpConfig),

@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::io::ErrorKind;
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
 use thickset_engine::read_regular_text;
 
 use super::Model;
@@ -15,7 +16,8 @@ use crate::train::{EpochRecord, RunFolder};
 use crate::{Error, Result, file};
 
 /// What is known of a model beside its weights.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Origin {
     /// The run's name, or that of the file without folders and ending.
     pub name: String,
@@ -100,6 +102,7 @@ impl Model {
         };
         match &self.source {
             ModelSource::File(path) => Origin::of(path),
+            ModelSource::Bytes(origin) => Ok((**origin).clone()),
             ModelSource::Unknown => Ok(in_memory("model")),
             ModelSource::Run(run) => {
                 let (config, epochs) = &**run;

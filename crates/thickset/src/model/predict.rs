@@ -18,6 +18,20 @@ pub struct Prediction {
 }
 
 impl Model {
+    /// The logits of every row, row-major: probabilities are their softmax.
+    ///
+    /// # Errors
+    /// When rows do not fit the model.
+    pub fn logits(&self, rows: &Rows<'_>) -> Result<Vec<f64>> {
+        let network = &self.network;
+        rows.check(network)?;
+        let mut logits = Vec::with_capacity(rows.len() * network.classes());
+        for part in rows.parts(chunk_rows(network.features())) {
+            logits.extend(read(network.logits(part.tensor(network))));
+        }
+        Ok(logits)
+    }
+
     /// Predicts the class of every row.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use serde::{Deserialize, Serialize};
 use thickset_engine::{Network, StoredModel};
 
-use super::{Fresh, ModelConfig};
+use super::{Fresh, ModelConfig, Origin};
 use crate::config::RunConfig;
 use crate::data::{Dataset, Encoding, InputShape, Schema};
 use crate::train::EpochRecord;
@@ -107,6 +107,8 @@ pub(crate) enum ModelSource {
     Run(Box<(RunConfig, Vec<EpochRecord>)>),
     /// A file, which may lie in a run's folder.
     File(PathBuf),
+    /// Bytes, with what was known of the model that they were written from.
+    Bytes(Box<Origin>),
 }
 
 impl Model {
@@ -242,7 +244,23 @@ impl Model {
             path: path.display().to_string(),
             source,
         };
-        let mut stored = StoredModel::read(path).map_err(in_file)?;
+        let stored = StoredModel::read(path).map_err(in_file)?;
+        Self::of_stored(stored, path, ModelSource::File(path.to_owned()))
+    }
+
+    /// The model of a file's content; `path` is for messages.
+    ///
+    /// # Errors
+    /// As for [`Model::load`].
+    pub(super) fn of_stored(
+        mut stored: StoredModel,
+        path: &Path,
+        source: ModelSource,
+    ) -> Result<Self> {
+        let in_file = |source| Error::ModelFile {
+            path: path.display().to_string(),
+            source,
+        };
         let description: Description =
             serde_json::from_str(stored.description()).map_err(|source| {
                 Error::ModelDescription {
@@ -280,7 +298,7 @@ impl Model {
         Ok(Self {
             description,
             network,
-            source: ModelSource::File(path.to_owned()),
+            source,
             schema: OnceLock::new(),
         })
     }

@@ -269,11 +269,8 @@ fn build(graph: &Graph, options: &OnnxOptions) -> OnnxResult<Built> {
         }
         None => (None, Vec::new()),
     };
-    let others = graph
-        .outputs
-        .iter()
-        .map(|other| other.name.clone())
-        .filter(|other| *other != output);
+    let others = graph.outputs.iter().map(|other| other.name.clone());
+    let others: Vec<String> = others.filter(|other| *other != output).collect();
     let unread = names
         .iter()
         .filter(|name| encoding.is_some() && !read.contains(name));
@@ -285,7 +282,7 @@ fn build(graph: &Graph, options: &OnnxOptions) -> OnnxResult<Built> {
         producer: graph.producer.clone(),
         opset: graph.opset,
         output,
-        other_outputs: others.collect(),
+        other_outputs: others,
         head,
         unread: unread.cloned().collect(),
         columns: read,

@@ -67,6 +67,11 @@ fn data(dataset: &Dataset, reference: Option<&str>) -> String {
             hash.update((dataset.labels[row] as u64).to_le_bytes());
         }
     }
+    if let Some(weights) = dataset.weights() {
+        for weight in weights {
+            hash.update(weight.to_le_bytes());
+        }
+    }
     hash.update(reference.unwrap_or_default());
     hexadecimal(&hash.finalize())
 }

@@ -25,6 +25,40 @@ pub struct SelectionConfig {
     /// Of the epochs with a good AUC those count whose distinctness on validation rows is at least this; where none is, the most distinct one is kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub distinctness_at_least: Option<f64>,
+    /// What stands for the AUC in both.
+    #[serde(skip_serializing_if = "Quality::is_auc")]
+    pub by: Quality,
+}
+
+/// How good an epoch's predictions are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Quality {
+    /// The AUC, as the paper has it; of rows of one class, the accuracy.
+    #[default]
+    Auc,
+    /// The mean of AUC and accuracy, for those who take the predicted class. On small and easy data an epoch may rank all rows
+    /// right and still call most of them wrongly.
+    AucAndAccuracy,
+}
+
+impl Quality {
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "serde passes the field by reference"
+    )]
+    fn is_auc(&self) -> bool {
+        *self == Self::Auc
+    }
+
+    /// The quality of predictions of this AUC, if they have one, and accuracy.
+    pub(super) fn of(self, auc: Option<f64>, accuracy: f64) -> f64 {
+        let auc = auc.unwrap_or(accuracy);
+        match self {
+            Self::Auc => auc,
+            Self::AucAndAccuracy => f64::midpoint(auc, accuracy),
+        }
+    }
 }
 
 impl Default for SelectionConfig {
@@ -33,6 +67,7 @@ impl Default for SelectionConfig {
             auc_within: 0.01,
             auc_at_least: None,
             distinctness_at_least: None,
+            by: Quality::Auc,
         }
     }
 }
@@ -248,6 +283,18 @@ mod tests {
             let held: Vec<usize> = front.0.iter().map(|held| held.standing.epoch).collect();
             assert_eq!(held, expected);
         }
+    }
+
+    #[test]
+    fn an_epoch_that_ranks_well_and_calls_wrongly_is_good_by_its_auc_alone() {
+        let (auc, both) = (Quality::Auc, Quality::AucAndAccuracy);
+        assert!(auc.of(Some(0.99), 0.4) > auc.of(Some(0.97), 0.9));
+        assert!(both.of(Some(0.99), 0.4) < both.of(Some(0.97), 0.9));
+        // A majority that is always right has no AUC to speak of.
+        assert!(both.of(Some(0.5), 0.95) < both.of(Some(0.8), 0.95));
+        assert!((both.of(None, 0.7) - 0.7).abs() < 1e-12);
+        let text = toml::to_string(&SelectionConfig::default()).unwrap();
+        assert_eq!(text, "auc_within = 0.01\n");
     }
 
     #[test]

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::augment::AugmentConfig;
 use super::optimizer::{OptimizerConfig, Schedule};
+use super::row_weights::ClassWeight;
 use crate::check::{check_positive, check_weight};
 use crate::data::Dataset;
 use crate::{Error, Result, defaults};
@@ -32,6 +33,9 @@ pub struct TrainConfig {
     /// Stops after so many epochs in which neither AUC nor P@k improved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub patience: Option<usize>,
+    /// How classes are weighed against each other; all rows count alike where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub class_weight: Option<ClassWeight>,
     /// Steps between checkpoints; at the end of each epoch where absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checkpoint_steps: Option<u64>,
@@ -50,6 +54,7 @@ impl Default for TrainConfig {
             schedule: Schedule::Constant,
             clip: None,
             patience: None,
+            class_weight: None,
             checkpoint_steps: None,
             optimizer: OptimizerConfig::default(),
         }
@@ -71,6 +76,9 @@ impl TrainConfig {
         }
         if let Some(clip) = self.clip {
             check_positive("`train.clip`", clip)?;
+        }
+        if let Some(weights) = &self.class_weight {
+            weights.check()?;
         }
         self.optimizer.check()
     }

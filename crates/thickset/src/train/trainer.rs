@@ -14,6 +14,7 @@ use super::fingerprint::Fingerprints;
 use super::fit::{Fit, Reference, teacher};
 use super::folder::RunFolder;
 use super::observer::{Event, Observer};
+use super::row_weights::RowOrder;
 use super::selection::{Front, Standing};
 use super::sink::{InMemory, Sink};
 use super::validation::{Validation, Verdict};
@@ -160,6 +161,7 @@ struct Trainer<'r> {
     optimizer: Box<dyn Optimizer>,
     attack: ValidationAttack,
     validation: Validation<'r>,
+    order: RowOrder,
     progress: Progress,
     front: Front,
     fingerprints: Fingerprints,
@@ -194,9 +196,11 @@ impl<'r> Trainer<'r> {
             Some(Reference { network, .. }) => {
                 let verdict = validation.judge(&network, &attack)?;
                 // If no epoch is better, or all drift away, the reference itself is kept.
-                front.join(verdict.standing(0), &config.selection, || {
-                    network.parameter_values()
-                });
+                front.join(
+                    verdict.standing(0, config.selection.by),
+                    &config.selection,
+                    || network.parameter_values(),
+                );
                 Some((network, verdict))
             }
         };
@@ -214,6 +218,7 @@ impl<'r> Trainer<'r> {
             optimizer: config.train.optimizer.optimizer(),
             attack,
             validation,
+            order: RowOrder::new(dataset, config.train.class_weight.as_ref())?,
             progress: Progress::default(),
             front,
             fingerprints,
@@ -277,11 +282,7 @@ impl<'r> Trainer<'r> {
     ) -> Result<ControlFlow<()>> {
         let train = self.dataset.part(Part::Train);
         let epoch = self.progress.epochs;
-        let mut order = train.to_vec();
-        self.config
-            .seed
-            .stream_at("train order", epoch as u64)
-            .shuffle(&mut order);
+        let mut order = self.order.epoch(train, self.config.seed, epoch);
         if let Some(drawn) = self.config.train.rows_per_epoch {
             order.truncate(drawn);
         }
@@ -420,7 +421,7 @@ impl<'r> Trainer<'r> {
             .records
             .push(serde_json::to_string(&record).expect("a record is plain data"));
         let drifted = self.drifted(verdict, agreement);
-        let standing = verdict.standing(record.epoch);
+        let standing = verdict.standing(record.epoch, self.config.selection.by);
         let rule = &self.config.selection;
         // An epoch that has drifted too far from the reference is not to be selected.
         let better = drifted.is_none()

@@ -2,7 +2,7 @@
 
 use thickset_engine::Network;
 
-use super::selection::Standing;
+use super::selection::{Quality, Standing};
 use super::validation_attack::ValidationAttack;
 use crate::check::as_f64;
 use crate::data::{Dataset, Part};
@@ -44,10 +44,10 @@ pub(super) struct Verdict {
 
 impl Verdict {
     /// As the selection sees it.
-    pub(super) fn standing(&self, epoch: usize) -> Standing {
+    pub(super) fn standing(&self, epoch: usize, by: Quality) -> Standing {
         Standing {
             epoch,
-            auc: self.auc.unwrap_or(self.accuracy),
+            auc: by.of(self.auc, self.accuracy),
             precision_at_k: self.precision_at_k.unwrap_or(0.0),
             distinctness: self.distinctness.unwrap_or(0.0),
         }

@@ -27,7 +27,7 @@ pub fn read(path: &Path) -> BTreeMap<String, Stored> {
     let mut arrays = BTreeMap::new();
     for place in 0..archive.len() {
         let mut entry = archive.by_index(place).unwrap();
-        let name = entry.name().trim_end_matches(".npy").to_owned();
+        let name = entry.name().unwrap().trim_end_matches(".npy").to_owned();
         let mut bytes = Vec::new();
         entry.read_to_end(&mut bytes).unwrap();
         arrays.insert(name, array(&bytes));

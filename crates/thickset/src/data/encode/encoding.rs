@@ -288,7 +288,7 @@ pub(in crate::data) fn labels(target: &TargetRule, table: &Table) -> Result<Vec<
 }
 
 impl ColumnEncoding {
-    /// The column.
+    /// The column's name.
     #[must_use]
     pub fn name(&self) -> &str {
         match self {

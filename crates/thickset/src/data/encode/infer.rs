@@ -39,6 +39,8 @@ pub struct InferOptions {
     pub immutable: Vec<String>,
     /// What happens when rows to be predicted lack a column.
     pub missing_column: MissingColumn,
+    /// Uses every column of numbers, even one that is constant or numbers the rows.
+    pub keep_numbers: bool,
 }
 
 /// The classes of a target column: its different values, numbers by size, then texts by letter.
@@ -145,7 +147,7 @@ pub fn column(
     let rule = match &column.values {
         Values::Number(values) => {
             let unit = table.units.get(&column.name).cloned();
-            number(column, values, train, options.scale, immutable, unit)
+            number(column, values, train, options, (immutable, unit))
         }
         Values::Text(texts) => category(column, texts, train, immutable),
     };
@@ -153,26 +155,47 @@ pub fn column(
     rule.map_err(|reason| notes.push(left_out(reason))).ok()
 }
 
-#[expect(clippy::cast_precision_loss, reason = "far fewer than 2^52 rows")]
 fn number(
     column: &Column,
     values: &[f64],
     train: &[usize],
-    scale: Scale,
-    immutable: bool,
-    unit: Option<String>,
+    options: &InferOptions,
+    (immutable, unit): (bool, Option<String>),
 ) -> std::result::Result<FeatureRule, String> {
     let present: Vec<f64> = train
         .iter()
         .map(|&row| values[row])
         .filter(|value| !value.is_nan())
         .collect();
-    let mut sorted = present.clone();
+    let missing = present.len() < train.len();
+    if !options.keep_numbers {
+        check_number(&column.name, present, missing, unit.is_some())?;
+    }
+    Ok(FeatureRule::Number(NumberRule {
+        column: column.name.clone(),
+        name: None,
+        unit,
+        scale: options.scale,
+        clip: Some(CLIP),
+        range: None,
+        indicator: Some(missing),
+        immutable,
+    }))
+}
+
+/// Why numbers of the training rows are nothing to learn from, if so.
+#[expect(clippy::cast_precision_loss, reason = "far fewer than 2^52 rows")]
+fn check_number(
+    name: &str,
+    present: Vec<f64>,
+    missing: bool,
+    has_unit: bool,
+) -> std::result::Result<(), String> {
+    let mut sorted = present;
     sorted.sort_unstable_by(f64::total_cmp);
     let (Some(&least), Some(&greatest)) = (sorted.first(), sorted.last()) else {
         return Err("has no value in any training row".to_owned());
     };
-    let missing = present.len() < train.len();
     if least.total_cmp(&greatest).is_eq() && !missing {
         return Err(format!("has the value {least} in every training row"));
     }
@@ -180,24 +203,15 @@ fn number(
     let whole = sorted.iter().all(|value| value.fract() == 0.0);
     // A numbering of the rows: whole, never twice, and at most two of three numbers unused: the training rows are 70%
     // of the rows, so a gapless numbering uses seven of ten.
-    let dense = greatest - least < 3.0 * present.len() as f64;
-    if present.len() >= IDENTIFIER_ROWS && all_different && whole && !missing && dense {
+    let dense = greatest - least < 3.0 * sorted.len() as f64;
+    if sorted.len() >= IDENTIFIER_ROWS && all_different && whole && !missing && dense {
         return Err("counts the rows, like a row identifier".to_owned());
     }
     // A date or a number with a unit measures something.
-    if unit.is_none() && !missing && whole {
-        identifier::check(&column.name, &sorted)?;
+    if !has_unit && !missing && whole {
+        identifier::check(name, &sorted)?;
     }
-    Ok(FeatureRule::Number(NumberRule {
-        column: column.name.clone(),
-        name: None,
-        unit,
-        scale,
-        clip: Some(CLIP),
-        range: None,
-        indicator: Some(missing),
-        immutable,
-    }))
+    Ok(())
 }
 
 #[expect(clippy::cast_precision_loss, reason = "far fewer than 2^52 rows")]

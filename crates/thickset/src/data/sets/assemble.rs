@@ -8,7 +8,7 @@ use super::recipe::{ImageRule, Recipe};
 use super::split::Split;
 use crate::data::dataset::Dataset;
 use crate::data::encode::encoding::{self, Encoding};
-use crate::data::encode::infer;
+use crate::data::encode::infer::{self, InferOptions};
 use crate::data::read::inputs::Inputs;
 use crate::data::read::table::{Table, Values};
 use crate::data::schema::Schema;
@@ -119,13 +119,13 @@ pub fn finish_table(
     name: &str,
     mut table: Table,
     is_test: &[bool],
-    mut recipe: Recipe,
+    recipe: Recipe,
     options: &OpenOptions,
 ) -> Result<Dataset> {
     let Labelled {
         labels,
         split,
-        mut notes,
+        notes,
         is_test,
         ..
     } = labelled(&mut table, is_test, &recipe, options)?;
@@ -156,10 +156,38 @@ pub fn finish_table(
         dataset.notes = notes;
         return Ok(dataset);
     }
+    let labelled = LabelledTable {
+        table,
+        labels,
+        split,
+    };
+    encode_table(name, labelled, recipe, &options.infer, notes)
+}
+
+/// A table, the classes of its rows and their split.
+pub struct LabelledTable {
+    pub table: Table,
+    pub labels: Vec<usize>,
+    pub split: Split,
+}
+
+/// From a table whose labels are known to a dataset: fits the recipe's encoding to the training rows, inferring the features
+/// where the recipe has none, and applies it.
+pub fn encode_table(
+    name: &str,
+    labelled: LabelledTable,
+    mut recipe: Recipe,
+    infer: &InferOptions,
+    mut notes: Vec<String>,
+) -> Result<Dataset> {
+    let LabelledTable {
+        mut table,
+        labels,
+        split,
+    } = labelled;
     if recipe.features.is_empty() {
         let target = recipe.target.column.clone();
-        recipe.features =
-            infer::features(&table, &target, &split.train, &options.infer, &mut notes)?;
+        recipe.features = infer::features(&table, &target, &split.train, infer, &mut notes)?;
     }
     let encoding = Encoding::fit(&recipe, &table, &split.train)?;
     table.columns.retain(|column| {
@@ -193,6 +221,7 @@ pub fn finish_table(
         recipe: Some(recipe),
         values: encoded.values,
         pairs: None,
+        weights: None,
     })
 }
 
@@ -264,6 +293,7 @@ pub fn finish_inputs(
         attack: None,
         values: inputs.values,
         pairs: None,
+        weights: None,
     };
     let recipe = known.map(|(_, recipe)| recipe);
     let recipe = recipe.or(options.recipe.as_ref());

@@ -91,6 +91,7 @@ impl Dataset {
             attack: None,
             values,
             pairs: None,
+            weights: None,
         };
         dataset.learn_ranges();
         Ok(dataset)

@@ -273,6 +273,7 @@ impl LargeTable {
             recipe: Some(recipe),
             values,
             pairs: None,
+            weights: None,
         })
     }
 

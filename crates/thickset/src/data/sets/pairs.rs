@@ -207,6 +207,7 @@ mod tests {
             attack: None,
             values: (0..rows).map(|row| row as f32).collect(),
             pairs: None,
+            weights: None,
         }
     }
 

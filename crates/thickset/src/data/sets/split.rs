@@ -56,6 +56,34 @@ impl Split {
         Self::build(labels, |row| is_test[row], seed)
     }
 
+    /// Splits rows into those that train and, of each class, this share that validates; none is left to test. For programs that
+    /// keep test rows themselves.
+    #[must_use]
+    pub fn without_test(labels: &[usize], validation: f64, seed: Seed) -> Self {
+        let mut split = Self::default();
+        let classes = labels.iter().max().map_or(0, |last| last + 1);
+        for class in 0..classes {
+            let of_class = labels.iter().enumerate();
+            let of_class = of_class.filter(|(_, label)| **label == class);
+            let mut rows: Vec<usize> = of_class.map(|(row, _)| row).collect();
+            seed.stream_at("split", class as u64).shuffle(&mut rows);
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_precision_loss,
+                clippy::cast_sign_loss,
+                reason = "a share of far fewer than 2^52 rows"
+            )]
+            let held_out = (rows.len() as f64 * validation.clamp(0.0, 1.0)).round() as usize;
+            // A class that nothing is learned of would be worse than one that nothing is checked on.
+            let held_out = held_out.min(rows.len().saturating_sub(1));
+            split.validation.extend(rows.drain(..held_out));
+            split.train.extend(rows);
+        }
+        split.train.sort_unstable();
+        split.validation.sort_unstable();
+        split
+    }
+
     fn build(labels: &[usize], is_test: impl Fn(usize) -> bool, seed: Seed) -> Self {
         let mut split = Self::default();
         let classes = labels.iter().max().map_or(0, |last| last + 1);
@@ -119,6 +147,23 @@ fn rounded(numerator: usize, denominator: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn without_test_rows_each_class_keeps_its_share_and_one_row_to_learn_from() {
+        let labels = [vec![0; 20], vec![1; 10], vec![2; 1]].concat();
+        let split = Split::without_test(&labels, 0.2, Seed::new(1));
+        let held_out = |class: usize| {
+            let rows = split.validation.iter();
+            rows.filter(|row| labels[**row] == class).count()
+        };
+        assert_eq!([0, 1, 2].map(held_out), [4, 2, 0]);
+        assert_eq!(split.train.len() + split.validation.len(), labels.len());
+        assert!(split.test.is_empty());
+        let all = Split::without_test(&labels, 1.0, Seed::new(1));
+        assert_eq!(all.train.len(), 3);
+        let none = Split::without_test(&labels, 0.0, Seed::new(1));
+        assert!(none.validation.is_empty());
+    }
 
     fn labels() -> Vec<usize> {
         (0..1000).map(|row| usize::from(row % 10 == 0)).collect()

@@ -1,0 +1,1 @@
+"""Where people already are. Each module needs the library it is named after, and nothing else imports it."""

@@ -1,0 +1,43 @@
+//! The native half of the Python package `thickset`: a thin binding. Every function here is a call into the library, with arrays in
+//! and out; settings come as JSON in the form that `run.toml` has. The other half, in `python/thickset`, turns what people have
+//! (data frames, pipelines, modules) into these calls and the answers into result objects.
+
+mod arrays;
+mod audit;
+mod columns;
+mod command;
+mod dataset;
+mod errors;
+mod foreign;
+mod model;
+mod options;
+mod rows;
+mod supervise;
+mod train;
+
+use pyo3::prelude::*;
+
+/// The module `thickset._native`.
+#[pymodule]
+mod _native {
+    #[pymodule_export]
+    use super::audit::{PyAudit, PyComparison, compare};
+    #[pymodule_export]
+    use super::command::{command, methods};
+    #[pymodule_export]
+    use super::dataset::PyDataset;
+    #[pymodule_export]
+    use super::model::PyModel;
+    #[pymodule_export]
+    use super::rows::PyRows;
+    #[pymodule_export]
+    use super::train::{train, train_run};
+
+    use pyo3::prelude::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("instruction_set", thickset_engine::instruction_set())
+    }
+}

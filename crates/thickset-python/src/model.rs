@@ -1,0 +1,480 @@
+//! Models: what one asks for predictions, explanations, attacks and certificates.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use serde::Deserialize;
+use thickset::attack::{Attacked, decoded};
+use thickset::data::{InputShape, Part};
+use thickset::explain::Explained;
+use thickset::model::{Fresh, Origin, PartChoice, RowsConfig};
+use thickset::{Model, Rows, Schema, Seed};
+use thickset_engine::NetworkBuilder;
+
+use crate::arrays::{list, matrix, places};
+use crate::audit::PyAudit;
+use crate::columns::{PyColumn, columns};
+use crate::errors::{OrRaise as _, bad_value, failure};
+use crate::foreign::PythonLayer;
+use crate::options::{Options, read};
+use crate::rows::{LabelsArgument, PyRows, RowsArgument, labels};
+use crate::supervise::{Reporter, supervise};
+
+/// Rows that are asked about between two reports of progress. What comes out of a row does not depend on it.
+const EXPLAINED: usize = 4096;
+const ATTACKED: usize = 256;
+const CERTIFIED: usize = 32;
+
+/// A network and what it is.
+#[pyclass(frozen, name = "Model", module = "thickset._native")]
+pub struct PyModel {
+    pub model: Arc<Model>,
+}
+
+impl PyModel {
+    /// Takes a model, and what its file's folder says of it now: the file may go away later.
+    pub fn new(model: Model) -> thickset::Result<Self> {
+        Ok(Self {
+            model: Arc::new(model.detached()?),
+        })
+    }
+}
+
+#[pymethods]
+impl PyModel {
+    /// Reads a model file.
+    #[staticmethod]
+    fn load(path: PathBuf) -> PyResult<Self> {
+        Model::load(&path).and_then(Self::new).or_raise()
+    }
+
+    /// The model of a file's bytes, and of what was known of it.
+    #[staticmethod]
+    #[pyo3(signature = (bytes, origin=None))]
+    fn from_bytes(bytes: &[u8], origin: Option<&str>) -> PyResult<Self> {
+        let origin: Option<Origin> = origin
+            .map(|json| read("what is known of the model", json))
+            .transpose()?;
+        Model::from_bytes(bytes, origin)
+            .and_then(Self::new)
+            .or_raise()
+    }
+
+    /// A model that a Python object computes (see the Rust module `foreign`); `shape` is that of one row.
+    #[staticmethod]
+    fn foreign(
+        network: Py<PyAny>,
+        shape: Vec<usize>,
+        classes: Vec<String>,
+        names: Vec<String>,
+    ) -> PyResult<Self> {
+        let features = shape.iter().product();
+        let schema = match shape[..] {
+            [channels @ (1 | 3), height, width] => Schema::image(channels, height, width, 255.0),
+            _ if names.is_empty() => Schema::of_shape(&InputShape::Table, features),
+            _ => Schema::table(&names),
+        };
+        let layer = PythonLayer::new(network, features, classes.len());
+        let mut source = Fresh::new(Seed::new(0));
+        let mut builder = NetworkBuilder::new(features, &mut source);
+        let network = builder.then(|_| Ok(layer)).and_then(|_| builder.finish());
+        let network = network.map_err(|error| bad_value(&error.to_string()))?;
+        Model::of_network(network, schema, classes)
+            .and_then(Self::new)
+            .or_raise()
+    }
+
+    /// The bytes of the model's file.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.model.to_bytes())
+    }
+
+    /// What is known of it beside its weights, as JSON.
+    fn origin(&self) -> PyResult<String> {
+        json(&self.model.origin().or_raise()?)
+    }
+
+    /// Writes the model's file.
+    fn save(&self, path: PathBuf) -> PyResult<()> {
+        self.model.save(&path).or_raise()
+    }
+
+    /// What the weights are of, as JSON.
+    #[getter]
+    fn description(&self) -> PyResult<String> {
+        json(&self.model.description)
+    }
+
+    /// Names of the classes.
+    #[getter]
+    fn classes(&self) -> Vec<String> {
+        self.model.classes().to_vec()
+    }
+
+    /// Names of the encoded features.
+    #[getter]
+    fn features(&self) -> Vec<String> {
+        let features = self.model.schema().features.iter();
+        features.map(|feature| feature.name.clone()).collect()
+    }
+
+    /// The original columns, in order; none where the model takes numbers as they are.
+    #[getter]
+    fn columns(&self) -> Option<Vec<String>> {
+        let encoding = self.model.description.encoding.as_ref()?;
+        let columns = encoding.columns.iter();
+        Some(columns.map(|column| column.name().to_owned()).collect())
+    }
+
+    /// The original column that each feature comes from.
+    #[getter]
+    fn column_of_feature(&self) -> Vec<String> {
+        let features = self.model.schema().features.iter();
+        features.map(|feature| feature.column.clone()).collect()
+    }
+
+    /// Rows of columns as the network reads them, and what was noticed.
+    fn encode<'py>(
+        &self,
+        py: Python<'py>,
+        name: &str,
+        given: Vec<PyColumn<'_>>,
+    ) -> PyResult<(Bound<'py, PyAny>, Vec<String>)> {
+        let columns = columns(given);
+        let model = &self.model;
+        let encoded = py.detach(|| model.encode(name, columns)).or_raise()?;
+        let unseen = encoded.unseen.iter().map(|(column, count)| {
+            format!("{count} rows have a `{column}` that the model has never seen")
+        });
+        let width = self.model.schema().len();
+        let notes = unseen.collect();
+        Ok((matrix(py, encoded.values, width)?.into_any(), notes))
+    }
+
+    /// Opens rows by the name of a dataset or file, as the command's `--data` does.
+    #[pyo3(signature = (settings, labelled))]
+    fn open_rows(&self, py: Python<'_>, settings: &str, labelled: bool) -> PyResult<PyRows> {
+        let settings: RowSettings = read("the rows' settings", settings)?;
+        let most = settings.limit;
+        let config = settings.config()?;
+        let opened = py.detach(|| {
+            let opened = if labelled {
+                self.model.open_labelled_rows(&config)
+            } else {
+                self.model.open_rows(&config)
+            }?;
+            match most {
+                None => Ok(opened),
+                Some(most) => opened.first(most),
+            }
+        });
+        opened.or_raise().map(|opened| PyRows { opened })
+    }
+
+    /// The probabilities of the classes, `[rows, classes]`.
+    fn predict_proba<'py>(
+        &self,
+        py: Python<'py>,
+        rows: RowsArgument<'_>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let rows = rows.borrow(None)?;
+        let rows = rows.rows(self.model.schema())?;
+        let found = supervise(py, None, |_| self.model.predict(&rows))?;
+        let values = found.into_iter().flat_map(|row| row.probabilities);
+        let values = values.collect();
+        Ok(matrix(py, values, self.model.classes().len())?.into_any())
+    }
+
+    /// What the last layer computes, `[rows, classes]`.
+    fn logits<'py>(&self, py: Python<'py>, rows: RowsArgument<'_>) -> PyResult<Bound<'py, PyAny>> {
+        let rows = rows.borrow(None)?;
+        let rows = rows.rows(self.model.schema())?;
+        let logits = supervise(py, None, |_| self.model.logits(&rows))?;
+        Ok(matrix(py, logits, self.model.classes().len())?.into_any())
+    }
+
+    /// Why the model predicts what it predicts.
+    #[pyo3(signature = (rows, options, progress=None))]
+    fn explain<'py>(
+        &self,
+        py: Python<'py>,
+        rows: RowsArgument<'_>,
+        options: &str,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let options = read::<Options>("the options", options)?.explain();
+        let rows = rows.borrow(None)?;
+        let rows = rows.rows(self.model.schema())?;
+        let found = supervise(py, progress.as_ref(), |reporter| {
+            let mut found = None;
+            for part in parts(rows, EXPLAINED, reporter) {
+                let mut of_part = self.model.explain(&part, &options)?;
+                match &mut found {
+                    None => found = Some(of_part),
+                    Some(found) => found.rows.append(&mut of_part.rows),
+                }
+            }
+            Ok(found)
+        })?;
+        let Some(found) = found else {
+            return Err(bad_value("there are no rows to explain"));
+        };
+        let answer = PyDict::new(py);
+        answer.set_item("config", json(&found.config)?)?;
+        explained(&answer, "importance", &found.rows)?;
+        answer.set_item("names", found.names)?;
+        Ok(answer)
+    }
+
+    /// How far a small change of a row changes its explanation.
+    #[pyo3(signature = (rows, options, progress=None))]
+    fn attack<'py>(
+        &self,
+        py: Python<'py>,
+        rows: RowsArgument<'_>,
+        options: &str,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let options = read::<Options>("the options", options)?.attack();
+        let rows = rows.borrow(None)?;
+        let rows = rows.rows(self.model.schema())?;
+        let found = supervise(py, progress.as_ref(), |reporter| {
+            let mut found = None;
+            for part in parts(rows, ATTACKED, reporter) {
+                let mut of_part = self.model.attack(&part, &options)?;
+                match &mut found {
+                    None => found = Some(of_part),
+                    Some(found) => found.rows.append(&mut of_part.rows),
+                }
+            }
+            Ok(found)
+        })?;
+        let Some(found) = found else {
+            return Err(bad_value("there are no rows to attack"));
+        };
+        let answer = PyDict::new(py);
+        let (mut before, mut after) = (Vec::new(), Vec::new());
+        let mut attacked = Vec::new();
+        for row in found.rows {
+            before.push(row.before);
+            after.push(row.after);
+            attacked.push(row.found);
+        }
+        let values = rows_of(&rows).into_iter().map(f64::from).collect();
+        answer.set_item("rows", matrix(py, values, rows.schema().len())?)?;
+        explained(&answer, "before", &before)?;
+        let names = found.names;
+        let width = names.len();
+        let importance = after.iter().flat_map(|row| row.importance.clone());
+        answer.set_item("after", matrix(py, importance.collect(), width)?)?;
+        let probabilities = after.iter().flat_map(|row| row.probabilities.clone());
+        let classes = self.model.classes().len();
+        answer.set_item(
+            "probabilities_after",
+            matrix(py, probabilities.collect(), classes)?,
+        )?;
+        answer.set_item("names", names)?;
+        answer.set_item("k", found.k)?;
+        self.attacked(&answer, &rows, attacked)?;
+        Ok(answer)
+    }
+
+    /// What no small move of a row can do to its explanation, proved.
+    #[pyo3(signature = (rows, options, progress=None))]
+    fn certify<'py>(
+        &self,
+        py: Python<'py>,
+        rows: RowsArgument<'_>,
+        options: &str,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let options = read::<Options>("the options", options)?.certify();
+        let rows = rows.borrow(None)?;
+        let rows = rows.rows(self.model.schema())?;
+        let found = supervise(py, progress.as_ref(), |reporter| {
+            let mut found = None;
+            for part in parts(rows, CERTIFIED, reporter) {
+                let mut of_part = self.model.certify(&part, &options)?;
+                match &mut found {
+                    None => found = Some(of_part),
+                    Some(found) => found.rows.append(&mut of_part.rows),
+                }
+            }
+            Ok(found)
+        })?;
+        let Some(found) = found else {
+            return Err(bad_value("there are no rows to certify"));
+        };
+        let answer = PyDict::new(py);
+        answer.set_item("k", found.k)?;
+        answer.set_item("radius", found.radius)?;
+        let radii = || found.rows.iter().map(|row| &row.radius);
+        let worst = || found.rows.iter().map(|row| &row.worst_case);
+        let certified: Vec<f64> = radii().map(|radius| radius.certified).collect();
+        answer.set_item("certified_radius", list(py, certified))?;
+        let status: Vec<&str> = radii().map(|radius| radius.status.name()).collect();
+        answer.set_item("radius_status", status)?;
+        let reached = radii().map(|radius| {
+            let found = radius.counterexample.as_ref();
+            found.map_or(f64::NAN, |found| found.size)
+        });
+        answer.set_item("change_at", list(py, reached.collect::<Vec<f64>>()))?;
+        let status: Vec<&str> = worst().map(|worst| worst.status.name()).collect();
+        answer.set_item("worst_case_status", status)?;
+        let least = worst().map(|worst| worst.kept_at_least);
+        answer.set_item("kept_at_least", places(py, least))?;
+        let most = worst().map(|worst| worst.kept_at_most);
+        answer.set_item("kept_at_most", places(py, most))?;
+        Ok(answer)
+    }
+
+    /// How far the explanations can be trusted, over all rows.
+    #[pyo3(signature = (rows, labels_, options, progress=None))]
+    fn audit(
+        &self,
+        py: Python<'_>,
+        rows: RowsArgument<'_>,
+        labels_: LabelsArgument<'_>,
+        options: &str,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<PyAudit> {
+        let options = read::<Options>("the options", options)?.audit();
+        let labels = labels(&labels_);
+        let rows = rows.borrow(labels.as_deref())?;
+        let rows = rows.rows(self.model.schema())?;
+        let found = supervise(py, progress.as_ref(), |reporter| {
+            let mut watch = crate::audit::watching(reporter);
+            self.model.audit_observed(&rows, &options, &mut watch)
+        })?;
+        found
+            .map(PyAudit::new)
+            .ok_or_else(|| failure("the audit was stopped"))
+    }
+
+    /// A row in its columns' own units: pairs of name and value.
+    fn decode(&self, py: Python<'_>, row: Vec<f64>) -> PyResult<Vec<(String, Py<PyAny>)>> {
+        let schema = self.model.schema();
+        if row.len() != schema.len() {
+            return Err(bad_value(&format!(
+                "a row has {} features, got {}",
+                schema.len(),
+                row.len()
+            )));
+        }
+        let cells = decoded(schema, &row).into_iter();
+        cells
+            .map(|cell| Ok((cell.name, value(py, &cell.value)?)))
+            .collect()
+    }
+}
+
+impl PyModel {
+    fn attacked(
+        &self,
+        answer: &Bound<'_, PyDict>,
+        rows: &Rows<'_>,
+        found: Vec<Attacked>,
+    ) -> PyResult<()> {
+        let py = answer.py();
+        let precision: Vec<f64> = found.iter().map(|row| row.precision).collect();
+        answer.set_item("precision", list(py, precision))?;
+        let held: Vec<bool> = found.iter().map(|row| row.held).collect();
+        answer.set_item("held", list(py, held))?;
+        let attacks: Vec<&str> = found.iter().map(|row| row.attack).collect();
+        answer.set_item("attack", attacks)?;
+        let perturbed = found.into_iter().flat_map(|row| row.perturbed);
+        let width = rows.schema().len();
+        answer.set_item("perturbed", matrix(py, perturbed.collect(), width)?)
+    }
+}
+
+/// Importances under a name, probabilities and classes.
+fn explained(answer: &Bound<'_, PyDict>, name: &str, rows: &[Explained]) -> PyResult<()> {
+    let py = answer.py();
+    let width = rows.first().map_or(0, |row| row.importance.len());
+    let classes = rows.first().map_or(0, |row| row.probabilities.len());
+    let importance = rows.iter().flat_map(|row| row.importance.iter().copied());
+    answer.set_item(name, matrix(py, importance.collect(), width)?)?;
+    let probabilities = rows
+        .iter()
+        .flat_map(|row| row.probabilities.iter().copied());
+    answer.set_item(
+        "probabilities",
+        matrix(py, probabilities.collect(), classes)?,
+    )?;
+    answer.set_item("classes", places(py, rows.iter().map(|row| row.class)))
+}
+
+fn rows_of(rows: &Rows<'_>) -> Vec<f32> {
+    let width = rows.schema().len();
+    let mut values = vec![0.0; rows.len() * width];
+    for (place, target) in values.chunks_exact_mut(width.max(1)).enumerate() {
+        rows.copy(place, target);
+    }
+    values
+}
+
+/// The rows in parts, with a report before each.
+fn parts<'a>(rows: Rows<'a>, size: usize, reporter: &Reporter) -> impl Iterator<Item = Rows<'a>> {
+    let total = rows.len();
+    (0..total).step_by(size).map(move |start| {
+        reporter.say(start, total, String::new);
+        rows.slice(start..(start + size).min(total))
+    })
+}
+
+fn value(py: Python<'_>, value: &thickset::attack::Value) -> PyResult<Py<PyAny>> {
+    Ok(match value {
+        thickset::attack::Value::Number(number) => number.into_pyobject(py)?.into_any().unbind(),
+        thickset::attack::Value::Category(text) => text.into_pyobject(py)?.into_any().unbind(),
+    })
+}
+
+/// Plain data as JSON.
+///
+/// # Errors
+/// Never for plain data.
+pub fn json(data: &impl serde::Serialize) -> PyResult<String> {
+    serde_json::to_string(data).map_err(|error| failure(&format!("not plain data: {error}")))
+}
+
+/// Which rows of a file or dataset.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RowSettings {
+    data: String,
+    folder: Option<PathBuf>,
+    part: Option<String>,
+    split_seed: Option<u64>,
+    #[serde(default)]
+    random_test: bool,
+    image_size: Option<(usize, usize)>,
+    limit: Option<usize>,
+}
+
+impl RowSettings {
+    fn config(self) -> PyResult<RowsConfig> {
+        let part = match self.part.as_deref() {
+            None => None,
+            Some("train") => Some(PartChoice::Part(Part::Train)),
+            Some("validation") => Some(PartChoice::Part(Part::Validation)),
+            Some("test") => Some(PartChoice::Part(Part::Test)),
+            Some("all") => Some(PartChoice::All),
+            Some(other) => {
+                return Err(bad_value(&format!(
+                    "a part is `train`, `validation`, `test` or `all`, got `{other}`"
+                )));
+            }
+        };
+        Ok(RowsConfig {
+            data: self.data,
+            folder: self.folder,
+            image_size: self.image_size,
+            part,
+            split_seed: self.split_seed,
+            random_test: self.random_test,
+        })
+    }
+}

@@ -1,0 +1,36 @@
+"""The documents are true: examples run, notebooks run, the reference is current."""
+
+from __future__ import annotations
+
+import doctest
+import importlib.util
+import pathlib
+import runpy
+
+import pytest
+
+import thickset._estimator
+
+DOCS = pathlib.Path(__file__).parents[3] / "docs" / "python"
+
+
+def test_the_examples_of_docstrings_run():
+    failed, tried = doctest.testmod(thickset._estimator)
+    assert tried > 0
+    assert failed == 0
+
+
+@pytest.mark.parametrize(
+    ("notebook", "needs"), [("credit", ("pandas",)), ("boosted_trees", ("xgboost", "shap")), ("torch_cnn", ("torch",))]
+)
+def test_notebooks_run(notebook, needs):
+    for name in needs:
+        pytest.importorskip(name)
+    runpy.run_path(str(DOCS / "notebooks" / f"{notebook}.py"))
+
+
+def test_the_reference_is_what_the_docstrings_say():
+    spec = importlib.util.spec_from_file_location("make_reference", DOCS / "make_reference.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert module.PAGE.read_text(encoding="utf-8") == module.page(), "run docs/python/make_reference.py"

@@ -1,0 +1,143 @@
+"""Results are arrays with names, and make tables, files, pages and pictures of themselves."""
+
+from __future__ import annotations
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+
+import thickset
+from thickset import GateFailed
+
+
+def test_an_explanation_is_its_arrays(rows, net):
+    X, _ = rows
+    explained = net.explain(X[:7])
+    assert explained.values.shape == (7, 6)
+    assert explained.names == [f"x{place}" for place in range(6)]
+    assert len(explained) == 7
+    order = np.argsort(-explained.values[0], kind="stable")
+    assert explained.top(3)[0] == [explained.names[place] for place in order[:3]]
+    one = explained[2]
+    np.testing.assert_array_equal(one.values[0], explained.values[2])
+    assert explained[-1].values.shape == (1, 6)
+    assert explained[1:3].values.shape == (2, 6)
+
+
+def test_the_gradient_is_the_gradient_of_the_probability(rows, net):
+    X, _ = rows
+    model = net.model_
+    x = model.encode(X[:4]).astype(np.float64)
+    explained = model.explain(x, encoded=True, explanation="grad", reduce="signed")
+    step = 1e-2
+    for feature in range(6):
+        up, down = x.copy(), x.copy()
+        up[:, feature] += step
+        down[:, feature] -= step
+        probability = lambda at: model.predict_proba(at, encoded=True)[np.arange(4), explained.classes]
+        slope = (probability(up) - probability(down)) / (2 * step)
+        np.testing.assert_allclose(explained.values[:, feature], slope, atol=5e-2)
+
+
+def test_tables_in_every_form(rows, net, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    polars = pytest.importorskip("polars")
+    X, _ = rows
+    explained = net.explain(X[:5])
+    frame = explained.to_pandas()
+    assert list(frame.columns[:2]) == ["class", "probability"]
+    np.testing.assert_array_equal(frame["x3"], explained.values[:, 3])
+    assert explained.to_polars().shape == frame.shape
+    explained.save(tmp_path / "why.csv")
+    np.testing.assert_allclose(pandas.read_csv(tmp_path / "why.csv")["x0"], explained.values[:, 0])
+    explained.save(tmp_path / "why.jsonl")
+    assert json.loads((tmp_path / "why.jsonl").read_text().splitlines()[0])["x0"] == explained.values[0, 0]
+    explained.save(tmp_path / "why.npz")
+    np.testing.assert_array_equal(np.load(tmp_path / "why.npz")["x1"], explained.values[:, 1])
+    explained.save(tmp_path / "why.parquet")
+    assert polars.read_parquet(tmp_path / "why.parquet").height == 5
+    with pytest.raises(ValueError, match="ends in .csv"):
+        explained.save(tmp_path / "why.docx")
+
+
+def test_pictures_escape_what_others_named(rows):
+    pandas = pytest.importorskip("pandas")
+    X, y = rows
+    frame = pandas.DataFrame(X, columns=["<script>alert(1)</script>", "b", "c", "d", "e", "f"])
+    net = thickset.ThicksetClassifier(max_iter=1).fit(frame, y)
+    page = net.explain(frame[:1])._repr_html_()
+    assert "<svg" in page
+    assert "<script>" not in page
+    assert "&lt;script&gt;" in page
+    assert "<script>alert" not in net.audit(frame[:12], effort="quick")._repr_html_()
+
+
+def test_attacks_stay_in_the_ball_and_say_what_they_found(rows, net):
+    X, _ = rows
+    attacks = net.attack(X[:20], effort="quick", radius=0.2, k=3)
+    moved = np.linalg.norm(attacks.perturbed - attacks.rows, axis=1)
+    assert (moved <= 0.2 + 1e-6).all()
+    assert attacks.k == 3
+    again = net.model_.explain(attacks.perturbed, encoded=True).values
+    kept = [
+        len(set(np.argsort(-a, kind="stable")[:3]) & set(np.argsort(-b, kind="stable")[:3])) / 3
+        for a, b in zip(attacks.before, again, strict=True)
+    ]
+    np.testing.assert_allclose(attacks.precision[attacks.held], np.array(kept)[attacks.held], atol=1e-9)
+    assert "survive" in attacks._repr_html_()
+    changed = attacks.changes(int(np.argmax(moved)))
+    assert changed and changed[0][1] != changed[0][2]
+
+
+def test_no_attack_breaks_a_certificate(rows, net):
+    X, _ = rows
+    certified = net.certify(X[:15], radius=0.1, k=3)
+    attacked = net.attack(X[:15], radius=0.1, k=3, effort="quick")
+    held = attacked.held
+    assert (attacked.precision[held] >= certified.certified_p_at_k[held] - 1e-9).all()
+    assert certified.to_pandas().shape[0] == 15
+    assert "keep their top 3" in repr(certified)
+
+
+def test_an_audit_has_figures_rows_a_gate_and_a_page(rows, net, tmp_path):
+    X, y = rows
+    audit = thickset.audit(net, X[:40], y[:40], effort="quick", require=["p_at_k>=0.01", "auc>=0.6"])
+    assert audit.passed and audit.raise_for_gate() is audit
+    figure = audit.figures["p_at_k"]
+    assert figure["low"] <= audit["p_at_k"] == figure["value"] <= figure["high"]
+    frame = audit.to_pandas()
+    assert len(frame) == len(audit) == 40
+    assert abs(frame["p_at_k"].mean() - audit["p_at_k"]) < 1e-12
+    assert "<iframe" in audit._repr_html_()
+    failed = thickset.audit(net, X[:20], effort="quick", require="p_at_k>=1.5")
+    assert not failed.passed
+    with pytest.raises(GateFailed, match="p_at_k>=1.5 fails"):
+        failed.raise_for_gate()
+    copy = pickle.loads(pickle.dumps(audit))
+    assert copy.to_bytes() == audit.to_bytes()
+    audit.save(tmp_path / "one.html")
+    assert "<html" in (tmp_path / "one.html").read_text()
+    with pytest.raises(ValueError, match="none of the model's classes"):
+        thickset.audit(net, X[:3], ["maybe"] * 3, effort="quick")
+
+
+def test_shap_draws_an_explanation(rows, net):
+    shap = pytest.importorskip("shap")
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    X, _ = rows
+    explained = net.explain(X[:30], explanation="integrated-gradients", reduce="signed")
+    made = explained.to_shap()
+    assert made.values.shape == (30, 6)
+    assert list(made.feature_names) == explained.names
+    shap.plots.bar(made, show=False)
+    shap.plots.beeswarm(made, show=False)
+    shap.plots.waterfall(made[0], show=False)
+
+
+def test_every_method_of_the_registry_is_listed():
+    found = thickset.methods()
+    assert {"r2et", "er-attack", "integrated-gradients"} <= {one["id"] for one in found}
+    assert all(one["summary"] for one in found)
