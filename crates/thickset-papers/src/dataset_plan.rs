@@ -145,7 +145,12 @@ mod tests {
                 let effort = plan.effort(effort);
                 assert!(effort.rows >= 2 && effort.batch > 0 && effort.epochs > 0);
                 let is_retrained = plan.name == "cifar10";
-                assert_eq!(effort.retrain_epochs.is_some(), is_retrained, "{}", plan.name);
+                assert_eq!(
+                    effort.retrain_epochs.is_some(),
+                    is_retrained,
+                    "{}",
+                    plan.name
+                );
             }
         }
     }
