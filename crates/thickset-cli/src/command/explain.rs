@@ -1,5 +1,6 @@
 //! `thickset explain`: why a model predicts what it predicts, row by row.
 
+use std::fmt::Write as _;
 use std::ops::ControlFlow;
 
 use anyhow::Result;
