@@ -828,7 +828,6 @@ fn the_batch_statistics_themselves_are_differentiated() {
 #[test]
 fn gates_and_the_maps_that_they_choose() {
     for gating in [
-        Gating::Argmax,
         Gating::Sparsemax { delta: 2.0 },
         Gating::Sparsemax { delta: 0.1 },
         Gating::Softmax { beta: 1.5 },
@@ -836,6 +835,16 @@ fn gates_and_the_maps_that_they_choose() {
         let layer = made(&[5], |scope| Gates::new(5, &[3, 2, 4], gating, scope));
         check(layer, &inputs(&[[4, 5]]));
     }
+    // An argmax jumps and has no slope between its jumps.
+    let layer = made(&[5], |scope| {
+        Gates::new(5, &[3, 2, 4], Gating::Argmax, scope)
+    });
+    let (pi, at) = layer.linearise(&inputs(&[[4, 5]]));
+    assert!(
+        values(&at.pullback(pi)[0])
+            .iter()
+            .all(|slope| slope.abs() < 1e-300)
+    );
     for classes in [2, 3] {
         let layer = made(&[5, 7], |scope| GatedLinear::new(5, 7, classes, scope));
         check(layer, &inputs(&[[3, 5], [3, 7]]));

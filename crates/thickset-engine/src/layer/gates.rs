@@ -172,12 +172,12 @@ impl Gates {
                 let over = linear(support.clone() * scaled.clone(), membership.clone()) - 1.0;
                 let threshold = linear_input(over / inside.clone(), membership.clone());
                 let pi = support.clone() * (scaled - threshold);
-                let kind = Kind::Support {
+                let shared = Shared {
                     support,
                     inside,
                     delta,
                 };
-                (pi, kind)
+                (pi, Kind::Shared(Box::new(shared)))
             }
             Gating::Softmax { beta } => {
                 let largest = self.constant(&scores, |block, out| {
@@ -186,7 +186,7 @@ impl Gates {
                 let size = ((scores - largest) * beta).exp();
                 let sum = linear(size.clone(), membership.clone());
                 let pi = size / linear_input(sum, membership.clone());
-                (pi.clone(), Kind::Soft { pi, beta })
+                (pi.clone(), Kind::Soft(Box::new((pi, beta))))
             }
         };
         (
@@ -286,14 +286,18 @@ impl Layer for Gates {
 enum Kind {
     /// Not at all.
     Constant,
-    /// Sparsemax: the support, and its size in each block.
-    Support {
-        support: Tensor<2>,
-        inside: Tensor<2>,
-        delta: f64,
-    },
-    /// Softmax.
-    Soft { pi: Tensor<2>, beta: f64 },
+    /// Sparsemax.
+    Shared(Box<Shared>),
+    /// Softmax: its gates, and the sharpness.
+    Soft(Box<(Tensor<2>, f64)>),
+}
+
+/// Where sparsemax is not zero.
+struct Shared {
+    support: Tensor<2>,
+    /// The size of the support in each block.
+    inside: Tensor<2>,
+    delta: f64,
 }
 
 struct At {
@@ -308,15 +312,17 @@ impl At {
         let spread = |sums: Tensor<2>| linear_input(sums, self.membership.clone());
         match &self.kind {
             Kind::Constant => v.zeros_like(),
-            Kind::Support {
-                support,
-                inside,
-                delta,
-            } => {
+            Kind::Shared(shared) => {
+                let Shared {
+                    support,
+                    inside,
+                    delta,
+                } = &**shared;
                 let sums = linear(support.clone() * v.clone(), self.membership.clone());
                 support.clone() * (v - spread(sums / inside.clone())) * (1.0 / delta)
             }
-            Kind::Soft { pi, beta } => {
+            Kind::Soft(soft) => {
+                let (pi, beta) = &**soft;
                 let sums = linear(pi.clone() * v.clone(), self.membership.clone());
                 pi.clone() * (v - spread(sums)) * *beta
             }
@@ -335,7 +341,8 @@ impl Linearised for At {
 
     fn pullback_tangent(&self, v: &[Tensor<2>], g: &Tensor<2>, g_dot: Tensor<2>) -> Vec<Tensor<2>> {
         let mut change = self.gates(g_dot);
-        if let Kind::Soft { pi, beta } = &self.kind {
+        if let Kind::Soft(soft) = &self.kind {
+            let (pi, beta) = &**soft;
             let spread = |sums: Tensor<2>| linear_input(sums, self.membership.clone());
             let sums = |values: Tensor<2>| spread(linear(values, self.membership.clone()));
             let pi_dot = self.tangent(v);

@@ -33,14 +33,13 @@ pub fn of(audit: &Audit, prefix: &str) -> Option<Certified> {
     let k = audit.settings.k;
     let certified = audit.summary.value(&certified_p_at_k::FIGURE)?;
     let attacked = audit.summary.precision_at_k().value;
-    let mut numbers = format!(
-        "Certified {}, attacked {}",
+    let noise = audit.summary.value(&noise::FIGURE);
+    let noise = noise.map_or_else(String::new, |noise| format!(", noise {}", percent(noise)));
+    let numbers = format!(
+        "Certified {}, attacked {}{noise}",
         percent(certified),
         percent(attacked)
     );
-    if let Some(noise) = audit.summary.value(&noise::FIGURE) {
-        numbers += &format!(", noise {}", percent(noise));
-    }
     let mut said = vec![format!(
         "{numbers}: every change of the budget keeps at least the first share of the {k} {}, some change was found that keeps \
          no more than the second, and random changes keep the third. Between the first two lie {}.",

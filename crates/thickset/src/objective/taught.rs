@@ -48,6 +48,11 @@ pub static INFO: Info = Info {
             "the defaults of `distinct`",
             "the settings of the teacher's objective",
         ),
+        Setting::in_words(
+            "teacher_model",
+            "a segmented model with its defaults",
+            "the teacher's architecture",
+        ),
         EXPLAIN,
     ],
 };
@@ -74,10 +79,12 @@ pub struct TaughtConfig {
     pub warmup: f64,
     /// Share of the training over which the weight then rises.
     pub ramp: f64,
-    /// The teacher's objective.
-    pub teacher: DistinctConfig,
-    /// The teacher's architecture.
-    pub teacher_model: SegmentedConfig,
+    /// The teacher's objective; its defaults where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub teacher: Option<DistinctConfig>,
+    /// The teacher's architecture; the usual segmented model where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub teacher_model: Option<SegmentedConfig>,
     /// What is ranked; the papers' explanation for the kind of data if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub explain: Option<InlineExplain>,
@@ -93,8 +100,8 @@ impl Default for TaughtConfig {
             rho: 5.0,
             warmup: 0.25,
             ramp: 0.15,
-            teacher: DistinctConfig::default(),
-            teacher_model: SegmentedConfig::default(),
+            teacher: None,
+            teacher_model: None,
             explain: None,
         }
     }
@@ -180,7 +187,7 @@ impl Objective for TaughtConfig {
         if let Some(radius) = self.radius {
             check_positive("`taught.radius`", radius)?;
         }
-        self.teacher.check()
+        self.teacher.as_ref().map_or(Ok(()), Objective::check)
     }
 
     fn loss(&self, batch: &Batch<'_>) -> Result<Loss> {
@@ -226,12 +233,13 @@ impl Objective for TaughtConfig {
     }
 
     fn teacher(&self) -> Option<Teacher> {
+        let given = self.teacher.clone().unwrap_or_default();
         let objective = DistinctConfig {
-            explain: self.explain.clone().or(self.teacher.explain.clone()),
-            ..self.teacher.clone()
+            explain: self.explain.clone().or(given.explain.clone()),
+            ..given
         };
         Some(Teacher {
-            model: self.teacher_model.clone().into(),
+            model: self.teacher_model.clone().unwrap_or_default().into(),
             objective: objective.into(),
             train: DistinctConfig::training(),
         })

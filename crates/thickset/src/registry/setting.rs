@@ -187,7 +187,7 @@ mod tests {
             let setting = settings.iter().find(|setting| setting.name == name);
             setting.unwrap().value.clone()
         };
-        assert_eq!(value("gap_weight"), "0.2");
+        assert_eq!(value("gap_weight"), "0.05");
         assert_eq!(value("pairs"), "\"all\"");
         assert_eq!(value("pair_count"), "k");
     }

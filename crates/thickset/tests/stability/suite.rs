@@ -72,7 +72,7 @@ fn where_gate_search_ends_the_suite_has_found_the_worst_case_itself() {
         assert_eq!(kept, certified.kept_at_most);
         exact += usize::from(kept == certified.kept_at_least);
     }
-    assert!(exact >= 25, "{exact} of 30");
+    assert!(exact >= 15, "{exact} of 30");
     // Nothing is searched so on a smooth network, where refinement goes on from what was found.
     let smooth = binary(Activation::Softplus { beta: 2.0 });
     let found = suite.perturb(&smooth, batch, Seed::new(1)).unwrap();

@@ -448,7 +448,7 @@ impl<'g> Lowering<'g> {
                     constants.push(Some((*array).clone()));
                 }
                 _ if operator == "CastLike" && place == 1 => {
-                    constants.push(Some(Array::floats(vec![], vec![0.0])))
+                    constants.push(Some(Array::floats(vec![], vec![0.0])));
                 }
                 _ => {
                     all_constant = false;
