@@ -119,6 +119,8 @@ impl Trained {
             perturbed: (self.folder == "cnn").then(|| self.golden.batch(network, "x_adv")),
             seed: Seed::new(0),
             step: 0,
+            done: 1.0,
+            radius: 0.5,
         }
     }
 
@@ -235,7 +237,7 @@ fn r2et_on_a_residual_network_and_on_pairs_of_graphs_agrees_with_pytorch() {
         for case in &trained.spec.cases {
             let network = trained.network();
             let objective = objective(&format!(
-                "kind = \"r2et\"\ngap_weight = {}\nhessian_weight = {}\nexplain = {}",
+                "kind = \"r2et\"\ngap = \"difference\"\ngap_weight = {}\nhessian_weight = {}\nexplain = {}",
                 trained.spec.gap_weight, trained.spec.hessian_weight, case.explain
             ));
             let explain = objective.explain(&trained.schema);
