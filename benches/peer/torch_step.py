@@ -73,6 +73,76 @@ class ResNet9(nn.Module):
         return self.head(self.residual2(x) + x)
 
 
+class ResNet18(nn.Module):
+    """With the small stem, a 3x3 convolution, or the large one, 7x7 of stride 2 and pooling."""
+
+    def __init__(self, channels=3, classes=10, large=False):
+        super().__init__()
+        if large:
+            convolution = nn.Conv2d(channels, 64, 7, stride=2, padding=3, bias=False)
+            self.stem = nn.Sequential(convolution, nn.BatchNorm2d(64), nn.ReLU(), nn.MaxPool2d(3, 2, 1))
+        else:
+            convolution = nn.Conv2d(channels, 64, 3, padding=1, bias=False)
+            self.stem = nn.Sequential(convolution, nn.BatchNorm2d(64), nn.ReLU())
+        blocks, inward = [], 64
+        for outward, stride in ((64, 1), (128, 2), (256, 2), (512, 2)):
+            blocks += [Residual(inward, outward, stride), Residual(outward, outward, 1)]
+            inward = outward
+        self.blocks = nn.Sequential(*blocks)
+        self.head = nn.Linear(512, classes)
+
+    def units(self, x):
+        return self.blocks(self.stem(x)).mean((2, 3))
+
+    def forward(self, x):
+        return self.head(self.units(x))
+
+
+class Residual(nn.Module):
+    def __init__(self, inward, outward, stride):
+        super().__init__()
+
+        def norm(size, padding, step, source):
+            return [nn.Conv2d(source, outward, size, stride=step, padding=padding, bias=False), nn.BatchNorm2d(outward)]
+
+        self.main = nn.Sequential(*norm(3, 1, stride, inward), nn.ReLU(), *norm(3, 1, 1, outward))
+        same = stride == 1 and inward == outward
+        self.beside = nn.Identity() if same else nn.Sequential(*norm(1, 0, stride, inward))
+
+    def forward(self, x):
+        return F.relu(self.main(x) + self.beside(x))
+
+
+class SiameseGcn(nn.Module):
+    """Two graphs of 116 nodes, two graph convolutions and the node mean, their cosine, a linear head."""
+
+    nodes = 116
+
+    def __init__(self, hidden=256, embedding=128):
+        super().__init__()
+        self.first, self.second = nn.Linear(self.nodes, hidden), nn.Linear(hidden, embedding)
+        self.head = nn.Linear(1, 2)
+        upper = torch.triu_indices(self.nodes, self.nodes, offset=1)
+        place = torch.full((self.nodes, self.nodes), upper.shape[1])
+        place[upper[0], upper[1]] = torch.arange(upper.shape[1])
+        place[upper[1], upper[0]] = torch.arange(upper.shape[1])
+        self.register_buffer("place", place.flatten())
+
+    def embed(self, edges):
+        padded = F.pad(edges, (0, 1))
+        adjacency = padded[:, self.place].view(-1, self.nodes, self.nodes) + torch.eye(self.nodes)
+        root = adjacency.abs().sum(2).rsqrt()
+        adjacency = root[:, :, None] * adjacency * root[:, None, :]
+        # The mean of a convolution is a convolution of the mean.
+        hidden = F.relu(self.first(adjacency))
+        return self.second((adjacency.mean(1, keepdim=True) @ hidden).squeeze(1))
+
+    def forward(self, x):
+        both = self.embed(x.reshape(2 * len(x), -1)).view(len(x), 2, -1)
+        cosine = F.cosine_similarity(both[:, 0], both[:, 1], dim=1, eps=1e-6)
+        return self.head(cosine[:, None])
+
+
 @dataclasses.dataclass(frozen=True)
 class Cell:
     build: object
@@ -80,6 +150,10 @@ class Cell:
     classes: int
     batch: int
     k: int
+    # What is ranked: the absolute gradient, the same summed over channels, the gradient times the input, or a layer's units.
+    ranked: str = "grad"
+    # Measured only when asked for.
+    heavy: bool = False
 
     @property
     def is_image(self):
@@ -91,6 +165,9 @@ MODELS = {
     "mlp-28-128-64-2": Cell(lambda: mlp(28, 128, 64, 2), (28,), 2, 128, 8),
     "cnn": Cell(cnn, (1, 28, 28), 10, 64, 50),
     "resnet9": Cell(ResNet9, (3, 32, 32), 10, 20, 100),
+    "siamese-gcn": Cell(SiameseGcn, (2 * 6670,), 2, 128, 50, "grad-input", True),
+    "resnet18": Cell(ResNet18, (3, 32, 32), 10, 20, 100, "channel-sum", True),
+    "resnet18-large": Cell(lambda: ResNet18(1, 2, True), (1, 496, 768), 2, 2, 50, "concept", True),
 }
 STEPS = ("vanilla", "grad-penalty", "r2et")
 GRADIENT_MODEL = "mlp-28-64-32-2"
@@ -105,9 +182,16 @@ def explain(model, x, c):
     return torch.autograd.grad(class_probability(model(x), c), x, create_graph=True)[0]
 
 
-def gap(gradient, k):
-    """Mean of |g_i| - |g_j| over salient i and other j: the difference of two means."""
-    size = gradient.flatten(1).abs()
+def importance(model, x, gradient, ranked):
+    if ranked == "concept":
+        return model.units(x)
+    if ranked == "grad-input":
+        return (x * gradient).abs()
+    return gradient.abs().sum(1).flatten(1) if ranked == "channel-sum" else gradient.flatten(1).abs()
+
+
+def gap(size, k):
+    """Mean of the difference over salient i and other j: the difference of two means."""
     n = size.shape[1]
     salient = size.topk(k, dim=1)[0].sum(1)
     return (salient / k - (size.sum(1) - salient) / (n - k)).mean()
@@ -117,16 +201,22 @@ def row_norm(t):
     return (t.flatten(1).square().sum(1) + 1e-20).sqrt()
 
 
-def hessian_norm(model, x, c, gradient, exact):
+def hessian_norm(model, x, c, gradient, exact, ranked, importances):
     z = gradient.detach().sign()
     z = z / row_norm(z).view(-1, *[1] * (x.dim() - 1))
+    if ranked != "grad":
+        # The change of what is ranked, by a finite difference.
+        moved = (x.detach() + FINITE_DIFFERENCE_STEP * z).requires_grad_(True)
+        slope = None if ranked == "concept" else explain(model, moved, c)
+        beside = importance(model, moved, slope, ranked)
+        return row_norm(beside - importances).mean() / FINITE_DIFFERENCE_STEP
     if exact:
         return row_norm(torch.autograd.grad((gradient * z).sum(), x, create_graph=True)[0]).mean()
     moved = (x.detach() + FINITE_DIFFERENCE_STEP * z).requires_grad_(True)
     return row_norm(explain(model, moved, c) - gradient).mean() / FINITE_DIFFERENCE_STEP
 
 
-def loss_of(step, model, x, y, k, exact, has_batch_norm):
+def loss_of(step, model, x, y, k, exact, has_batch_norm, ranked="grad"):
     if step == "vanilla":
         return F.cross_entropy(model(x), y)
     x = x.detach().requires_grad_(True)
@@ -141,8 +231,9 @@ def loss_of(step, model, x, y, k, exact, has_batch_norm):
     if step == "grad-penalty":
         loss = class_loss + PENALTY_WEIGHT * gradient.flatten(1).square().sum(1).mean()
     else:
-        curvature = hessian_norm(model, x, c, gradient, exact)
-        loss = class_loss - GAP_WEIGHT * gap(gradient, k) + HESSIAN_WEIGHT * curvature
+        importances = importance(model, x, gradient, ranked)
+        curvature = hessian_norm(model, x, c, gradient, exact, ranked, importances)
+        loss = class_loss - GAP_WEIGHT * gap(importances, k) + HESSIAN_WEIGHT * curvature
     if has_batch_norm:
         model.train()
     return loss
@@ -152,8 +243,9 @@ def training_step(cell, step, exact, adam, memory_format):
     """A function that takes one training step on the next batch."""
     torch.manual_seed(0)
     model = cell.build()
-    x = torch.randn(BATCHES, cell.batch, *cell.shape)
-    y = torch.randint(cell.classes, (BATCHES, cell.batch))
+    count = 4 if cell.heavy else BATCHES
+    x = torch.randn(count, cell.batch, *cell.shape)
+    y = torch.randint(cell.classes, (count, cell.batch))
     batches = [(rows, labels) for rows, labels in zip(x, y)]
     if cell.is_image:
         model = model.to(memory_format=FORMATS[memory_format])
@@ -165,11 +257,11 @@ def training_step(cell, step, exact, adam, memory_format):
 
     def take():
         nonlocal position
-        rows, labels = batches[position % BATCHES]
+        rows, labels = batches[position % count]
         position += 1
         optimiser.zero_grad(set_to_none=True)
         # Only weights: a plain backward() would also fill the gradient of every recorded input.
-        loss_of(step, model, rows, labels, cell.k, exact, has_batch_norm).backward(inputs=parameters)
+        loss_of(step, model, rows, labels, cell.k, exact, has_batch_norm, cell.ranked).backward(inputs=parameters)
         optimiser.step()
 
     return take
@@ -271,7 +363,7 @@ def main():
     rows = []
     for name in MODELS:
         for step in STEPS:
-            if arguments.only in (None, name):
+            if arguments.only == name or arguments.only is None and not MODELS[name].heavy:
                 print(f"{name} {step}", file=sys.stderr)
                 rows.append(time_cell(name, step, arguments.hessian == "exact", arguments.threads, arguments.seconds))
     if arguments.only in (None, "input-gradient"):

@@ -16,6 +16,9 @@ pub enum Error {
         /// Features of each input that came.
         got: Vec<usize>,
     },
+    /// A classifier of single inputs for a network that has no pairs.
+    #[error("expected a network of pairs, which embeds both inputs and compares them")]
+    NotOfPairs,
     /// An image shape that no layer can have.
     #[error(transparent)]
     Shape(#[from] ShapeError),

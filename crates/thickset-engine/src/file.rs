@@ -233,6 +233,10 @@ fn flattened(data: &TensorData) -> TensorData {
     }
 }
 
+fn plain_data(parameter: &Parameter) -> TensorData {
+    parameter.value.clone().without_autodiff().into_data()
+}
+
 impl Network {
     /// The bytes of a model file: all parameters, and `description` as our text in the header.
     #[must_use]
@@ -252,30 +256,36 @@ impl Network {
             let view = view(data, parameter.shape.clone());
             (parameter.name.as_str(), view)
         });
+        let single = self.single_parameters();
+        let single_values: Vec<TensorData> = single.iter().map(|one| plain_data(one)).collect();
+        let single = single.into_iter().zip(&single_values);
+        let single = single.map(|(parameter, data)| {
+            let view = view(data, parameter.shape.clone());
+            (parameter.name.as_str(), view)
+        });
         let more = more.iter().map(|(name, data)| {
             let view = view(data, vec![data.shape().num_elements()]);
             (name.as_str(), view)
         });
         let metadata = HashMap::from([(METADATA_KEY.to_owned(), description.to_owned())]);
-        safetensors::serialize(own.chain(more), Some(metadata))
+        safetensors::serialize(own.chain(single).chain(more), Some(metadata))
             .expect("names are unique and sizes agree")
     }
 
     /// The values of all parameters, in file order.
     #[must_use]
     pub fn parameter_values(&self) -> Vec<TensorData> {
-        let parameters = self.parameters().into_iter();
-        parameters
-            .map(|parameter| parameter.value.clone().without_autodiff().into_data())
-            .collect()
+        self.parameters().into_iter().map(plain_data).collect()
     }
 
-    /// Sets all parameters to values that [`Self::parameter_values`] gave; weights are no longer tracked.
+    /// Sets all parameters to values that [`Self::parameter_values`] gave; weights are no longer tracked, and a classifier of single
+    /// inputs, which was of the embedding before, is dropped.
     ///
     /// # Errors
     /// If a list has another length than its parameter.
     pub fn set_parameter_values(&mut self, values: &[TensorData]) -> Result<()> {
         let dtype = self.dtype();
+        self.single = None;
         for (parameter, values) in self.parameters_mut().into_iter().zip(values) {
             let got = values.shape().num_elements();
             if got != parameter.len() {

@@ -23,6 +23,7 @@ mod network;
 mod parameter;
 mod pass;
 mod regular_file;
+mod single_classifier;
 mod whole_file;
 
 pub use burn::tensor::{

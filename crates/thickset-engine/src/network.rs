@@ -21,7 +21,7 @@ pub enum Source {
 pub(crate) struct Node {
     pub(crate) layer: Box<dyn Layer>,
     pub(crate) inputs: Vec<Source>,
-    features: usize,
+    pub(crate) features: usize,
 }
 
 impl Clone for Node {
@@ -38,8 +38,10 @@ impl Clone for Node {
 #[derive(Clone, Debug)]
 pub struct Network {
     pub(crate) nodes: Vec<Node>,
-    features: usize,
-    dtype: DType,
+    pub(crate) features: usize,
+    pub(crate) dtype: DType,
+    /// Of a network of pairs: the classifier of single inputs on its embedding.
+    pub(crate) single: Option<Box<Network>>,
 }
 
 impl Network {
@@ -334,6 +336,7 @@ impl<'s> NetworkBuilder<'s> {
                 nodes: Vec::new(),
                 features,
                 dtype,
+                single: None,
             },
         }
     }

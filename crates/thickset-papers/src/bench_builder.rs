@@ -1,5 +1,7 @@
 //! A bench's result in the making: settings noted as data is opened, tables and findings added.
 
+use std::fmt::Write as _;
+
 use thickset::bench::{Bench, Figure, SCHEMA, Table};
 use thickset::data::Part;
 
@@ -54,10 +56,24 @@ impl BenchBuilder {
     /// Notes a dataset that is attacked in its own ball.
     pub(crate) fn note_datasets(&mut self, datasets: &SeededDatasets) {
         let data = &datasets.seeds[0];
-        self.note_attacked_datasets(
-            datasets,
-            &format!("k = {}, l2 radius {}", data.k, data.radius),
-        );
+        let mut attack = format!("k = {}, l2 radius {}", data.k, data.radius);
+        if let (Some(plan), Some(effort)) = (data.plan, data.effort) {
+            let _ = write!(
+                attack,
+                ", no feature moves by more than {:.3} in a step; {} setting(s) a method, {} epochs",
+                plan.step_cap, effort.settings, effort.epochs
+            );
+            if let Some(epochs) = effort.retrain_epochs {
+                let _ = write!(attack, ", then {epochs} from vanilla");
+            }
+            if let Some(rows) = effort.rows_per_epoch {
+                let _ = write!(attack, " of {rows} rows drawn");
+            }
+            if let Some(note) = &plan.note {
+                let _ = write!(attack, "; {note}");
+            }
+        }
+        self.note_attacked_datasets(datasets, &attack);
     }
 
     /// Notes a dataset, and how it is attacked.

@@ -5,35 +5,27 @@ use thickset::{Error, Result, Seed};
 
 use crate::TABLES;
 use crate::bench_builder::BenchBuilder;
+use crate::dataset_plan::stand_in;
 use crate::method::{BenchMethod, methods};
 use crate::paper_numbers;
 use crate::runner::{BenchRunner, Grid, GridEntry, SeededDatasets};
 use crate::seeded_dataset::SeededDataset;
 use crate::table_column::{TableColumn, labels, table};
 
-/// Why datasets of the papers are not run, or not unless the options name them.
-const REASONS: [(&str, &str, bool); 5] = [
-    (
-        "mnist-3-8-pairs",
-        "it takes long, so it is run when asked for: --datasets mnist-3-8-pairs",
-        true,
-    ),
-    (
-        "cifar10",
-        "it takes long, so it is run when asked for: --datasets cifar10",
-        true,
-    ),
+/// Why datasets of the papers are not run when the options name them.
+const REASONS: [(&str, &str); 3] = [
     (
         "roct",
-        "the retinal images are not among the known datasets; `thickset train` takes a folder of images",
-        false,
+        "the paper's ROCT images are not public; `oct2017` is run in their place",
     ),
     (
         "adhd",
-        "the paper's ADHD graphs are not public; `abide-pairs` has as many regions and stands in for neither",
-        false,
+        "the paper's ADHD graphs are not public; `abide-pairs` is run in their place",
     ),
-    ("bp", "the paper's BP graphs are not public", false),
+    (
+        "bp",
+        "the paper's BP graphs are not public; `schizophrenia-fnc28-pairs` is run in their place",
+    ),
 ];
 
 /// What a table or figure of the paper is about.
@@ -42,7 +34,7 @@ pub(crate) struct PaperTable<'a> {
     pub(crate) table: &'a str,
     /// What the numbers of a cell are called, for a dataset.
     pub(crate) numbers: fn(&str) -> &'static [&'static str],
-    /// Its datasets that are not run unless the options name them.
+    /// Its datasets beside the bench's own, as the paper calls them; what is run stands in for some.
     pub(crate) others: &'a [&'a str],
 }
 
@@ -74,14 +66,17 @@ pub(crate) fn choose_datasets(
 ) -> Result<ChosenDatasets> {
     let is_own = runner.options.datasets.is_empty();
     let wanted: Vec<String> = if is_own {
-        own.iter().map(|&name| name.to_owned()).collect()
+        let others = printed.others.iter();
+        let others = others.filter_map(|other| stand_in(other, runner.options.effort));
+        let own = own.iter().copied().chain(others);
+        own.map(str::to_owned).collect()
     } else {
         runner.options.datasets.clone()
     };
     let (mut to_run, mut absent, mut missing) = (Vec::new(), Vec::new(), None);
     for name in wanted {
-        let reason = REASONS.iter().find(|(known, _, _)| *known == name);
-        if let Some((_, reason, false)) = reason {
+        let reason = REASONS.iter().find(|(known, _)| *known == name);
+        if let Some((_, reason)) = reason {
             absent.push((name, (*reason).to_owned()));
             continue;
         }
@@ -100,13 +95,6 @@ pub(crate) fn choose_datasets(
     // With nothing to run at all, where the files are to be found is the better answer.
     if let (true, Some(error)) = (to_run.is_empty(), missing) {
         return Err(error);
-    }
-    if is_own {
-        for (name, reason, _) in REASONS {
-            if printed.others.contains(&name) {
-                absent.push((name.to_owned(), reason.to_owned()));
-            }
-        }
     }
     let not_run = (!absent.is_empty()).then(|| dashes(runner, &absent, printed));
     Ok(ChosenDatasets { to_run, not_run })
@@ -232,19 +220,20 @@ mod tests {
 
     #[test]
     fn datasets_that_are_not_run_are_dashes_with_the_papers_numbers() {
-        let ChosenDatasets { to_run, not_run } = found(&[]).unwrap();
+        let ChosenDatasets { to_run, not_run } =
+            found(&["breast-cancer", "roct", "adhd", "bp"]).unwrap();
         assert_eq!(to_run, ["breast-cancer"]);
         let not_run = not_run.unwrap();
-        assert_eq!(not_run.columns.len(), 8);
-        assert_eq!(not_run.columns[4], "adhd ERAttack");
+        assert_eq!(not_run.columns.len(), 6);
+        assert_eq!(not_run.columns[2], "adhd ERAttack");
         let vanilla = &not_run.rows[0];
         assert_eq!(vanilla.label, "Vanilla");
-        assert_eq!(vanilla.cells[4].paper(), Some(45.5));
+        assert_eq!(vanilla.cells[2].paper(), Some(45.5));
         assert!(
-            matches!(&vanilla.cells[0], Cell::Dash { reason, .. } if reason.contains("--datasets cifar10"))
+            matches!(&vanilla.cells[0], Cell::Dash { reason, .. } if reason.contains("`oct2017`"))
         );
         let exact = not_run.rows.iter().find(|row| row.label == "Exact-H");
-        assert_eq!(exact.unwrap().cells[4].paper(), None);
+        assert_eq!(exact.unwrap().cells[2].paper(), None);
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod bench_builder;
 mod chosen_setting;
 mod correlation;
 mod count;
+mod dataset_plan;
 mod dataset_tables;
 mod fig2;
 mod fig4;
@@ -26,10 +27,12 @@ mod measure;
 mod options;
 mod pairs;
 mod paper_numbers;
+mod pearson_flip;
 mod proposition1;
 mod render;
 mod runner;
 mod seeded_dataset;
+mod sequence_search;
 mod simulation;
 mod stable;
 mod store;
@@ -159,6 +162,11 @@ pub static BENCHES: &[BenchInfo] = &[
         id: "theorem1",
         summary: "IGR's Theorem 1 on Kendall's correlation and the cosine, simulated",
         run: theorem1::run,
+    },
+    BenchInfo {
+        id: "pearson-flip",
+        summary: "IGR's section B on the sign of Pearson's correlation, simulated",
+        run: pearson_flip::run,
     },
     BenchInfo {
         id: "proposition1",

@@ -28,8 +28,10 @@ use crate::count::as_f64;
 use crate::seeded_dataset::SeededDataset;
 use crate::store::Store;
 
-/// Rows that run through a network at once.
+/// Most rows that run through a network at once.
 const CHUNK: usize = 1024;
+/// About how many inputs run through a network at once: all layers of all rows are in memory together.
+const CHUNK_INPUTS: usize = 1 << 18;
 /// Neighbours of a row that its thickness is averaged over.
 pub(crate) const NEIGHBOURS: usize = 10;
 /// Points on the way to each.
@@ -185,10 +187,14 @@ impl Measure {
     }
 }
 
+fn chunk_rows(network: &Network) -> usize {
+    (CHUNK_INPUTS / network.features().max(1)).clamp(1, CHUNK)
+}
+
 fn probabilities(network: &Network, values: &[f64]) -> Vec<Vec<f64>> {
     let classes = network.classes();
     values
-        .chunks(CHUNK * network.features())
+        .chunks(chunk_rows(network) * network.features())
         .flat_map(|chunk| {
             let found = read(network.probabilities(network.batch(chunk)));
             found
@@ -338,8 +344,9 @@ fn attacked(
     let features = network.features();
     let worst: Vec<f64> = rows.iter().flat_map(|row| row.perturbed.clone()).collect();
     let before = data.rows();
-    for (start, part) in before.ids.chunks(CHUNK).enumerate() {
-        let place = start * CHUNK..start * CHUNK + part.len();
+    let chunk = chunk_rows(network);
+    for (start, part) in before.ids.chunks(chunk).enumerate() {
+        let place = start * chunk..start * chunk + part.len();
         let classes: Vec<usize> = rows[place.clone()].iter().map(|row| row.class).collect();
         let binding = Binding {
             classes: &classes,
@@ -487,7 +494,7 @@ fn class_attacked(
 fn hessian_norms(network: &Network, data: &SeededDataset) -> Result<Measured> {
     let features = network.features();
     let mut norms = Vec::new();
-    for chunk in data.rows().values.chunks(CHUNK * features) {
+    for chunk in data.rows().values.chunks(chunk_rows(network) * features) {
         let pass = network.pass(network.batch(chunk));
         let classes = predicted_one_hot(network, &pass.logits())?;
         let gradient = pass.input_gradient(Output::Probability, classes);

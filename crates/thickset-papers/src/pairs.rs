@@ -49,7 +49,7 @@ fn judge(
 ) -> Result<()> {
     let plan = TrainingPlan {
         by_auc: true,
-        ..runner.scratch()
+        ..runner.scratch(datasets)
     };
     let vanilla = GridEntry::new(BenchMethod::find(VANILLA)?, datasets)?;
     let grid = runner.grid_by(datasets, vec![vanilla], &plan)?;

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+use crate::dataset_plan::column_of;
+
 /// By dataset, then by method: the numbers of one cell, in the order they are printed.
 type Numbers = BTreeMap<String, BTreeMap<String, Vec<f64>>>;
 
@@ -11,15 +13,16 @@ static TABLES: LazyLock<BTreeMap<String, Numbers>> = LazyLock::new(|| {
     toml::from_str(include_str!("paper_numbers.toml")).unwrap_or_default()
 });
 
-/// The number at `index` of a cell of the paper's table, if the paper has one.
+/// The number at `index` of a cell of the paper's table, if the paper has one; for a dataset that stands in for one of the paper's, of
+/// that column.
 pub(crate) fn number(table: &str, dataset: &str, method: &str, index: usize) -> Option<f64> {
-    let cell = TABLES.get(table)?.get(dataset)?.get(method)?;
+    let cell = TABLES.get(table)?.get(column_of(dataset))?.get(method)?;
     cell.get(index).copied().filter(|number| number.is_finite())
 }
 
 /// The highest number at `index` in a column of the paper's table.
 pub(crate) fn best(table: &str, dataset: &str, index: usize) -> Option<f64> {
-    let column = TABLES.get(table)?.get(dataset)?;
+    let column = TABLES.get(table)?.get(column_of(dataset))?;
     let numbers = column.values().filter_map(|cell| cell.get(index));
     numbers
         .copied()
@@ -51,7 +54,7 @@ pub(crate) fn has_row(table: &str, method: &str) -> bool {
 pub(crate) fn has_dataset(table: &str, dataset: &str) -> bool {
     TABLES
         .get(table)
-        .is_some_and(|columns| columns.contains_key(dataset))
+        .is_some_and(|columns| columns.contains_key(column_of(dataset)))
 }
 
 /// What holds for every comparison with the paper's numbers.

@@ -16,13 +16,19 @@ use thickset::train::{OptimizerConfig, TrainConfig, ValidationAttackConfig};
 use thickset::{Result, Seed};
 
 use crate::chosen_setting::chosen;
+use crate::dataset_plan::DatasetPlan;
 use crate::measure::{Measure, Measured};
 use crate::method::{BenchMethod, MethodRole, VANILLA, explained};
 use crate::options::BenchOptions;
+use crate::paper_numbers;
 use crate::seeded_dataset::SeededDataset;
 use crate::store::Store;
 use crate::training_cell::{AUC_WITHIN, BATCH, TrainedCell, TrainingJob};
 use crate::workers;
+
+/// Why a method is a dash on data that is no table.
+const NOT_OF_THE_PAPER: &str =
+    "the paper has no number for it there, so it is run when asked for: --methods";
 
 /// One more cell of a kind is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -74,15 +80,24 @@ impl GridEntry {
     pub(crate) fn new(method: &BenchMethod, datasets: &SeededDatasets) -> Result<Self> {
         let data = &datasets.seeds[0];
         let shape = data.dataset.shape();
-        let (model, optimizer) = method.architecture(shape);
-        let settings = method.settings(data.radius)?;
+        let (mut model, optimizer) = method.architecture(shape);
+        let mut settings = method.settings(data.radius)?;
+        let mut refusal = method.refusal(shape);
+        if let (Some(plan), Some(effort)) = (data.plan, data.effort) {
+            settings.truncate(effort.settings);
+            if method.role != MethodRole::Baseline {
+                model = effort.model.clone().unwrap_or(model);
+            } else if plan.explain.is_some() {
+                refusal.get_or_insert_with(|| "a linear model has no units to explain".to_owned());
+            }
+        }
         let first = settings.first().map(ObjectiveConfig::objective);
         Ok(Self {
             train: first.and_then(Objective::usual_training),
             id: method.id.clone(),
             label: method.label.clone(),
             role: method.role,
-            refusal: method.refusal(shape),
+            refusal,
             model,
             optimizer,
             settings,
@@ -147,6 +162,10 @@ impl<'o> BenchRunner<'o> {
 
     /// Opens a dataset for as many seeds as the options say, or `usual` many.
     pub(crate) fn open(&self, name: &str, usual: u64) -> Result<SeededDatasets> {
+        let plan = DatasetPlan::find(name);
+        let usual = plan.map_or(usual, |plan| {
+            plan.effort(self.options.effort).seeds.min(usual)
+        });
         let numbers = 0..self.options.seeds.unwrap_or(usual);
         let seeds = numbers.map(|seed| SeededDataset::open(name, Seed::new(seed), self.options));
         Ok(SeededDatasets {
@@ -155,17 +174,31 @@ impl<'o> BenchRunner<'o> {
         })
     }
 
-    /// The chosen methods on a dataset.
+    /// The chosen methods on a dataset. On one that is no table, those that the paper has no number for are dashes unless the options
+    /// name them.
     pub(crate) fn entries(&self, datasets: &SeededDatasets) -> Result<Vec<GridEntry>> {
-        GridEntry::of(BenchMethod::chosen(&self.options.methods)?, datasets)
+        let mut entries = GridEntry::of(BenchMethod::chosen(&self.options.methods)?, datasets)?;
+        if datasets.seeds[0].plan.is_some() && self.options.methods.is_empty() {
+            for entry in &mut entries {
+                let number = paper_numbers::number("table1", &datasets.name, &entry.id, 0);
+                if number.is_none() && entry.role != MethodRole::Baseline {
+                    entry
+                        .refusal
+                        .get_or_insert_with(|| NOT_OF_THE_PAPER.to_owned());
+                }
+            }
+        }
+        Ok(entries)
     }
 
-    /// Training from scratch, as tables are trained.
-    pub(crate) fn scratch<'t>(&self) -> TrainingPlan<'t> {
+    /// Training from scratch, as the dataset is trained.
+    pub(crate) fn scratch<'t>(&self, datasets: &SeededDatasets) -> TrainingPlan<'t> {
+        let effort = datasets.seeds[0].effort;
+        let own = effort.filter(|_| self.options.epochs.is_none());
         TrainingPlan {
-            epochs: self.options.training_epochs(),
+            epochs: own.map_or(self.options.training_epochs(), |effort| effort.epochs),
             from: None,
-            batch: BATCH,
+            batch: effort.map_or(BATCH, |effort| effort.batch),
             by_auc: false,
             as_distinct: false,
         }
@@ -206,7 +239,7 @@ impl<'o> BenchRunner<'o> {
     /// Vanilla's trained model for every seed of a dataset.
     pub(crate) fn vanilla(&self, datasets: &SeededDatasets) -> Result<Vec<TrainedCell>> {
         let vanilla = GridEntry::new(BenchMethod::find(VANILLA)?, datasets)?;
-        self.vanilla_by(datasets, &vanilla, &self.scratch())
+        self.vanilla_by(datasets, &vanilla, &self.scratch(datasets))
     }
 
     /// The same for another architecture or plan, from scratch all the same.
@@ -217,7 +250,7 @@ impl<'o> BenchRunner<'o> {
         plan: &TrainingPlan<'_>,
     ) -> Result<Vec<TrainedCell>> {
         let scratch = TrainingPlan {
-            epochs: self.options.training_epochs(),
+            epochs: self.scratch(datasets).epochs,
             ..*plan
         };
         let jobs: Vec<TrainingJob<'_>> = datasets
@@ -247,9 +280,23 @@ impl<'o> BenchRunner<'o> {
         Ok(trained)
     }
 
-    /// Trains every setting of every entry for every seed from scratch, and chooses.
+    /// Trains every setting of every entry for every seed, from scratch or from vanilla as the dataset's plan says, and chooses.
     pub(crate) fn grid(&self, datasets: &SeededDatasets, entries: Vec<GridEntry>) -> Result<Grid> {
-        self.grid_by(datasets, entries, &self.scratch())
+        let scratch = self.scratch(datasets);
+        let data = &datasets.seeds[0];
+        let Some(epochs) = data.effort.and_then(|effort| effort.retrain_epochs) else {
+            return self.grid_by(datasets, entries, &scratch);
+        };
+        let vanilla = self.vanilla(datasets)?;
+        let further = TrainingPlan {
+            epochs: self
+                .options
+                .epochs
+                .map_or(epochs, |given| given.min(epochs)),
+            from: Some(&vanilla),
+            ..scratch
+        };
+        self.grid_by(datasets, entries, &further)
     }
 
     /// The same by another plan.
@@ -262,6 +309,10 @@ impl<'o> BenchRunner<'o> {
         let vanilla = match entries.iter().find(|entry| entry.id == VANILLA) {
             Some(vanilla) => self.vanilla_by(datasets, vanilla, plan)?,
             None => self.vanilla(datasets)?,
+        };
+        let of_vanilla = match plan.from {
+            Some(_) => Some(GridEntry::new(BenchMethod::find(VANILLA)?, datasets)?.model),
+            None => None,
         };
         let thresholds: Vec<f64> = vanilla
             .iter()
@@ -303,10 +354,18 @@ impl<'o> BenchRunner<'o> {
             }
             for (seed, data) in datasets.seeds.iter().enumerate() {
                 for objective in &entry.settings {
+                    // Another architecture cannot begin with vanilla's weights.
+                    let own = objective.objective().model(entry.model.clone());
+                    let from = plan.from.filter(|_| Some(&own) == of_vanilla.as_ref());
+                    let epochs = match (plan.from, from) {
+                        (Some(_), None) => self.scratch(datasets).epochs,
+                        _ => plan.epochs,
+                    };
                     jobs.push(TrainingJob {
                         auc_at_least: (!plan.by_auc).then_some(thresholds[seed]),
                         distinctness_at_least: distinct[seed],
-                        from: plan.from.map(|from| from[seed].key.clone()),
+                        from: from.map(|from| from[seed].key.clone()),
+                        epochs,
                         ..Self::job(data, entry, objective, plan)
                     });
                     owners.push((row, seed));
@@ -414,7 +473,9 @@ pub(crate) fn threat(data: &SeededDataset) -> ThreatConfig {
 
 /// How a dataset's rows are explained.
 pub(crate) fn explain(data: &SeededDataset) -> ExplainConfig {
-    explained(data.dataset.shape())
+    let shape = data.dataset.shape();
+    let own = data.plan.and_then(|plan| plan.explain.as_ref());
+    own.map_or_else(|| explained(shape), |explain| explain.resolve(shape))
 }
 
 /// `ERAttack` on a dataset.
@@ -423,6 +484,11 @@ pub(crate) fn er_attack(data: &SeededDataset) -> AttackConfig {
         method: ErAttackConfig {}.into(),
         k: data.k,
         threat: threat(data),
+        step_cap: data.plan.map(|plan| plan.step_cap),
+        constraint: data
+            .plan
+            .and_then(|plan| plan.constraint)
+            .unwrap_or_default(),
         ..AttackConfig::default()
     }
 }

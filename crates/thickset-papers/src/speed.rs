@@ -7,8 +7,13 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use thickset::data::{InputShape, Schema};
+use thickset::explain::concept::ConceptConfig;
+use thickset::explain::reduce::ReductionConfig;
 use thickset::explain::{CheckedExplain, ExplainConfig};
-use thickset::model::{CnnConfig, Fresh, MlpConfig, ModelConfig, Resnet9Config};
+use thickset::model::{
+    CnnConfig, Fresh, GcnConfig, MlpConfig, ModelConfig, Resnet9Config, Resnet18Config,
+    SiameseConfig, resnet18, siamese,
+};
 use thickset::objective::term::gap::Pairs;
 use thickset::objective::term::reading::{mean_over_rows, predicted_one_hot};
 use thickset::objective::{Batch, Loss, ObjectiveConfig, igr, mart, r2et, trades, vanilla};
@@ -77,6 +82,7 @@ struct TimedModel {
     classes: usize,
     batch: usize,
     k: usize,
+    explain: ExplainConfig,
 }
 
 impl TimedModel {
@@ -86,7 +92,19 @@ impl TimedModel {
 }
 
 /// Names of the models that can be measured.
-pub const MODELS: [&str; 4] = ["mlp-28-64-32-2", "mlp-28-128-64-2", "cnn", "resnet9"];
+pub const MODELS: [&str; 7] = [
+    "mlp-28-64-32-2",
+    "mlp-28-128-64-2",
+    "cnn",
+    "resnet9",
+    "siamese-gcn",
+    "resnet18",
+    "resnet18-large",
+];
+
+/// Models that take seconds a step and are measured only when asked for: pairs of graphs of 116 nodes, ResNet-18 on 32 x 32 pixels, and with
+/// the large stem on 496 x 768.
+const WHEN_ASKED: [&str; 3] = ["siamese-gcn", "resnet18", "resnet18-large"];
 
 /// The step that is no objective: the class loss with a penalty on the input gradient.
 const GRAD_PENALTY: &str = "grad-penalty";
@@ -110,7 +128,7 @@ pub fn steps() -> impl Iterator<Item = &'static str> {
         .chain([GRAD_PENALTY, INPUT_GRADIENT])
 }
 
-fn models() -> [TimedModel; 4] {
+fn models() -> [TimedModel; 7] {
     let mlp = |hidden: [usize; 2]| {
         ModelConfig::Mlp(MlpConfig {
             hidden: hidden.to_vec(),
@@ -122,6 +140,9 @@ fn models() -> [TimedModel; 4] {
         height: side,
         width: side,
     };
+    let graphs = InputShape::Pair {
+        of: Box::new(InputShape::Graph { nodes: 116 }),
+    };
     [
         TimedModel {
             name: MODELS[0],
@@ -131,6 +152,7 @@ fn models() -> [TimedModel; 4] {
             classes: 2,
             batch: 128,
             k: 8,
+            explain: ExplainConfig::default(),
         },
         TimedModel {
             name: MODELS[1],
@@ -140,6 +162,7 @@ fn models() -> [TimedModel; 4] {
             classes: 2,
             batch: 128,
             k: 8,
+            explain: ExplainConfig::default(),
         },
         TimedModel {
             name: MODELS[2],
@@ -149,6 +172,7 @@ fn models() -> [TimedModel; 4] {
             classes: 10,
             batch: 64,
             k: 50,
+            explain: ExplainConfig::default(),
         },
         TimedModel {
             name: MODELS[3],
@@ -158,6 +182,51 @@ fn models() -> [TimedModel; 4] {
             classes: 10,
             batch: 20,
             k: 100,
+            explain: ExplainConfig::default(),
+        },
+        TimedModel {
+            name: MODELS[4],
+            model: ModelConfig::Siamese(SiameseConfig {
+                embedding: siamese::Embedding::Gcn(GcnConfig::default()),
+                ..SiameseConfig::default()
+            }),
+            input: graphs.clone(),
+            features: 2 * 6670,
+            classes: 2,
+            batch: 128,
+            k: 50,
+            explain: ExplainConfig::usual(&graphs),
+        },
+        TimedModel {
+            name: MODELS[5],
+            model: ModelConfig::Resnet18(Resnet18Config::default()),
+            input: image(3, 32),
+            features: 3 * 32 * 32,
+            classes: 10,
+            batch: 20,
+            k: 100,
+            explain: ExplainConfig::usual(&image(3, 32)),
+        },
+        TimedModel {
+            name: MODELS[6],
+            model: ModelConfig::Resnet18(Resnet18Config {
+                stem: resnet18::Stem::Large,
+                ..Resnet18Config::default()
+            }),
+            input: InputShape::Image {
+                channels: 1,
+                height: 496,
+                width: 768,
+            },
+            features: 496 * 768,
+            classes: 2,
+            batch: 2,
+            k: 50,
+            explain: ExplainConfig {
+                explanation: ConceptConfig::default().into(),
+                reduce: ReductionConfig::Signed,
+                ..ExplainConfig::default()
+            },
         },
     ]
 }
@@ -257,7 +326,8 @@ pub fn run(
         if model.name == MODELS[0] {
             steps.extend(TimedStep::others());
         }
-        steps.retain(|step| options.wants(model.name, step.name));
+        let is_due = options.only.is_some() || !WHEN_ASKED.contains(&model.name);
+        steps.retain(|step| is_due && options.wants(model.name, step.name));
         let vanilla = if steps.is_empty() {
             None
         } else {
@@ -368,7 +438,7 @@ impl Training {
             .collect();
         network.track();
         Ok(Self {
-            explain: ExplainConfig::default().check(&timed.schema())?,
+            explain: timed.explain.check(&timed.schema())?,
             network,
             optimizer: Adam::new(1e-3),
             batches,

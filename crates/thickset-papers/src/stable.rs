@@ -88,7 +88,7 @@ pub(crate) fn run(runner: &BenchRunner<'_>) -> Result<Bench> {
         let entries = GridEntry::of(BenchMethod::chosen(&ids)?, &datasets)?;
         let plan = TrainingPlan {
             as_distinct: true,
-            ..runner.scratch()
+            ..runner.scratch(&datasets)
         };
         let grid = runner.grid_by(&datasets, entries, &plan)?;
         let columns = columns(runner, &datasets, &grid)?;

@@ -56,7 +56,7 @@ pub(crate) fn run(runner: &BenchRunner<'_>) -> Result<Bench> {
             let further = TrainingPlan {
                 epochs,
                 from: Some(&vanilla),
-                ..runner.scratch()
+                ..runner.scratch(datasets)
             };
             let retrained = runner.grid_by(datasets, again, &further)?;
             let measure = |grid, what| {

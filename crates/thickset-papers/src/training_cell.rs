@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use thickset::attack::ThreatConfig;
 use thickset::config::RunConfig;
-use thickset::data::{InputShape, hash};
-use thickset::explain::{ExplainConfig, InlineExplain};
+use thickset::data::hash;
 use thickset::model::ModelConfig;
 use thickset::objective::ObjectiveConfig;
 use thickset::train::{
@@ -73,12 +72,11 @@ impl TrainedCell {
 
 impl TrainingJob<'_> {
     fn run(&self, from: Option<PathBuf>) -> RunConfig {
-        // On all data, models train and are chosen by the absolute gradient; that of tables is the default.
+        // Models train and are chosen by what is attacked later: the papers' choice for the kind of data, or the dataset's own.
         let (mut objective, mut probe) = (self.objective.clone(), self.probe.clone());
-        let plain = InlineExplain::from(ExplainConfig::default());
-        if *self.data.dataset.shape() != InputShape::Table {
-            objective = objective.with_explain(&plain);
-            probe.explain = Some(plain.clone());
+        if let Some(explain) = self.data.plan.and_then(|plan| plan.explain.as_ref()) {
+            objective = objective.with_explain(explain);
+            probe.explain = Some(explain.clone());
         }
         RunConfig {
             explain: Some(plain),
@@ -92,6 +90,8 @@ impl TrainingJob<'_> {
             train: self.train.clone().unwrap_or(TrainConfig {
                 epochs: self.epochs,
                 batch: self.batch,
+                rows_per_epoch: self.data.effort.and_then(|effort| effort.rows_per_epoch),
+                augment: self.data.effort.and_then(|effort| effort.augment),
                 optimizer: self.optimizer.clone(),
                 ..TrainConfig::default()
             }),

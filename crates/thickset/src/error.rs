@@ -710,6 +710,12 @@ pub enum Error {
         /// What it is for.
         expected: &'static str,
     },
+    /// Training rows that cannot be varied as images.
+    #[error("`train.augment` varies images, got {got}")]
+    AugmentInput {
+        /// What the rows are.
+        got: String,
+    },
     /// A sweep that is none.
     #[error("the sweep cannot be made: {problem}")]
     Sweep {

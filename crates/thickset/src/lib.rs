@@ -65,6 +65,7 @@ pub mod reasons;
 pub mod registry;
 pub mod row_writer;
 pub mod statistics;
+pub mod theory;
 pub mod train;
 pub mod workers;
 

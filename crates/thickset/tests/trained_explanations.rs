@@ -1,6 +1,7 @@
 //! R2ET's loss on every explanation and reduction against `PyTorch`: its value and its gradient in every parameter, and every
 //! objective that ranks against central differences. `tests/golden/r2et_explanations/make.py` says what is computed.
 
+mod architectures;
 mod golden;
 mod weights;
 

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use thickset::attack::{AttackKind, AttackOption, ConstraintConfig, suite};
+use thickset::attack::{AttackKind, AttackOption, ConstraintConfig, PairPredictions, suite};
 use thickset::model::AttackOptions;
 use thickset::{Model, Seed};
 
@@ -55,6 +55,9 @@ pub struct Arguments {
     /// Length of a single attack's step [default: 2.5 radius / steps]
     #[arg(long)]
     step_size: Option<f64>,
+    /// Largest change of a feature in one step of a single attack [default: none]
+    #[arg(long)]
+    step_cap: Option<f64>,
     /// Runs of a single attack, all but the first from random starts [default: 1]
     #[arg(long)]
     restarts: Option<usize>,
@@ -64,6 +67,10 @@ pub struct Arguments {
     /// Let a single attack follow importances as shares of their sum
     #[arg(long)]
     shares: bool,
+    /// What a single attack keeps of a pair beside its prediction: `single` for those of each input by the model's classifier of single
+    /// inputs, `halves` for those of the pair with one input moved [default: single]
+    #[arg(long, value_name = "KIND")]
+    pair_predictions: Option<PairPredictions>,
     #[command(flatten)]
     output: OutputOptions,
 }
@@ -86,10 +93,15 @@ impl Arguments {
         let given = [
             (AttackOption::Steps, self.steps.is_some()),
             (AttackOption::StepSize, self.step_size.is_some()),
+            (AttackOption::StepCap, self.step_cap.is_some()),
             (AttackOption::Restarts, self.restarts.is_some()),
             (AttackOption::Surrogate, self.surrogate.is_some()),
             (AttackOption::Shares, self.shares),
             (AttackOption::Constraint, self.constraint.is_some()),
+            (
+                AttackOption::PairPredictions,
+                self.pair_predictions.is_some(),
+            ),
             (AttackOption::Effort, self.suite.effort().is_some()),
             (AttackOption::Radii, !self.radii.is_empty()),
             (AttackOption::Radius, self.suite.threat.radius.is_some()),
@@ -119,9 +131,11 @@ impl Arguments {
             constraint: self.constraint,
             steps: self.steps,
             step_size: self.step_size,
+            step_cap: self.step_cap,
             restarts: self.restarts,
             surrogate: self.surrogate,
             shares: self.shares,
+            pair_predictions: self.pair_predictions.unwrap_or_default(),
             explain: self.how.options(seed),
         })
     }

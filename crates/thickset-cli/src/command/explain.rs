@@ -1,5 +1,6 @@
 //! `thickset explain`: why a model predicts what it predicts, row by row.
 
+use std::fmt::Write as _;
 use std::ops::ControlFlow;
 
 use anyhow::Result;
@@ -8,10 +9,11 @@ use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use thickset::explain::reduce::ReductionConfig;
 use thickset::explain::{Explained, ExplanationConfig, Per};
 use thickset::metric::ranking;
-use thickset::model::{ExplainOptions, Explanations};
+use thickset::model::{ExplainOptions, Explanations, TheoryOptions};
 use thickset::reasons::ColumnValue;
 use thickset::row_writer::{Cell, OutputColumn};
-use thickset::{Model, Seed, defaults};
+use thickset::theory::TheoryRow;
+use thickset::{Model, Rows, Seed, defaults};
 
 use super::interrupt;
 use super::model_rows::{ModelRows, Streamed};
@@ -26,7 +28,8 @@ use super::rows::say_all;
   thickset explain --model model.safetensors --data loans.csv --explanation integrated-gradients --per column
   thickset explain --model model.safetensors --data loans.csv \\
     --explanation '{ kind = \"smooth-grad\", draws = 20, variance = 0.01 }' --json --max-rows 0 > why.jsonl
-  thickset explain --model model.safetensors --data 'rows/*.parquet' --max-rows 0 --out why.parquet")]
+  thickset explain --model model.safetensors --data 'rows/*.parquet' --max-rows 0 --out why.parquet
+  thickset explain --model model.safetensors --data adult --max-rows 5 --theory --radius 0.3")]
 pub struct Arguments {
     #[command(flatten)]
     source: ModelRows,
@@ -35,8 +38,36 @@ pub struct Arguments {
     /// Salient features to name [default: 4 for contributions, else 8, or all if there are fewer]
     #[arg(long)]
     k: Option<usize>,
+    /// Add what R2ET's theory says of each row: Prop. 4.4 and 4.5, Theorems 5.1 and 5.2
+    #[arg(long)]
+    theory: bool,
+    /// The radius that the theory is about, in encoded units [default: the data's own, or 0.5]
+    #[arg(long, requires = "theory")]
+    radius: Option<f64>,
     #[command(flatten)]
     output: OutputOptions,
+}
+
+impl Arguments {
+    /// What the theory says of some rows, if it is asked for.
+    fn theory_of(
+        &self,
+        model: &Model,
+        rows: &Rows<'_>,
+        k: usize,
+        explain: &ExplainOptions,
+    ) -> Result<Vec<TheoryRow>> {
+        if !self.theory {
+            return Ok(Vec::new());
+        }
+        let options = TheoryOptions {
+            k: Some(k),
+            radius: self.radius,
+            explain: explain.clone(),
+            ..TheoryOptions::default()
+        };
+        Ok(model.theory(rows, &options)?)
+    }
 }
 
 /// How predictions are explained.
@@ -146,11 +177,59 @@ struct Line<'a> {
     row: u64,
     #[serde(flatten)]
     answer: Answer<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    theory: Option<&'a TheoryRow>,
     #[serde(skip)]
     explained: &'a Explained,
     /// The row's own values, where importances are contributions of columns.
     #[serde(skip)]
     values: Vec<ColumnValue>,
+}
+
+/// What the theory says of a row, in lines of their own.
+fn theory_lines(theory: &TheoryRow, names: &[String]) -> Result<String> {
+    let mut text = String::new();
+    let pair = &theory.thickness;
+    writeln!(
+        text,
+        "         thickness (Prop. 4.4, an estimate): {} over {}, gap {:.4}, from {:.4} to {:.4}",
+        one_line(&names[pair.ahead]),
+        one_line(&names[pair.behind]),
+        pair.gap,
+        pair.lower,
+        pair.upper
+    )?;
+    let radius = theory.radius.map_or_else(
+        || "none, no Hessian differs".to_owned(),
+        |radius| format!("{radius:.4}"),
+    );
+    writeln!(
+        text,
+        "         radius (Prop. 4.5 at the row, no certificate): {radius}"
+    )?;
+    let steps = &theory.iterations;
+    writeln!(
+        text,
+        "         iterations (Theorem 5.1, an estimate): at most {:.3e}; the attack took {} and {} a pair",
+        steps.bound,
+        steps.taken,
+        if steps.flipped {
+            "flipped"
+        } else {
+            "did not flip"
+        }
+    )?;
+    let risks: Vec<String> = theory
+        .margin_risk
+        .iter()
+        .map(|one| format!("{:.2} below {:.4}", one.risk, one.margin))
+        .collect();
+    writeln!(
+        text,
+        "         margin risk (Theorem 5.2, without its covering number N(F, εu/8)): {}",
+        risks.join(", ")
+    )?;
+    Ok(text)
 }
 
 impl OutputRow for Line<'_> {
@@ -172,13 +251,17 @@ impl OutputRow for Line<'_> {
                 }
             })
             .collect();
-        Ok(format!(
+        let mut text = format!(
             "{:>7}  {:<20}  {:>11.4}  {}\n",
             self.row,
             one_line(self.answer.class),
             probabilities[*class],
             top.join(", ")
-        ))
+        );
+        if let Some(theory) = self.theory {
+            text += &theory_lines(theory, names)?;
+        }
+        Ok(text)
     }
 
     fn json(&self) -> Result<String> {
@@ -253,6 +336,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
                 ));
             }
             shown += explained.len();
+            let theory = arguments.theory_of(&model, rows, k, &options)?;
             for (place, explained) in explained.iter().enumerate() {
                 let values = if has_values {
                     rows.copy(place, &mut own);
@@ -266,6 +350,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
                     row: rows.id(place) + 1,
                     answer: Answer::new(&model, explained, &names, k)?,
                     explained,
+                    theory: theory.get(place),
                 };
                 if output.row(&line)?.is_break() {
                     return Ok(ControlFlow::Break(()));

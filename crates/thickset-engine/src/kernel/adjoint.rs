@@ -1,4 +1,4 @@
-//! Recording linear and bilinear operations for Burn's backward.
+//! Recording linear, bilinear and trilinear operations for Burn's backward.
 //!
 //! A bilinear operation's derivative in one argument is another bilinear operation of the incoming gradient and the other
 //! argument. So what it keeps is its arguments, and only those that a gradient will ask for.
@@ -79,6 +79,81 @@ impl<B: Backend, S: Copy + Send + std::fmt::Debug + 'static> Bilinear<B, S> {
             OpsKind::UnTracked(prepared) => {
                 prepared.finish((self.forward)(left, right, self.shape))
             }
+        }
+    }
+}
+
+/// An operation of three tensors.
+type Triple<B> = fn(FloatTensor<B>, FloatTensor<B>, FloatTensor<B>) -> FloatTensor<B>;
+
+/// A trilinear operation and its derivatives: of the gradient and the other two arguments, in their order.
+#[derive(Clone, Debug)]
+pub(crate) struct Trilinear<B: Backend> {
+    pub forward: Triple<B>,
+    pub derivatives: [Triple<B>; 3],
+}
+
+/// What a trilinear operation keeps: an argument if one of the others needs a gradient.
+#[derive(Clone, Debug)]
+pub(crate) struct KeptTriple<B: Backend> {
+    rule: Trilinear<B>,
+    arguments: [Option<FloatTensor<B>>; 3],
+}
+
+#[derive(Debug)]
+struct TrilinearBackward;
+
+impl<B: Backend> Backward<B, 3> for TrilinearBackward {
+    type State = KeptTriple<B>;
+
+    fn backward(self, ops: Ops<Self::State, 3>, grads: &mut Gradients, _: &mut Checkpointer) {
+        let gradient = grads.consume::<B>(&ops.node);
+        let KeptTriple { rule, arguments } = ops.state;
+        for (place, node) in ops.parents.into_iter().enumerate() {
+            let others = [[1, 2], [0, 2], [0, 1]][place].map(|other| arguments[other].clone());
+            if let (Some(node), [Some(first), Some(second)]) = (node, others) {
+                let derivative = (rule.derivatives[place])(gradient.clone(), first, second);
+                grads.register::<B>(node.id, derivative);
+            }
+        }
+    }
+}
+
+impl<B: Backend> Trilinear<B> {
+    /// Applies the operation and records it.
+    pub(crate) fn apply<C: CheckpointStrategy>(
+        self,
+        arguments: [FloatTensor<Autodiff<B, C>>; 3],
+    ) -> FloatTensor<Autodiff<B, C>> {
+        let tracked = [0, 1, 2].map(|place| arguments[place].is_tracked());
+        let [first, second, third] = arguments;
+        let (first, first_node) = first.into_parts();
+        let (second, second_node) = second.into_parts();
+        let (third, third_node) = third.into_parts();
+        let nodes = [first_node, second_node, third_node];
+        match TrilinearBackward
+            .prepare::<C>(nodes)
+            .compute_bound()
+            .stateful()
+        {
+            OpsKind::Tracked(prepared) => {
+                let kept = |argument: &FloatTensor<B>, others: [usize; 2]| {
+                    let is_needed = others.iter().any(|&other| tracked[other]);
+                    is_needed.then(|| argument.clone())
+                };
+                let arguments = [
+                    kept(&first, [1, 2]),
+                    kept(&second, [0, 2]),
+                    kept(&third, [0, 1]),
+                ];
+                let forward = self.forward;
+                let state = KeptTriple {
+                    rule: self,
+                    arguments,
+                };
+                prepared.finish(state, forward(first, second, third))
+            }
+            OpsKind::UnTracked(prepared) => prepared.finish((self.forward)(first, second, third)),
         }
     }
 }

@@ -3,9 +3,9 @@
 use burn::tensor::activation::{log_softmax, sigmoid};
 use burn::tensor::module;
 use burn::tensor::ops::{ConvOptions, ConvTransposeOptions, MaxPoolOptions, PadMode};
-use burn::tensor::{Int, Tensor};
+use burn::tensor::{IndexingUpdateOp, Int, Tensor, TensorData};
 
-use super::{ConvShape, PoolShape};
+use super::{ConvShape, Factor, PoolShape};
 use crate::layer::{Layer as _, Softmax};
 
 /// See [`super::linear`].
@@ -26,6 +26,75 @@ pub(crate) fn linear_input(g: Tensor<2>, w: Tensor<2>) -> Tensor<2> {
 /// See [`super::linear_weight`].
 pub(crate) fn linear_weight(x: Tensor<2>, g: Tensor<2>) -> Tensor<2> {
     g.transpose().matmul(x)
+}
+
+/// See [`super::batch_product`].
+pub(crate) fn batch_product(left: Tensor<2>, right: Tensor<2>, shape: [Factor; 2]) -> Tensor<2> {
+    let matrices = |values: Tensor<2>, factor: Factor| {
+        let [rows, columns] = factor.stored();
+        let matrices = values.clone().reshape([values.dims()[0], rows, columns]);
+        if factor.is_transposed() {
+            matrices.transpose()
+        } else {
+            matrices
+        }
+    };
+    matrices(left, shape[0])
+        .matmul(matrices(right, shape[1]))
+        .flatten(1, 2)
+}
+
+fn squares(matrix: Tensor<2>, nodes: usize) -> Tensor<3> {
+    let [rows, _] = matrix.dims();
+    matrix.reshape([rows, nodes, nodes])
+}
+
+/// See [`super::node_scale`].
+pub(crate) fn node_scale(matrix: Tensor<2>, r: Tensor<2>, s: Tensor<2>) -> Tensor<2> {
+    let [rows, nodes] = r.dims();
+    let scaled = r.reshape([rows, nodes, 1]) * squares(matrix, nodes);
+    (scaled * s.reshape([rows, 1, nodes])).flatten(1, 2)
+}
+
+/// See [`super::node_row_dot`].
+pub(crate) fn node_row_dot(a: Tensor<2>, b: Tensor<2>, s: Tensor<2>) -> Tensor<2> {
+    let [rows, nodes] = s.dims();
+    let products = squares(a * b, nodes) * s.reshape([rows, 1, nodes]);
+    products.sum_dim(2).reshape([rows, nodes])
+}
+
+/// See [`super::node_column_dot`].
+pub(crate) fn node_column_dot(a: Tensor<2>, b: Tensor<2>, r: Tensor<2>) -> Tensor<2> {
+    let [rows, nodes] = r.dims();
+    let products = squares(a * b, nodes) * r.reshape([rows, nodes, 1]);
+    products.sum_dim(1).reshape([rows, nodes])
+}
+
+/// The places of the edges above the diagonal and below it.
+fn places(nodes: usize, like: &Tensor<2>) -> [Tensor<1, Int>; 2] {
+    let place = |i: usize, j: usize| i64::try_from(i * nodes + j).unwrap_or(i64::MAX);
+    let pairs = (0..nodes).flat_map(|i| (i + 1..nodes).map(move |j| (i, j)));
+    let (upper, lower): (Vec<i64>, Vec<i64>) =
+        pairs.map(|(i, j)| (place(i, j), place(j, i))).unzip();
+    [upper, lower].map(|places| {
+        let count = places.len();
+        Tensor::from_data(TensorData::new(places, [count]), &like.device())
+    })
+}
+
+/// See [`super::triangle_to_matrix`].
+pub(crate) fn triangle_to_matrix(edges: Tensor<2>, nodes: usize) -> Tensor<2> {
+    let [rows, _] = edges.dims();
+    let [upper, lower] = places(nodes, &edges);
+    let empty = Tensor::zeros([rows, nodes * nodes], (&edges.device(), edges.dtype()));
+    let upper = empty.select_assign(1, upper, edges.clone(), IndexingUpdateOp::Add);
+    upper.select_assign(1, lower, edges, IndexingUpdateOp::Add)
+}
+
+/// See [`super::matrix_to_triangle`].
+pub(crate) fn matrix_to_triangle(matrix: Tensor<2>, nodes: usize) -> Tensor<2> {
+    let [upper, lower] = places(nodes, &matrix);
+    matrix.clone().select(1, upper) + matrix.select(1, lower)
 }
 
 /// See [`super::gate`].

@@ -14,7 +14,7 @@
 use burn::backend::flex::FlexTensor;
 use rayon::prelude::*;
 
-use super::buffer::{Scratch, filled};
+use super::buffer::{Scratch, Shared, filled};
 use super::simd::{Number, Task, Vector};
 use super::storage::{by_type, size};
 
@@ -93,14 +93,14 @@ fn sizes(a: &FlexTensor, a_side: Side, b: &FlexTensor, b_side: Side) -> ([usize;
 
 /// A matrix over a slice, by its steps from row to row and from column to column.
 #[derive(Clone, Copy)]
-struct Strided<'t, T> {
+pub(super) struct Strided<'t, T> {
     values: &'t [T],
     row_step: usize,
     column_step: usize,
 }
 
 impl<'t, T> Strided<'t, T> {
-    fn new(values: &'t [T], stored_columns: usize, side: Side) -> Self {
+    pub(super) fn new(values: &'t [T], stored_columns: usize, side: Side) -> Self {
         let (row_step, column_step) = match side {
             Side::Plain => (stored_columns, 1),
             Side::Transposed => (1, stored_columns),
@@ -125,48 +125,64 @@ fn product<T: Number>(
             |start| start.repeat(rows),
         );
     }
-    let width = REGISTERS * T::LANES;
-    let panels = columns.div_ceil(width);
-    // SAFETY: the first pass overwrites every element, whatever was there.
+    // SAFETY: the product writes every number of the output.
     unsafe {
         filled(rows * columns, |out| {
-            let mut scratch = Scratch::<T>::new(panels * width * PASS_DEPTH.min(depth));
-            for first in (0..depth).step_by(PASS_DEPTH) {
-                let taken = PASS_DEPTH.min(depth - first);
-                let packed = &mut scratch.numbers()[..panels * width * taken];
-                pack(b, [first, taken, columns], packed);
-                let packed = &*packed;
-                let task = |top: usize| {
-                    let count = THREAD_ROWS.min(rows - top);
-                    if let (0, Some(start)) = (first, start) {
-                        for row in top..top + count {
-                            // SAFETY: the row lies within the output, and `start` has its length.
-                            let to = out.at(row * columns);
-                            std::ptr::copy_nonoverlapping(start.as_ptr(), to, columns);
-                        }
-                    }
-                    let from = &a.values[top * a.row_step + first * a.column_step..];
-                    // SAFETY: `count` rows from `top` lie within both matrices, no other task has them, and they hold
-                    // the start or the sums of the passes before where those are kept.
-                    let rows = Rows::new(
-                        from.as_ptr(),
-                        [a.row_step, a.column_step],
-                        packed,
-                        out.at(top * columns),
-                        [count, columns, taken],
-                        first > 0 || start.is_some(),
-                    );
-                    T::vectorised(rows);
-                };
-                if rows * columns * depth >= PARALLEL_WORK {
-                    (0..rows.div_ceil(THREAD_ROWS))
-                        .into_par_iter()
-                        .for_each(|job| task(job * THREAD_ROWS));
-                } else {
-                    (0..rows).step_by(THREAD_ROWS).for_each(task);
+            fill_product(a, b, [rows, columns, depth], start, out);
+        })
+    }
+}
+
+/// Writes a product of at least one row, column and inner index.
+///
+/// # Safety
+/// `out` must be valid for all numbers of the product and used by nobody else; every one of them is written.
+pub(super) unsafe fn fill_product<T: Number>(
+    a: Strided<'_, T>,
+    b: Strided<'_, T>,
+    [rows, columns, depth]: [usize; 3],
+    start: Option<&[T]>,
+    out: Shared<T>,
+) {
+    let width = REGISTERS * T::LANES;
+    let panels = columns.div_ceil(width);
+    let mut scratch = Scratch::<T>::new(panels * width * PASS_DEPTH.min(depth));
+    for first in (0..depth).step_by(PASS_DEPTH) {
+        let taken = PASS_DEPTH.min(depth - first);
+        let packed = &mut scratch.numbers()[..panels * width * taken];
+        pack(b, [first, taken, columns], packed);
+        let packed = &*packed;
+        let task = |top: usize| {
+            let count = THREAD_ROWS.min(rows - top);
+            if let (0, Some(start)) = (first, start) {
+                for row in top..top + count {
+                    let to = out.at(row * columns);
+                    // SAFETY: the row lies within the output, and `start` has its length.
+                    unsafe { std::ptr::copy_nonoverlapping(start.as_ptr(), to, columns) };
                 }
             }
-        })
+            let from = &a.values[top * a.row_step + first * a.column_step..];
+            // SAFETY: `count` rows from `top` lie within both matrices, no other task has them, and they hold
+            // the start or the sums of the passes before where those are kept.
+            let rows = unsafe {
+                Rows::new(
+                    from.as_ptr(),
+                    [a.row_step, a.column_step],
+                    packed,
+                    out.at(top * columns),
+                    [count, columns, taken],
+                    first > 0 || start.is_some(),
+                )
+            };
+            T::vectorised(rows);
+        };
+        if rows * columns * depth >= PARALLEL_WORK {
+            (0..rows.div_ceil(THREAD_ROWS))
+                .into_par_iter()
+                .for_each(|job| task(job * THREAD_ROWS));
+        } else {
+            (0..rows).step_by(THREAD_ROWS).for_each(task);
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use burn::tensor::Tensor;
 #[cfg(test)]
 mod ablation;
 mod adjoint;
+mod batch_product;
 mod buffer;
 mod channel;
 mod composed;
@@ -18,6 +19,7 @@ mod head;
 mod linear;
 mod matrix_product;
 mod max_pool;
+mod node_scale;
 mod real;
 mod register_tile;
 mod row_tile;
@@ -26,6 +28,7 @@ mod softplus;
 mod storage;
 #[cfg(test)]
 mod testing;
+mod triangle;
 
 pub(crate) use buffer::Scratch;
 pub(crate) use composed::most_probable;
@@ -36,16 +39,19 @@ pub(crate) use row_tile::{
     tile_rows, unpack_rows,
 };
 
+pub use batch_product::{Factor, batch_product};
 pub use channel::{channel_broadcast, channel_dot, channel_scale, channel_shift, channel_sum};
 pub use conv::{ConvShape, conv2d, conv2d_input, conv2d_weight};
 pub use gate::gate;
 pub use head::{cross_entropy, loss_seed, probability_seed, probability_seed_tangent};
 pub use linear::{affine, linear, linear_input, linear_weight};
 pub use max_pool::{PoolShape, max_pool_indices, pool_gather, pool_scatter};
+pub use node_scale::{node_column_dot, node_row_dot, node_scale};
 pub use simd::{
     Instructions, VectorLoop, instructions, requested_instructions, sum_of_pairs, vectorised,
 };
 pub use softplus::{softplus, softplus_slope};
+pub use triangle::{matrix_to_triangle, triangle_to_matrix};
 
 /// A shape that no image can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

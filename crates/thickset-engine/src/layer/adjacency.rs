@@ -4,9 +4,12 @@
 //! `d_i = sum_j |S_ij|` (weights may be negative, such as correlations) and `r = d^(-1/2)`, the
 //! output is `r_i S_ij r_j`, `[rows, n * n]`.
 
-use burn::tensor::{Int, Tensor, TensorData};
+use burn::tensor::{Tensor, TensorData};
 
 use super::{Form, Layer, Linearised, single};
+use crate::kernel::{
+    matrix_to_triangle, node_column_dot, node_row_dot, node_scale, triangle_to_matrix,
+};
 use crate::{Error, Result};
 
 /// Largest graph: beyond it one row alone has more than a hundred million numbers.
@@ -42,17 +45,34 @@ impl Adjacency {
     }
 
     fn at(self, weights: Tensor<2>) -> At {
-        let layout = TriangleLayout::new(self.nodes, &weights);
-        let matrix = layout.symmetric(weights, 1.0);
+        let ones = Tensor::ones(
+            [weights.dims()[0], self.nodes],
+            (&weights.device().without_autodiff(), weights.dtype()),
+        );
+        let matrix = triangle_to_matrix(weights, self.nodes) + self.loops(&ones);
         let sign = matrix.clone().without_autodiff().sign();
-        let degree = matrix.clone().abs().sum_dim(2);
+        let degree = node_row_dot(matrix.clone(), sign.clone(), ones.clone());
         At {
             root: degree.clone().powf_scalar(-0.5),
             degree,
             sign,
             matrix,
-            layout,
+            ones,
+            nodes: self.nodes,
         }
+    }
+
+    /// The identity of every row.
+    fn loops(self, like: &Tensor<2>) -> Tensor<2> {
+        let nodes = self.nodes;
+        let mut identity = vec![0.0_f32; nodes * nodes];
+        identity
+            .iter_mut()
+            .step_by(nodes + 1)
+            .for_each(|one| *one = 1.0);
+        let data = TensorData::new(identity, [1, nodes * nodes]);
+        let identity = Tensor::<2>::from_data(data, (&like.device(), like.dtype()));
+        identity.repeat_dim(0, like.dims()[0])
     }
 }
 
@@ -71,12 +91,12 @@ impl Layer for Adjacency {
 
     fn forward(&self, inputs: &[Tensor<2>]) -> Tensor<2> {
         let at = self.at(single(inputs));
-        at.scaled(at.matrix.clone()).flatten(1, 2)
+        at.scaled(at.matrix.clone())
     }
 
     fn linearise(&self, inputs: &[Tensor<2>]) -> (Tensor<2>, Box<dyn Linearised>) {
         let at = self.at(single(inputs));
-        (at.scaled(at.matrix.clone()).flatten(1, 2), Box::new(at))
+        (at.scaled(at.matrix.clone()), Box::new(at))
     }
 
     fn boxed(&self) -> Box<dyn Layer> {
@@ -84,135 +104,73 @@ impl Layer for Adjacency {
     }
 }
 
-/// Where each edge stands in the matrix.
-struct TriangleLayout {
-    nodes: usize,
-    /// For each place of the matrix, its edge; the diagonal takes the column after the last edge.
-    edge_of_place: Tensor<1, Int>,
-    upper: Tensor<1, Int>,
-    lower: Tensor<1, Int>,
-}
-
-impl TriangleLayout {
-    fn new(nodes: usize, like: &Tensor<2>) -> Self {
-        let edges = nodes * (nodes - 1) / 2;
-        let mut edge_of_place = vec![edges; nodes * nodes];
-        let (mut upper, mut lower) = (Vec::with_capacity(edges), Vec::with_capacity(edges));
-        for i in 0..nodes {
-            for j in i + 1..nodes {
-                edge_of_place[i * nodes + j] = upper.len();
-                edge_of_place[j * nodes + i] = upper.len();
-                upper.push(i * nodes + j);
-                lower.push(j * nodes + i);
-            }
-        }
-        let device = like.device();
-        let indices = |places: Vec<usize>| {
-            #[expect(
-                clippy::cast_possible_wrap,
-                reason = "bounded by the square of the largest graph"
-            )]
-            let places: Vec<i64> = places.into_iter().map(|place| place as i64).collect();
-            let count = places.len();
-            Tensor::<1, Int>::from_data(TensorData::new(places, [count]), &device)
-        };
-        Self {
-            nodes,
-            edge_of_place: indices(edge_of_place),
-            upper: indices(upper),
-            lower: indices(lower),
-        }
-    }
-
-    /// The symmetric matrix of these edges with one number on the diagonal.
-    fn symmetric(&self, edges: Tensor<2>, diagonal: f64) -> Tensor<3> {
-        let rows = edges.dims()[0];
-        let column = edges.clone().without_autodiff().slice([0..rows, 0..1]) * 0.0 + diagonal;
-        Tensor::cat(vec![edges, column], 1)
-            .select(1, self.edge_of_place.clone())
-            .reshape([rows, self.nodes, self.nodes])
-    }
-
-    /// The adjoint of [`Self::symmetric`] in the edges.
-    fn edges(&self, matrix: Tensor<3>) -> Tensor<2> {
-        let rows = matrix.dims()[0];
-        let flat = matrix.reshape([rows, self.nodes * self.nodes]);
-        flat.clone().select(1, self.upper.clone()) + flat.select(1, self.lower.clone())
-    }
-}
-
 struct At {
-    layout: TriangleLayout,
-    /// `S`, `[rows, n, n]`
-    matrix: Tensor<3>,
+    nodes: usize,
+    /// `S`, `[rows, n * n]`
+    matrix: Tensor<2>,
     /// The sign of `S`, which has no derivative.
-    sign: Tensor<3>,
-    /// `d`, `[rows, n, 1]`
-    degree: Tensor<3>,
-    /// `r`, `[rows, n, 1]`
-    root: Tensor<3>,
+    sign: Tensor<2>,
+    /// `d`, `[rows, n]`
+    degree: Tensor<2>,
+    /// `r`, `[rows, n]`
+    root: Tensor<2>,
+    ones: Tensor<2>,
 }
 
 impl At {
     /// `r_i M_ij r_j`
-    fn scaled(&self, matrix: Tensor<3>) -> Tensor<3> {
-        matrix * self.root.clone() * self.root.clone().transpose()
-    }
-
-    fn square(&self, flat: Tensor<2>) -> Tensor<3> {
-        let rows = flat.dims()[0];
-        flat.reshape([rows, self.layout.nodes, self.layout.nodes])
+    fn scaled(&self, matrix: Tensor<2>) -> Tensor<2> {
+        node_scale(matrix, self.root.clone(), self.root.clone())
     }
 
     /// The changes of `S`, `d` and `r` when the edges move along `v`.
-    fn moved(&self, v: Tensor<2>) -> (Tensor<3>, Tensor<3>, Tensor<3>) {
-        let matrix = self.layout.symmetric(v, 0.0);
-        let degree = (self.sign.clone() * matrix.clone()).sum_dim(2);
+    fn moved(&self, v: Tensor<2>) -> (Tensor<2>, Tensor<2>, Tensor<2>) {
+        let matrix = triangle_to_matrix(v, self.nodes);
+        let degree = node_row_dot(matrix.clone(), self.sign.clone(), self.ones.clone());
         let root = self.degree.clone().powf_scalar(-1.5) * degree.clone() * -0.5;
         (matrix, degree, root)
     }
 
-    /// The gradient in `r` of `sum_ij G_ij r_i M_ij r_j` when the second root is `root`.
-    fn root_gradient(product: Tensor<3>, root: &Tensor<3>) -> Tensor<3> {
-        let both = product.clone() + product.transpose();
-        (both * root.clone().transpose()).sum_dim(2)
+    /// `r_i M_ij q_j + q_i M_ij r_j`: the change of what [`Self::scaled`] gives when the roots move along `q`.
+    fn turned(&self, matrix: &Tensor<2>, q: &Tensor<2>) -> Tensor<2> {
+        node_scale(matrix.clone(), self.root.clone(), q.clone())
+            + node_scale(matrix.clone(), q.clone(), self.root.clone())
+    }
+
+    /// The gradient in `r` of `sum_ij G_ij r_i M_ij r_j` where the other root is `root`.
+    fn root_gradient(g: &Tensor<2>, matrix: &Tensor<2>, root: &Tensor<2>) -> Tensor<2> {
+        node_row_dot(g.clone(), matrix.clone(), root.clone())
+            + node_column_dot(g.clone(), matrix.clone(), root.clone())
+    }
+
+    /// The gradient in the edges, from that in `S` as it scales and that in `d`.
+    fn to_edges(&self, matrix: Tensor<2>, degree: Tensor<2>) -> Tensor<2> {
+        let of_degree = node_scale(self.sign.clone(), degree, self.ones.clone());
+        matrix_to_triangle(matrix + of_degree, self.nodes)
     }
 }
 
 impl Linearised for At {
     fn pullback(&self, g: Tensor<2>) -> Vec<Tensor<2>> {
-        let g = self.square(g);
-        let root = Self::root_gradient(g.clone() * self.matrix.clone(), &self.root);
+        let root = Self::root_gradient(&g, &self.matrix, &self.root);
         let degree = root * self.degree.clone().powf_scalar(-1.5) * -0.5;
-        vec![
-            self.layout
-                .edges(self.scaled(g) + degree * self.sign.clone()),
-        ]
+        vec![self.to_edges(self.scaled(g), degree)]
     }
 
     fn tangent(&self, v: &[Tensor<2>]) -> Tensor<2> {
         let (matrix, _, root) = self.moved(single(v));
-        let turned = self.matrix.clone()
-            * (root.clone() * self.root.clone().transpose() + self.root.clone() * root.transpose());
-        (self.scaled(matrix) + turned).flatten(1, 2)
+        self.scaled(matrix) + self.turned(&self.matrix, &root)
     }
 
     fn pullback_tangent(&self, v: &[Tensor<2>], g: &Tensor<2>, g_dot: Tensor<2>) -> Vec<Tensor<2>> {
         let (matrix_dot, degree_dot, root_dot) = self.moved(single(v));
-        let (g, g_dot) = (self.square(g.clone()), self.square(g_dot));
-        let product = g.clone() * self.matrix.clone();
-        let product_dot = g_dot.clone() * self.matrix.clone() + g.clone() * matrix_dot;
-        let root = Self::root_gradient(product.clone(), &self.root);
-        let root_change =
-            Self::root_gradient(product_dot, &self.root) + Self::root_gradient(product, &root_dot);
+        let root = Self::root_gradient(g, &self.matrix, &self.root);
+        let root_change = Self::root_gradient(&g_dot, &self.matrix, &self.root)
+            + Self::root_gradient(g, &matrix_dot, &self.root)
+            + Self::root_gradient(g, &self.matrix, &root_dot);
         let degree_change = root_change * self.degree.clone().powf_scalar(-1.5) * -0.5
             + root * self.degree.clone().powf_scalar(-2.5) * degree_dot * 0.75;
-        let turned = g
-            * (root_dot.clone() * self.root.clone().transpose()
-                + self.root.clone() * root_dot.transpose());
-        vec![
-            self.layout
-                .edges(self.scaled(g_dot) + turned + degree_change * self.sign.clone()),
-        ]
+        let scaled = self.scaled(g_dot) + self.turned(g, &root_dot);
+        vec![self.to_edges(scaled, degree_change)]
     }
 }

@@ -7,7 +7,7 @@
 use burn::tensor::Tensor;
 
 use super::{Form, Layer, Linearised};
-use crate::kernel::{linear, linear_input};
+use crate::kernel::{Factor, affine, batch_product, linear, linear_input};
 use crate::{Init, Parameter, Result, Scope};
 
 /// One graph convolution; `W` is `[out, in]`.
@@ -52,14 +52,11 @@ impl GraphConv {
         values.reshape([places / self.nodes, self.nodes * features])
     }
 
-    /// `[rows, n * f]` as `[rows, n, f]`
-    fn cube(&self, values: Tensor<2>) -> Tensor<3> {
-        let [rows, features] = values.dims();
-        values.reshape([rows, self.nodes, features / self.nodes])
-    }
-
+    /// `Â Z`
     fn mix(&self, adjacency: Tensor<2>, values: Tensor<2>) -> Tensor<2> {
-        self.cube(adjacency).matmul(self.cube(values)).flatten(1, 2)
+        let square = Factor::plain(self.nodes, self.nodes);
+        let features = Factor::plain(self.nodes, self.out_features);
+        batch_product(adjacency, values, [square, features])
     }
 
     /// `H Wᵀ`, `[rows, n * out]`.
@@ -111,7 +108,11 @@ impl Layer for GraphConv {
             };
             (output, Box::new(at))
         } else {
-            let output = self.shifted(self.transformed(inputs[0].clone()));
+            let output = self.per_row(affine(
+                self.per_node(inputs[0].clone()),
+                self.weight.value.clone(),
+                self.bias.value.clone(),
+            ));
             (
                 output,
                 Box::new(IdentityAt {
@@ -161,14 +162,16 @@ struct At {
 impl At {
     /// The gradient in `Â` of `<Â Z, g>`: `g Zᵀ`.
     fn to_adjacency(&self, g: Tensor<2>, transformed: Tensor<2>) -> Tensor<2> {
-        let transposed = self.layer.cube(transformed).transpose();
-        self.layer.cube(g).matmul(transposed).flatten(1, 2)
+        let (nodes, out) = (self.layer.nodes, self.layer.out_features);
+        let shape = [Factor::plain(nodes, out), Factor::transposed(nodes, out)];
+        batch_product(g, transformed, shape)
     }
 
     /// The gradient in `Z` of `<Â Z, g>`: `Âᵀ g`.
     fn to_transformed(&self, adjacency: Tensor<2>, g: Tensor<2>) -> Tensor<2> {
-        let transposed = self.layer.cube(adjacency).transpose();
-        transposed.matmul(self.layer.cube(g)).flatten(1, 2)
+        let (nodes, out) = (self.layer.nodes, self.layer.out_features);
+        let shape = [Factor::transposed(nodes, nodes), Factor::plain(nodes, out)];
+        batch_product(adjacency, g, shape)
     }
 
     fn to_features(&self, transformed: Tensor<2>) -> Tensor<2> {

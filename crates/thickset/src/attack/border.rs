@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::descent::divergence;
 use super::goal::{Goal, OfShares};
 use super::outcome::Attacked;
-use super::state::{AttackState, MovedPart};
+use super::state::AttackState;
 use super::threat::ball::Surface;
 use super::{Attack, AttackOption, Plan, Search, Setup};
 use crate::Result;
@@ -183,7 +183,7 @@ impl BorderConfig {
             let has_changed: Vec<bool> = (0..count).map(|row| !state.status(row).held).collect();
             let back = has_changed
                 .contains(&true)
-                .then(|| divergence(state, MovedPart::All, &trial).gradient);
+                .then(|| divergence(state, 0, &trial).gradient);
             for (row, has_changed) in has_changed.into_iter().enumerate() {
                 let place = row * features..(row + 1) * features;
                 let direction = &mut direction[place.clone()];

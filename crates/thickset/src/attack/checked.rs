@@ -6,7 +6,7 @@ use thickset_engine::Network;
 use super::descent::{Descent, Trace};
 use super::outcome::Attacked;
 use super::state::{AttackState, Networks};
-use super::{ConstraintConfig, Plan, Threat};
+use super::{ConstraintConfig, PairPredictions, Plan, Threat};
 use crate::explain::{CheckedExplain, Points};
 use crate::{Result, Seed};
 
@@ -22,9 +22,11 @@ pub struct CheckedAttack {
     pub(super) constraint: ConstraintConfig,
     pub(super) steps: usize,
     pub(super) step_size: f64,
+    pub(super) step_cap: Option<f64>,
     pub(super) restarts: usize,
     pub(super) surrogate: Option<f64>,
     pub(super) shares: bool,
+    pub(super) pair_predictions: PairPredictions,
     /// P@k below which a row counts as manipulated.
     pub(super) bound: f64,
 }

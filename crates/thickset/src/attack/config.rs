@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Attack, AttackKind, CheckedAttack, ConstraintConfig, Setup, ThreatConfig};
+use super::{
+    Attack, AttackKind, CheckedAttack, ConstraintConfig, PairPredictions, Setup, ThreatConfig,
+};
 use crate::check::as_f64;
 use crate::data::Schema;
 use crate::explain::ExplainConfig;
@@ -25,12 +27,19 @@ pub struct AttackConfig {
     pub steps: usize,
     /// Length of a step in encoded units; 2.5 radius / steps if absent.
     pub step_size: Option<f64>,
+    /// Largest change of a feature in one step, in encoded units; none if absent. R2ET's attacks (B.1.2) have 5 of 255 on images and
+    /// 0.2 on graphs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step_cap: Option<f64>,
     /// Runs: the first from the row itself, the others from random points of the set.
     pub restarts: usize,
     /// Sharpness of the softplus in the smooth twin that directions come from; the network's own if absent.
     pub surrogate: Option<f64>,
     /// Directions come from importances as shares of their sum, so that confidence plays no part.
     pub shares: bool,
+    /// Which predictions of a pair are kept beside its own.
+    #[serde(skip_serializing_if = "PairPredictions::is_default")]
+    pub pair_predictions: PairPredictions,
 }
 
 impl Default for AttackConfig {
@@ -42,9 +51,11 @@ impl Default for AttackConfig {
             constraint: ConstraintConfig::default(),
             steps: 100,
             step_size: None,
+            step_cap: None,
             restarts: 1,
             surrogate: None,
             shares: false,
+            pair_predictions: PairPredictions::default(),
         }
     }
 }
@@ -89,9 +100,11 @@ impl AttackConfig {
             step_size: self
                 .step_size
                 .unwrap_or(2.5 * self.threat.ball.radius / as_f64(self.steps)),
+            step_cap: self.step_cap,
             restarts: self.restarts,
             surrogate: self.surrogate,
             shares: self.shares,
+            pair_predictions: self.pair_predictions,
             bound: manipulation_epoch::bound(&schema.shape),
         })
     }
@@ -111,6 +124,7 @@ impl AttackConfig {
         }
         for (what, got) in [
             ("`attack.step_size`", self.step_size),
+            ("`attack.step_cap`", self.step_cap),
             ("`attack.surrogate`", self.surrogate),
         ] {
             if let Some(got) = got.filter(|got| !(*got > 0.0 && got.is_finite())) {

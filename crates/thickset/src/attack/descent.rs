@@ -10,7 +10,7 @@ use super::AttackOption;
 use super::constraint::{Multipliers, Observation};
 use super::goal::{Goal, Goals, OfShares, shares};
 use super::outcome::Attacked;
-use super::state::{AttackState, MovedPart, RowStatus};
+use super::state::{AttackState, RowStatus};
 use super::threat::ball::Surface;
 use crate::Result;
 use crate::check::check_not_empty;
@@ -26,6 +26,11 @@ pub(super) static DEFAULTS: &[Setting] = &[
         "2.5 radius / steps",
         "length of a step in encoded units",
     ),
+    Setting::in_words(
+        "step_cap",
+        "none",
+        "largest change of a feature in one step, in encoded units (R2ET, B.1.2: 5 of 255 for images, 0.2 for graphs)",
+    ),
     Setting::new("restarts", "runs; all but the first start at random"),
     Setting::in_words(
         "surrogate",
@@ -37,14 +42,21 @@ pub(super) static DEFAULTS: &[Setting] = &[
         "follow importances as shares of their sum, so that confidence plays no part",
     ),
     Setting::new("constraint", "how the prediction is kept"),
+    Setting::in_words(
+        "pair_predictions",
+        "single",
+        "kept beside a pair's own: those of each input by f^CL (single), or of the pair with one moved (halves)",
+    ),
 ];
 
 /// The shared options that all of these attacks use.
 pub(super) static OPTIONS: &[AttackOption] = &[
     AttackOption::Constraint,
+    AttackOption::PairPredictions,
     AttackOption::Radius,
     AttackOption::Restarts,
     AttackOption::Shares,
+    AttackOption::StepCap,
     AttackOption::StepSize,
     AttackOption::Steps,
     AttackOption::Surrogate,
@@ -120,7 +132,7 @@ impl<'a> Descent<'a> {
                     z.copy_from_slice(&self.state.attack.threat.draw(x, Surface::Ball, stream));
                 }
             }
-            let parts = self.state.moved_parts().len();
+            let parts = self.state.kept().len();
             let rules = (0..self.state.count())
                 .map(|_| self.state.attack.constraint.behaviour().multipliers(parts))
                 .collect::<Result<Option<Vec<_>>>>();
@@ -183,7 +195,15 @@ impl<'a> Descent<'a> {
                 break;
             }
             let ball = attack.threat.ball();
-            ball.step(features, &mut z, &self.gradient, attack.step_size);
+            if let Some(cap) = attack.step_cap {
+                let before = z.clone();
+                ball.step(features, &mut z, &self.gradient, attack.step_size);
+                for (z, before) in z.iter_mut().zip(before) {
+                    *z = z.clamp(before - cap, before + cap);
+                }
+            } else {
+                ball.step(features, &mut z, &self.gradient, attack.step_size);
+            }
             attack.threat.project(origin, &mut z);
         }
         for (row, now) in now.into_iter().enumerate() {
@@ -217,9 +237,10 @@ impl<'a> Descent<'a> {
         let (values, gradient) = (&self.values, &mut self.gradient);
         let kept: Vec<Divergence> = self
             .state
-            .moved_parts()
+            .kept()
             .iter()
-            .map(|part| divergence(&self.state, *part, points))
+            .enumerate()
+            .map(|(place, _)| divergence(&self.state, place, points))
             .collect();
         for (row, rule) in self.rules.iter_mut().flatten().enumerate() {
             let place = row * features..(row + 1) * features;
@@ -248,21 +269,19 @@ impl<'a> Descent<'a> {
     }
 }
 
-/// `KL(f(x_0) || f(x))` of each row for one of the predictions to keep, and its gradient. The gradient of the
+/// `KL(f(x_0) || f(x))` of each row for the prediction to keep at this place, and its gradient. The gradient of the
 /// cross-entropy with the probabilities at the start as labels is the same.
-pub(super) fn divergence(state: &AttackState<'_>, part: MovedPart, points: &[f64]) -> Divergence {
-    let (network, features) = (state.network, state.features());
-    let classes = network.classes();
-    let start = network.tensor(state.probabilities.clone(), [state.count(), classes]);
-    let pass = network.pass(state.with_moved(part, points));
-    let mut gradient = read(pass.input_gradient(Output::Loss, start).value());
-    for (place, value) in gradient.iter_mut().enumerate() {
-        if !part.moves(place % features, features) {
-            *value = 0.0;
-        }
-    }
+pub(super) fn divergence(state: &AttackState<'_>, place: usize, points: &[f64]) -> Divergence {
+    let (kept, features) = (state.kept()[place], state.features());
+    let network = kept.network(state.network);
+    let (start, classes) = (state.start(place), network.classes());
+    let labels = network.tensor(start.to_vec(), [state.count(), classes]);
+    let inputs = kept.inputs(features, state.origin(), points);
+    let pass = network.pass(network.batch(&inputs));
+    let gradient = read(pass.input_gradient(Output::Loss, labels).value());
+    let gradient = kept.spread(features, gradient);
     let now = read(thickset_engine::activation::log_softmax(pass.logits(), 1));
-    let values = state.probabilities.chunks(classes).zip(now.chunks(classes));
+    let values = start.chunks(classes).zip(now.chunks(classes));
     let values = values.map(|(start, now)| {
         let terms = start.iter().zip(now);
         // 0 log 0 is 0.
@@ -288,33 +307,65 @@ pub(super) struct Divergence {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use thickset_engine::{DType, Init, ParameterSource, Role, Tensor};
+
     use crate::Seed;
     use crate::attack::constraint::no_update::NoUpdateConfig;
+    use crate::attack::constraint::none::NoneConfig;
+    use crate::attack::kept::Kept;
     use crate::attack::mse_attack::MseAttackConfig;
     use crate::attack::state::Networks;
-    use crate::attack::{AttackConfig, Plan};
-    use crate::data::{InputShape, Schema};
-    use crate::explain::{ExplainConfig, Points};
-    use crate::model::{Activation, Fresh, MlpConfig, ModelConfig};
+    use crate::attack::threat::{BallConfig, Norm};
+    use crate::attack::{AttackConfig, CheckedAttack, PairPredictions, Plan, ThreatConfig};
+    use crate::data::Schema;
+    use crate::explain::{ExplainConfig, Points, predicted};
+    use crate::model::{Activation, Fresh, GcnConfig, ModelConfig, SiameseConfig, siamese};
 
     const HALF: usize = 10;
     const WIDTH: usize = 2 * HALF;
 
-    /// A smooth network in double precision; that a row is a pair, the schema says.
-    fn pair() -> (thickset_engine::Network, Schema) {
-        let model = ModelConfig::Mlp(MlpConfig {
-            hidden: vec![8],
-            activation: Activation::Softplus { beta: 3.0 },
+    /// A smooth Siamese network of graphs in double precision, steep enough for slopes that count, with or without a classifier of single
+    /// inputs.
+    fn pair(seed: u64, has_single: bool) -> (thickset_engine::Network, Schema) {
+        let model = ModelConfig::Siamese(SiameseConfig {
+            embedding: siamese::Embedding::Gcn(GcnConfig {
+                hidden: 6,
+                embedding: 4,
+                activation: Activation::Softplus { beta: 3.0 },
+            }),
+            ..SiameseConfig::default()
         });
-        let network = model
-            .network(
-                &InputShape::Table,
-                WIDTH,
-                2,
-                &mut Fresh::double(Seed::new(3)),
-            )
-            .unwrap();
-        (network, Schema::pair(&Schema::graph(5, -1.0, 1.0)))
+        let schema = Schema::pair(&Schema::graph(5, -1.0, 1.0));
+        let mut source = Steep(Fresh::double(Seed::new(seed)));
+        let mut network = model.network(&schema.shape, WIDTH, 2, &mut source).unwrap();
+        if has_single {
+            network.attach_single_classifier(3, &mut source).unwrap();
+        }
+        (network, schema)
+    }
+
+    /// Weights five times those of a fresh network and no biases, and a head three times as steep: fresh embeddings of graphs hardly differ.
+    struct Steep(Fresh);
+
+    impl ParameterSource for Steep {
+        fn values(
+            &mut self,
+            name: &str,
+            shape: &[usize],
+            init: Init,
+            role: Role,
+        ) -> thickset_engine::Result<Tensor<2>> {
+            let factor = match init {
+                Init::LastApart { .. } => 3.0,
+                _ if shape.len() == 1 => 0.0,
+                _ => 5.0,
+            };
+            Ok(self.0.values(name, shape, init, role)? * factor)
+        }
+
+        fn dtype(&self) -> DType {
+            self.0.dtype()
+        }
     }
 
     fn row(name: &str) -> Vec<f64> {
@@ -341,7 +392,7 @@ mod tests {
         let scale = expected
             .iter()
             .fold(0.0_f64, |most, one| most.max(one.abs()));
-        assert!(scale > 1e-7, "there is something to compare: {expected:?}");
+        assert!(scale > 1e-3, "there is something to compare: {expected:?}");
         for (got, expected) in got.iter().zip(expected) {
             assert!(
                 (got - expected).abs() < 1e-5 * scale + 1e-10,
@@ -352,62 +403,192 @@ mod tests {
 
     #[test]
     fn divergences_of_all_three_predictions_of_a_pair_have_the_slopes_of_central_differences() {
-        let (network, schema) = pair();
+        let seed = seed_with_slopes();
+        for (has_single, beside, expected) in KEPT {
+            let (network, schema) = pair(seed, has_single);
+            let attack = attack_keeping(beside, &schema);
+            let Plan::Descent(goals) = &attack.plan else {
+                panic!("it steps down a gradient")
+            };
+            let goals = goals.as_ref();
+            let networks = Networks::new(&network, None);
+            let (x, z) = (row("x"), row("z"));
+            let rows = Points {
+                values: &x,
+                ids: &[0],
+            };
+            let state = AttackState::new(&attack, &networks, rows, Seed::new(1)).unwrap();
+            assert_eq!(state.kept(), expected);
+            for place in 0..3 {
+                let found = divergence(&state, place, &z);
+                assert!(found.values[0] > 1e-3, "{:?}", found.values);
+                let expected = differences(&z, &mut |z| divergence(&state, place, z).values[0]);
+                close(&found.gradient, &expected);
+            }
+
+            // And the search follows their sum with the goal, in equal parts.
+            let mut sum = |z: &[f64]| {
+                let mut descent = Descent::new(
+                    goals,
+                    AttackState::new(&attack, &networks, rows, Seed::new(1)).unwrap(),
+                )
+                .unwrap();
+                let slopes = descent.gradient_at(z, 1, true);
+                slopes.unwrap();
+                let kept: f64 = (0..3)
+                    .map(|place| divergence(&descent.state, place, z).values[0])
+                    .sum();
+                (descent.values[0] + kept) / 4.0
+            };
+            let expected = differences(&z, &mut sum);
+            let mut descent = Descent::new(goals, state).unwrap();
+            descent.rules = Some(vec![
+                attack
+                    .constraint
+                    .behaviour()
+                    .multipliers(3)
+                    .unwrap()
+                    .unwrap(),
+            ]);
+            descent.gradient_at(&z, 1, false).unwrap();
+            close(&descent.gradient, &expected);
+        }
+    }
+
+    fn attack_keeping(beside: PairPredictions, schema: &Schema) -> CheckedAttack {
         let config = AttackConfig {
             method: MseAttackConfig::default().into(),
             k: 4,
             constraint: NoUpdateConfig {}.into(),
+            pair_predictions: beside,
             ..AttackConfig::default()
         };
-        let attack = config.check(&ExplainConfig::default(), &schema).unwrap();
-        let Plan::Descent(goals) = &attack.plan else {
-            panic!("it steps down a gradient")
-        };
-        let goals = goals.as_ref();
-        let networks = Networks::new(&network, None);
+        config.check(&ExplainConfig::default(), schema).unwrap()
+    }
+
+    /// The first network all of whose predictions differ between the two points: most fresh ones are sure of some of them.
+    fn seed_with_slopes() -> u64 {
         let (x, z) = (row("x"), row("z"));
         let rows = Points {
             values: &x,
             ids: &[0],
         };
-        let state = AttackState::new(&attack, &networks, rows, Seed::new(1)).unwrap();
-        assert_eq!(
-            state.moved_parts(),
-            [MovedPart::All, MovedPart::Left, MovedPart::Right]
-        );
-        for part in state.moved_parts() {
-            let found = divergence(&state, *part, &z);
-            assert!(found.values[0] > 0.0);
-            let expected = differences(&z, &mut |z| divergence(&state, *part, z).values[0]);
-            close(&found.gradient, &expected);
-        }
-
-        // And the search follows their sum with the goal, in equal parts.
-        let mut sum = |z: &[f64]| {
-            let mut descent = Descent::new(
-                goals,
-                AttackState::new(&attack, &networks, rows, Seed::new(1)).unwrap(),
-            )
-            .unwrap();
-            let slopes = descent.gradient_at(z, 1, true);
-            slopes.unwrap();
-            let kept = descent.state.moved_parts().iter();
-            let kept: f64 = kept
-                .map(|part| divergence(&descent.state, *part, z).values[0])
-                .sum();
-            (descent.values[0] + kept) / 4.0
+        let counts = |seed: &u64| {
+            KEPT.iter().all(|(has_single, beside, _)| {
+                let (network, schema) = pair(*seed, *has_single);
+                let attack = attack_keeping(*beside, &schema);
+                let networks = Networks::new(&network, None);
+                let state = AttackState::new(&attack, &networks, rows, Seed::new(1)).unwrap();
+                (0..3).all(|place| divergence(&state, place, &z).values[0] > 1e-2)
+            })
         };
-        let expected = differences(&z, &mut sum);
-        let mut descent = Descent::new(goals, state).unwrap();
-        descent.rules = Some(vec![
-            attack
-                .constraint
-                .behaviour()
-                .multipliers(3)
-                .unwrap()
-                .unwrap(),
-        ]);
-        descent.gradient_at(&z, 1, false).unwrap();
-        close(&descent.gradient, &expected);
+        (0..100).find(counts).unwrap()
+    }
+
+    /// Whether the network has a classifier of single inputs, what is asked for, and what is kept.
+    const KEPT: [(bool, PairPredictions, [Kept; 3]); 3] = [
+        (
+            true,
+            PairPredictions::Single,
+            [Kept::Whole, Kept::SingleLeft, Kept::SingleRight],
+        ),
+        (
+            true,
+            PairPredictions::Halves,
+            [Kept::Whole, Kept::Left, Kept::Right],
+        ),
+        (
+            false,
+            PairPredictions::Single,
+            [Kept::Whole, Kept::Left, Kept::Right],
+        ),
+    ];
+
+    #[test]
+    fn a_point_that_changes_the_class_of_one_input_alone_is_not_held() {
+        let seed = seed_with_slopes();
+        let (mut network, schema) = pair(seed, true);
+        let x = row("x");
+        let rows = Points {
+            values: &x,
+            ids: &[0],
+        };
+        let held = |network: &thickset_engine::Network, beside, z: &[f64]| {
+            let config = AttackConfig {
+                k: 4,
+                pair_predictions: beside,
+                ..AttackConfig::default()
+            };
+            let attack = config.check(&ExplainConfig::default(), &schema).unwrap();
+            let networks = Networks::new(network, None);
+            let mut state = AttackState::new(&attack, &networks, rows, Seed::new(1)).unwrap();
+            state.evaluate(z).unwrap();
+            state.status(0).held
+        };
+        // Of random points, some change the class of an input and keep those of the pair.
+        let mut differ = 0;
+        let mut stream = Seed::new(5).stream("points");
+        for _ in 0..200 {
+            let z: Vec<f64> = x.iter().map(|x| x + stream.uniform_in(-0.4, 0.4)).collect();
+            let whole = network.logits(network.batch(&z));
+            let whole = predicted(&read(whole), 2).unwrap();
+            let before = predicted(&read(network.logits(network.batch(&x))), 2).unwrap();
+            let single = network.single_classifier().unwrap();
+            let classes =
+                |rows: &[f64]| predicted(&read(single.logits(single.batch(rows))), 3).unwrap();
+            // A row is its two inputs one after the other.
+            let expected = whole == before && classes(&z) == classes(&x);
+            assert_eq!(held(&network, PairPredictions::Single, &z), expected);
+            differ += usize::from(held(&network, PairPredictions::Halves, &z) != expected);
+        }
+        assert!(differ > 0, "the two ways to keep a pair never differed");
+        // Without a classifier both ways are the same.
+        network = pair(seed, false).0;
+        let z: Vec<f64> = x.iter().map(|x| x + stream.uniform_in(-0.4, 0.4)).collect();
+        assert_eq!(
+            held(&network, PairPredictions::Single, &z),
+            held(&network, PairPredictions::Halves, &z)
+        );
+    }
+
+    #[test]
+    fn no_feature_moves_further_than_the_cap_in_one_step() {
+        let (network, schema) = pair(seed_with_slopes(), false);
+        let x = row("x");
+        let rows = Points {
+            values: &x,
+            ids: &[0],
+        };
+        let most = |cap: Option<f64>| {
+            let config = AttackConfig {
+                k: 4,
+                steps: 6,
+                step_size: Some(0.4),
+                step_cap: cap,
+                threat: ThreatConfig {
+                    ball: BallConfig {
+                        norm: Norm::L2,
+                        radius: 5.0,
+                    },
+                    ..ThreatConfig::papers()
+                },
+                constraint: NoneConfig {}.into(),
+                ..AttackConfig::default()
+            };
+            let attack = config.check(&ExplainConfig::default(), &schema).unwrap();
+            let (_, trace) = attack.perturb_traced(&network, rows, Seed::new(1)).unwrap();
+            let steps = trace.points.windows(2);
+            steps
+                .flat_map(|two| {
+                    let moves = two[0].iter().zip(&two[1]);
+                    moves
+                        .map(|(from, to)| (to - from).abs())
+                        .collect::<Vec<_>>()
+                })
+                .fold(0.0_f64, f64::max)
+        };
+        assert!(most(None) > 0.1, "{}", most(None));
+        let capped = most(Some(0.05));
+        assert!((0.049..=0.05 + 1e-12).contains(&capped), "{capped}");
     }
 }

@@ -36,6 +36,8 @@ mod network;
 mod search;
 pub mod trust_region;
 
+pub(crate) use network::row_gaps;
+
 pub use network::perturb;
 
 use std::sync::Arc;

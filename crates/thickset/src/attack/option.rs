@@ -7,6 +7,8 @@ pub enum AttackOption {
     Constraint,
     /// How hard the suite tries.
     Effort,
+    /// Which predictions of a pair are kept beside its own.
+    PairPredictions,
     /// One attack for each of several radii.
     Radii,
     /// The radius of the ball.
@@ -15,6 +17,8 @@ pub enum AttackOption {
     Restarts,
     /// Directions from importances as shares of their sum.
     Shares,
+    /// The largest change of a feature in a step.
+    StepCap,
     /// The length of a step.
     StepSize,
     /// Steps of a run.
@@ -30,10 +34,12 @@ impl AttackOption {
         match self {
             Self::Constraint => "constraint",
             Self::Effort => "effort",
+            Self::PairPredictions => "pair-predictions",
             Self::Radii => "radii",
             Self::Radius => "radius",
             Self::Restarts => "restarts",
             Self::Shares => "shares",
+            Self::StepCap => "step-cap",
             Self::StepSize => "step-size",
             Self::Steps => "steps",
             Self::Surrogate => "surrogate",

@@ -1,8 +1,9 @@
 //! The rows of one chunk under attack: what is known of them at the start, and the worst found so far.
 
-use thickset_engine::{Chain, Network, Tensor, activation};
+use thickset_engine::{Chain, Network, activation};
 
 use super::CheckedAttack;
+use super::kept::Kept;
 use super::outcome::{Attacked, Finish, Last};
 use super::threat::ball::Surface;
 use crate::check::{as_f64, check_finite};
@@ -13,35 +14,6 @@ use crate::host::read;
 use crate::metric::manipulation_epoch;
 use crate::metric::ranking::{TopK, largest};
 use crate::{Error, Result, Seed, Stream};
-
-/// Which features of a row have moved in a prediction that is to be kept. A pair's predictions are those of both inputs
-/// moved, the left one, and the right one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum MovedPart {
-    All,
-    Left,
-    Right,
-}
-
-impl MovedPart {
-    /// The predictions to keep of a row, or of a pair.
-    pub(super) fn of(is_pair: bool) -> &'static [Self] {
-        if is_pair {
-            &[Self::All, Self::Left, Self::Right]
-        } else {
-            &[Self::All]
-        }
-    }
-
-    /// Whether this feature has moved.
-    pub(super) fn moves(self, feature: usize, features: usize) -> bool {
-        match self {
-            Self::All => true,
-            Self::Left => feature < features / 2,
-            Self::Right => feature >= features / 2,
-        }
-    }
-}
 
 /// The network under attack and the one that directions come from, each with its chain if it is one.
 pub(super) struct Networks<'a> {
@@ -88,12 +60,12 @@ pub struct AttackState<'a> {
     pub(super) top: Vec<TopK>,
     /// The network's importances at the start.
     pub(super) importance: Vec<f64>,
-    /// The network's probabilities at the start.
-    pub(super) probabilities: Vec<f64>,
+    /// Each prediction to keep as it was at the start: its probabilities, row-major, and its classes.
+    start: Vec<(Vec<f64>, Vec<usize>)>,
     classes: Vec<usize>,
     rows: Points<'a>,
     seed: Seed,
-    moved_parts: &'static [MovedPart],
+    kept: &'static [Kept],
     worst: Vec<WorstPoint>,
     /// What the latest evaluation showed, of the network and of the twin.
     view: ModelView,
@@ -166,8 +138,20 @@ impl<'a> AttackState<'a> {
             last: None,
             finish: None,
         });
+        let kept = Kept::of(network, explain.is_pair(), attack.pair_predictions);
+        let start = kept.iter().map(|kept| {
+            if *kept == Kept::Whole {
+                let probabilities = read(activation::softmax(logits.clone(), 1));
+                return Ok((probabilities, classes.clone()));
+            }
+            let of = kept.network(network);
+            let inputs = kept.inputs(features, rows.values, rows.values);
+            let probabilities = read(of.probabilities(of.batch(&inputs)));
+            let classes = predicted(&probabilities, of.classes())?;
+            Ok((probabilities, classes))
+        });
         Ok(Self {
-            probabilities: read(activation::softmax(logits, 1)),
+            start: start.collect::<Result<_>>()?,
             worst: worst.collect(),
             attack,
             network,
@@ -178,7 +162,7 @@ impl<'a> AttackState<'a> {
             classes,
             rows,
             seed,
-            moved_parts: MovedPart::of(attack.explain.is_pair()),
+            kept,
             view,
             twin_view: ModelView::default(),
             status: Vec::new(),
@@ -203,8 +187,14 @@ impl<'a> AttackState<'a> {
         self.rows.ids.len()
     }
 
-    pub(super) fn moved_parts(&self) -> &'static [MovedPart] {
-        self.moved_parts
+    /// The predictions to keep.
+    pub(super) fn kept(&self) -> &'static [Kept] {
+        self.kept
+    }
+
+    /// The probabilities of one of them at the start, row-major.
+    pub(super) fn start(&self, place: usize) -> &[f64] {
+        &self.start[place].0
     }
 
     /// The rows before the attack.
@@ -319,34 +309,15 @@ impl<'a> AttackState<'a> {
                 held: largest(logits)? == *class,
             });
         }
-        for part in self
-            .moved_parts
-            .iter()
-            .filter(|part| **part != MovedPart::All)
-        {
-            let logits = self.network.logits(self.with_moved(*part, points));
-            let now = predicted(&read(logits), self.network.classes())?;
-            for (status, (now, class)) in self.status.iter_mut().zip(now.iter().zip(&self.classes))
-            {
+        for (kept, (_, classes)) in self.kept.iter().zip(&self.start).skip(1) {
+            let of = kept.network(self.network);
+            let inputs = kept.inputs(self.features(), self.rows.values, points);
+            let now = predicted(&read(of.logits(of.batch(&inputs))), of.classes())?;
+            for (status, (now, class)) in self.status.iter_mut().zip(now.iter().zip(classes)) {
                 status.held &= now == class;
             }
         }
         Ok(())
-    }
-
-    /// The points with only the features moved that one of the predictions lets move.
-    pub(super) fn with_moved(&self, part: MovedPart, points: &[f64]) -> Tensor<2> {
-        if part == MovedPart::All {
-            return self.network.batch(points);
-        }
-        let features = self.features();
-        let mut mixed = self.rows.values.to_vec();
-        for (place, (mixed, moved)) in mixed.iter_mut().zip(points).enumerate() {
-            if part.moves(place % features, features) {
-                *mixed = *moved;
-            }
-        }
-        self.network.batch(&mixed)
     }
 
     /// A row's importances at the latest evaluation.

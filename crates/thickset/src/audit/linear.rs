@@ -143,6 +143,21 @@ pub fn fit(dataset: &Dataset) -> Result<Model> {
     Ok(model)
 }
 
+/// Logistic regression on rows of so many features: `[classes, features]` weights, then one bias a class.
+pub(crate) fn logistic(
+    x: Vec<f32>,
+    labels: Vec<usize>,
+    features: usize,
+    classes: usize,
+) -> Vec<f64> {
+    minimum(&Problem {
+        x,
+        labels,
+        features,
+        classes,
+    })
+}
+
 /// The rows that are fitted. Weights are `[classes, features]`, then one bias a class.
 struct Problem {
     x: Vec<f32>,

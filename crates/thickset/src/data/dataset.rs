@@ -1,6 +1,6 @@
 //! A dataset ready to train on: a matrix, labels, what each feature means, and which rows train.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::encode::encoding::Encoding;
 use super::references::References;
@@ -35,10 +35,32 @@ pub struct Dataset {
     pub attack: Option<AttackDefaults>,
     /// Row-major, `[inputs, features of one input]`.
     pub(super) values: Vec<f32>,
-    /// The two inputs of each row, for pairs.
-    pub(super) pairs: Option<Vec<[u32; 2]>>,
+    /// What the rows are made of, for pairs.
+    pub(super) pairs: Option<Pairs>,
     /// How much each row counts.
     pub(super) weights: Option<Vec<f64>>,
+}
+
+/// The inputs of a pair dataset.
+#[derive(Clone, Debug)]
+pub(super) struct Pairs {
+    /// The two inputs of each row.
+    pub(super) rows: Vec<[u32; 2]>,
+    /// The class of each input, an index into `classes`.
+    pub(super) labels: Vec<usize>,
+    /// Names of the inputs' classes.
+    pub(super) classes: Vec<String>,
+}
+
+/// Single inputs of a pair dataset with their classes.
+#[derive(Clone, Debug)]
+pub(crate) struct SingleInputs {
+    /// Row-major.
+    pub(crate) values: Vec<f32>,
+    /// Indices into `classes`.
+    pub(crate) labels: Vec<usize>,
+    /// Names of the classes that there are.
+    pub(crate) classes: Vec<String>,
 }
 
 impl Dataset {
@@ -72,7 +94,7 @@ impl Dataset {
             }
             Some(pairs) => {
                 let width = self.features() / 2;
-                for (input, half) in pairs[row].iter().zip(target.chunks_exact_mut(width)) {
+                for (input, half) in pairs.rows[row].iter().zip(target.chunks_exact_mut(width)) {
                     let start = *input as usize * width;
                     half.copy_from_slice(&self.values[start..start + width]);
                 }
@@ -131,6 +153,34 @@ impl Dataset {
     /// The two inputs of each row, for a pair dataset.
     #[must_use]
     pub fn pairs(&self) -> Option<&[[u32; 2]]> {
-        self.pairs.as_deref()
+        self.pairs.as_ref().map(|pairs| pairs.rows.as_slice())
+    }
+
+    /// The inputs that the pairs of a part are made of, each once, in their order, with their own classes: those classes that occur,
+    /// in theirs. None for a dataset of other rows.
+    pub(crate) fn single_inputs(&self, part: Part) -> Option<SingleInputs> {
+        let pairs = self.pairs.as_ref()?;
+        let rows = self.part(part).iter();
+        let used: BTreeSet<usize> = rows
+            .flat_map(|&row| pairs.rows[row].map(|input| input as usize))
+            .collect();
+        let classes: BTreeSet<usize> = used.iter().map(|&input| pairs.labels[input]).collect();
+        let place = |label: usize| classes.iter().take_while(|&&class| class < label).count();
+        let width = self.features() / 2;
+        Some(SingleInputs {
+            values: used
+                .iter()
+                .flat_map(|&input| &self.values[input * width..(input + 1) * width])
+                .copied()
+                .collect(),
+            labels: used
+                .iter()
+                .map(|&input| place(pairs.labels[input]))
+                .collect(),
+            classes: classes
+                .iter()
+                .map(|&class| pairs.classes[class].clone())
+                .collect(),
+        })
     }
 }

@@ -5,7 +5,9 @@ use thickset_engine::Network;
 use super::{ExplainOptions, Model, Origin};
 use crate::attack::suite::{Effort, SuiteConfig, SuiteRows, over_radii};
 use crate::attack::threat::Norm;
-use crate::attack::{AttackConfig, AttackKind, Attacked, ConstraintConfig, ThreatConfig};
+use crate::attack::{
+    AttackConfig, AttackKind, Attacked, ConstraintConfig, PairPredictions, ThreatConfig,
+};
 use crate::config::RunConfig;
 use crate::decision::DecisionConfig;
 use crate::explain::{CheckedExplain, ExplainConfig, Explained, Points};
@@ -34,12 +36,16 @@ pub struct AttackOptions {
     pub steps: Option<usize>,
     /// Length of a single attack's step.
     pub step_size: Option<f64>,
+    /// Largest change of a feature in one step of a single attack.
+    pub step_cap: Option<f64>,
     /// Runs of a single attack.
     pub restarts: Option<usize>,
     /// Sharpness of the smooth twin that a single attack's directions come from.
     pub surrogate: Option<f64>,
     /// Whether a single attack follows importances as shares of their sum.
     pub shares: bool,
+    /// Which predictions of a pair a single attack keeps beside its own.
+    pub pair_predictions: PairPredictions,
     /// What is attacked.
     pub explain: ExplainOptions,
 }
@@ -219,9 +225,11 @@ fn found(
         constraint: options.constraint.unwrap_or(usual.constraint),
         steps: options.steps.unwrap_or(usual.steps),
         step_size: options.step_size,
+        step_cap: options.step_cap,
         restarts: options.restarts.unwrap_or(usual.restarts),
         surrogate: options.surrogate,
         shares: options.shares,
+        pair_predictions: options.pair_predictions,
     };
     let attack = attack.check(explain.config(), schema)?;
     attack.perturb(network, points, seed)

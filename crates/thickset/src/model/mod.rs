@@ -26,7 +26,9 @@ mod predict;
 mod reasons;
 mod row_choice;
 mod row_stream;
+pub(crate) mod single_classifier;
 mod stored;
+mod theory;
 
 pub use attack::{AttackOptions, AttackedRow, Attacks, RadiusCurve};
 pub use audit::AuditOptions;
@@ -54,6 +56,7 @@ pub use segmented::{Gate, SegmentedConfig};
 pub use siamese::SiameseConfig;
 pub use stored::{Description, Model};
 pub(crate) use stored::{FORMAT, ModelSource};
+pub use theory::TheoryOptions;
 
 use serde::{Deserialize, Serialize};
 use thickset_engine::layer::{Relu, Softplus};

@@ -37,6 +37,9 @@ pub struct Description {
     /// Rows of a table to compare others with, learned from the training rows; absent in files of before and for other inputs.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub references: Option<References>,
+    /// Of a model of pairs: the classes that its classifier of single inputs tells apart, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub single_classes: Option<Vec<String>>,
 }
 
 impl Description {
@@ -59,6 +62,13 @@ impl Description {
         }
         if let Some(references) = &self.references {
             references.check(*features)?;
+        }
+        if self
+            .single_classes
+            .as_ref()
+            .is_some_and(|classes| classes.len() < 2)
+        {
+            return Err("a classifier of single inputs has at least two classes".to_owned());
         }
         let Some(encoding) = &self.encoding else {
             return Ok(());
@@ -132,6 +142,7 @@ impl Model {
                 encoding,
                 schema: None,
                 references: None,
+                single_classes: None,
             },
             network,
             source: ModelSource::Unknown,
@@ -288,10 +299,14 @@ impl Model {
             &mut stored,
         );
         // The builder reports the engine's refusals as such; here they are the file's.
-        let network = network.map_err(|error| match error {
+        let mut network = network.map_err(|error| match error {
             Error::Engine(source) => in_file(source),
             other => other,
         })?;
+        if let Some(classes) = &description.single_classes {
+            let attached = network.attach_single_classifier(classes.len(), &mut stored);
+            attached.map_err(in_file)?;
+        }
         stored.finish().map_err(in_file)?;
         Ok(Self {
             description,

@@ -300,6 +300,7 @@ fn build(graph: &Graph, options: &OnnxOptions) -> OnnxResult<Built> {
             classes: class_names,
             encoding,
             schema: None,
+            single_classes: None,
         },
         weights: ended.assembled.weights,
         about,

@@ -41,6 +41,9 @@ impl Fit {
         }
         let explain = config.trained_for(&dataset.schema);
         let explain = explain.with_reference(dataset.encoding.as_ref())?;
+        if let Some(augment) = config.train.augment {
+            augment.check(dataset.shape())?;
+        }
         let explain = explain.check(&dataset.schema)?;
         let mut model = Model::for_dataset(config.model.clone(), dataset, config.seed)?;
         let importances = explain.importances(&model.network)?;

@@ -3,6 +3,7 @@
 //! Every draw comes from a named stream of the run's seed, and a checkpoint holds all that the next step depends on. So a
 //! run that was killed at any moment and resumed ends with the same bytes as one that was not.
 
+mod augment;
 mod checkpoint;
 mod epoch_record;
 mod fingerprint;
@@ -20,6 +21,7 @@ mod trainer;
 mod validation;
 mod validation_attack;
 
+pub use augment::AugmentConfig;
 pub use epoch_record::EpochRecord;
 pub use folder::RunFolder;
 pub use observer::{Event, Observer};

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::augment::AugmentConfig;
 use super::optimizer::{OptimizerConfig, Schedule};
 use super::row_weights::ClassWeight;
 use crate::check::{check_positive, check_weight};
@@ -15,10 +16,16 @@ use crate::{Error, Result, defaults};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TrainConfig {
-    /// Times that every training row is seen, at most.
+    /// Times that every training row is seen, or so many rows are drawn, at most.
     pub epochs: usize,
     /// Rows of a step.
     pub batch: usize,
+    /// Training rows that each epoch draws anew, such as some of all pairs of graphs; all of them where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rows_per_epoch: Option<usize>,
+    /// How training images are varied; not at all where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub augment: Option<AugmentConfig>,
     /// How the step size changes.
     pub schedule: Schedule,
     /// The longest gradient of a step; longer ones are shortened to it.
@@ -43,6 +50,8 @@ impl Default for TrainConfig {
         Self {
             epochs: 30,
             batch: 128,
+            rows_per_epoch: None,
+            augment: None,
             schedule: Schedule::Constant,
             clip: None,
             patience: None,
@@ -62,6 +71,7 @@ impl TrainConfig {
         check_count("`train.epochs`", self.epochs)?;
         check_count("`train.batch`", self.batch)?;
         check_count("`train.patience`", self.patience.unwrap_or(1))?;
+        check_count("`train.rows_per_epoch`", self.rows_per_epoch.unwrap_or(1))?;
         if self.checkpoint_steps == Some(0) {
             check_count("`train.checkpoint_steps`", 0)?;
         }

@@ -23,7 +23,7 @@ use crate::check::as_f64;
 use crate::config::{CheckedRun, RunConfig};
 use crate::data::{Dataset, Part};
 use crate::explain::CheckedExplain;
-use crate::model::Model;
+use crate::model::{Model, single_classifier};
 use crate::objective::term::reading::value;
 use crate::objective::{Batch, Objective};
 use crate::{Error, Result, defaults};
@@ -242,7 +242,8 @@ impl<'r> Trainer<'r> {
 
     fn steps_per_epoch(&self) -> usize {
         let rows = self.dataset.part(Part::Train).len();
-        rows.div_ceil(self.config.train.batch)
+        let drawn = self.config.train.rows_per_epoch.unwrap_or(rows).min(rows);
+        drawn.div_ceil(self.config.train.batch)
     }
 
     /// Trains to the end; nothing is returned if the observer stopped it.
@@ -288,7 +289,10 @@ impl<'r> Trainer<'r> {
     ) -> Result<ControlFlow<()>> {
         let train = self.dataset.part(Part::Train);
         let epoch = self.progress.epochs;
-        let order = self.order.epoch(train, self.config.seed, epoch);
+        let mut order = self.order.epoch(train, self.config.seed, epoch);
+        if let Some(drawn) = self.config.train.rows_per_epoch {
+            order.truncate(drawn);
+        }
         let batch = self.config.train.batch;
         let done = self.progress.batches;
         for rows in order.chunks(batch).skip(done) {
@@ -346,7 +350,12 @@ impl<'r> Trainer<'r> {
     /// One step; its loss and the terms of that.
     fn step(&mut self, rows: &[usize]) -> Result<(f64, BTreeMap<&'static str, f64>)> {
         let network = &self.model.network;
-        let x = network.batch_f32(&self.dataset.gather(rows));
+        let mut values = self.dataset.gather(rows);
+        if let Some(augment) = self.config.train.augment {
+            let mut stream = self.config.seed.stream_at("augment", self.progress.step);
+            augment.apply(self.dataset.shape(), &mut values, &mut stream);
+        }
+        let x = network.batch_f32(&values);
         let labels = self.dataset.gather_labels(rows);
         let batch = Batch {
             network,
@@ -469,6 +478,7 @@ impl<'r> Trainer<'r> {
             .network
             .set_parameter_values(&selected.parameters)?;
         self.model.network.untrack();
+        single_classifier::fit(&mut self.model, self.dataset)?;
         let lines = self.progress.records.iter();
         let epochs = lines
             .map(|line| serde_json::from_str(line).expect("a record reads what a record wrote"))

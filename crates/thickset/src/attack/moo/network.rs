@@ -4,7 +4,8 @@ use rayon::prelude::*;
 use thickset_engine::{Network, Output, Tensor};
 
 use super::{Derivatives, Gaps, INFO, MooConfig, Outcome, Values, attack};
-use crate::attack::state::MovedPart;
+use crate::attack::PairPredictions;
+use crate::attack::kept::Kept;
 use crate::attack::{AttackState, Attacked, Finish};
 use crate::explain::{Binding, CheckedExplain, Explainer, Points, chunk_rows, predicted};
 use crate::host::read;
@@ -23,7 +24,7 @@ struct RowGaps<'a> {
     /// The smooth twin whose gaps are followed, if any.
     twin: Option<&'a Network>,
     /// The predictions to keep.
-    moved_parts: &'static [MovedPart],
+    kept: &'static [Kept],
     origin: Vec<f64>,
     /// For the row itself.
     single: Explainer,
@@ -42,7 +43,7 @@ impl<'a> RowGaps<'a> {
         twin: Option<&'a Network>,
         explain: &CheckedExplain,
         row: Points<'_>,
-        k: usize,
+        (k, beside): (usize, PairPredictions),
         seed: Seed,
     ) -> Result<Self> {
         let x = network.batch(row.values);
@@ -72,7 +73,7 @@ impl<'a> RowGaps<'a> {
         Ok(Self {
             network,
             twin,
-            moved_parts: MovedPart::of(explain.is_pair()),
+            kept: Kept::of(network, explain.is_pair(), beside),
             origin: row.values.to_vec(),
             single,
             copies: bind(at_once)?,
@@ -80,20 +81,6 @@ impl<'a> RowGaps<'a> {
             at_once,
             importances,
         })
-    }
-
-    /// The row with only the features moved that one of the predictions lets move.
-    fn with_moved(&self, part: MovedPart, x: &[f64]) -> Vec<f64> {
-        let moved = self.origin.iter().zip(x).enumerate();
-        moved
-            .map(|(feature, (origin, x))| {
-                if part.moves(feature, self.origin.len()) {
-                    *x
-                } else {
-                    *origin
-                }
-            })
-            .collect()
     }
 }
 
@@ -105,9 +92,10 @@ fn rows_of(tensor: Tensor<2>) -> Vec<Vec<f64>> {
 impl Gaps for RowGaps<'_> {
     fn values(&mut self, x: &[f64]) -> Result<Values> {
         let network = self.network;
-        let kept = self.moved_parts.iter().map(|part| {
-            let x = network.batch(&self.with_moved(*part, x));
-            read(network.probabilities(x))
+        let kept = self.kept.iter().map(|kept| {
+            let of = kept.network(network);
+            let inputs = kept.inputs(x.len(), &self.origin, x);
+            read(of.probabilities(of.batch(&inputs)))
         });
         Ok(Values {
             outputs: kept.collect(),
@@ -128,21 +116,15 @@ impl Gaps for RowGaps<'_> {
             }
             network.tensor(values, [count, of])
         };
-        let classes = network.classes();
-        let mut outputs = Vec::with_capacity(self.moved_parts.len() * classes);
-        for part in self.moved_parts {
-            let with_moved = self.with_moved(*part, x).repeat(classes);
-            let pass = network.pass(network.batch(&with_moved));
+        let mut outputs = Vec::new();
+        for kept in self.kept {
+            let of = kept.network(network);
+            let classes = of.classes();
+            let inputs = kept.inputs(x.len(), &self.origin, x).repeat(classes);
+            let pass = of.pass(of.batch(&inputs));
             let gradient = pass.input_gradient(Output::Probability, pick(0, classes, classes));
-            for mut row in rows_of(gradient.value()) {
-                let features = row.len();
-                for (feature, value) in row.iter_mut().enumerate() {
-                    if !part.moves(feature, features) {
-                        *value = 0.0;
-                    }
-                }
-                outputs.push(row);
-            }
+            let rows = rows_of(gradient.value()).into_iter();
+            outputs.extend(rows.map(|row| kept.spread(x.len(), row)));
         }
         let mut importance = Vec::with_capacity(self.importances);
         for first in (0..self.importances).step_by(self.at_once) {
@@ -163,6 +145,22 @@ impl Gaps for RowGaps<'_> {
             importance,
         })
     }
+}
+
+/// The gaps of one row of a network, and all derivatives of them.
+///
+/// # Errors
+/// As for [`perturb`].
+pub(crate) fn row_gaps<'a>(
+    network: &'a Network,
+    explain: &CheckedExplain,
+    row: Points<'_>,
+    k: usize,
+    seed: Seed,
+) -> Result<Box<dyn Gaps + 'a>> {
+    let beside = PairPredictions::default();
+    let gaps = RowGaps::new(network, None, explain, row, (k, beside), seed)?;
+    Ok(Box::new(gaps))
 }
 
 /// Some features of a model, the others as they are.
@@ -223,7 +221,7 @@ impl crate::attack::Search for MultiObjective {
             state.network,
             state.explain(),
             state.rows(),
-            state.k(),
+            (state.k(), state.attack.pair_predictions),
             (&self.config, &self.free),
             state.seed(),
         )?;
@@ -255,7 +253,8 @@ pub fn perturb(
     config.check()?;
     rows.check(network)?;
     let all: Vec<usize> = (0..network.features()).collect();
-    of_rows(network, explain, rows, k, (config, &all), seed)
+    let beside = PairPredictions::default();
+    of_rows(network, explain, rows, (k, beside), (config, &all), seed)
 }
 
 /// Attacks every row, while only the free features move.
@@ -263,7 +262,7 @@ fn of_rows(
     network: &Network,
     explain: &CheckedExplain,
     rows: Points<'_>,
-    k: usize,
+    (k, beside): (usize, PairPredictions),
     (config, free): (&MooConfig, &[usize]),
     seed: Seed,
 ) -> Result<Vec<Outcome>> {
@@ -272,7 +271,7 @@ fn of_rows(
     single
         .into_par_iter()
         .map(|row| {
-            let mut gaps = RowGaps::new(network, twin.as_ref(), explain, row, k, seed)?;
+            let mut gaps = RowGaps::new(network, twin.as_ref(), explain, row, (k, beside), seed)?;
             let mut free = Free {
                 gaps: &mut gaps,
                 origin: row.values,

@@ -80,7 +80,7 @@ pub fn read(folder: &Path) -> Result<(Inputs, Vec<String>)> {
 }
 
 /// The path of a file that a list names, which must lie in the folder, also where it is a link.
-fn inside(folder: &Path, file: &str) -> Result<PathBuf> {
+pub(super) fn inside(folder: &Path, file: &str) -> Result<PathBuf> {
     let outside = || Error::Malformed {
         path: folder.join(LABELS).display().to_string(),
         line: None,

@@ -12,7 +12,7 @@ use super::jpeg;
 use crate::data::schema::{Schema, check_features};
 use crate::{Error, Result};
 
-const WHITE: f32 = 255.0;
+pub(super) const WHITE: f32 = 255.0;
 const ENDINGS: [&str; 3] = ["png", "jpg", "jpeg"];
 
 /// The most pixels on a side of an image that is decoded.
@@ -75,10 +75,7 @@ pub fn read(folder: &Path, size: Option<(usize, usize)>) -> Result<(Inputs, Vec<
     let Some((height, width)) = shape.filter(|_| !labels.is_empty()) else {
         return Err(Error::NoRows { path: name });
     };
-    let grey = pixels
-        .chunks_exact(3)
-        .all(|pixel| pixel[0] == pixel[1] && pixel[1] == pixel[2]);
-    let channels = if grey { 1 } else { 3 };
+    let channels = if is_grey(&pixels) { 1 } else { 3 };
     let mut values = Vec::with_capacity(labels.len() * channels * height * width);
     for image in pixels.chunks_exact(3 * height * width) {
         for channel in 0..channels {
@@ -107,6 +104,13 @@ pub fn read(folder: &Path, size: Option<(usize, usize)>) -> Result<(Inputs, Vec<
         },
         names.collect(),
     ))
+}
+
+/// Whether all three channels of each pixel are the same.
+pub(super) fn is_grey(pixels: &[u8]) -> bool {
+    pixels
+        .chunks_exact(3)
+        .all(|pixel| pixel[0] == pixel[1] && pixel[1] == pixel[2])
 }
 
 /// Whether a file's name ends like an image's.
@@ -141,9 +145,19 @@ pub fn read_one(path: &Path, size: (usize, usize), channels: usize) -> Result<(V
 }
 
 fn decode(path: &Path, size: Option<(usize, usize)>) -> Result<image::RgbImage> {
-    let name = || path.display().to_string();
+    let name = path.display().to_string();
+    let bytes = read_regular(path, MOST_FILE).map_err(|source| Error::io("read", &name, source))?;
+    decode_bytes(bytes, &name, size)
+}
+
+/// Decodes the bytes of an image's file, scaled to `size` (height, width) if it is given; `path` is for messages.
+pub(super) fn decode_bytes(
+    bytes: Vec<u8>,
+    path: &str,
+    size: Option<(usize, usize)>,
+) -> Result<image::RgbImage> {
+    let name = || path.to_owned();
     let io = |source| Error::io("read", name(), source);
-    let bytes = read_regular(path, MOST_FILE).map_err(io)?;
     let scans = jpeg::scans(&bytes);
     if scans > MOST_SCANS {
         return Err(Error::TooLarge {

@@ -51,11 +51,15 @@ pub const KNOWN: &[Known] = &[
     known!("adhd-kki"),
     known!("adhd-ohsu"),
     known!("adhd-peking"),
+    known!("schizophrenia-fnc28"),
+    known!("oct2017"),
+    known!("oct2017-cnv"),
     known!("mnist-3-8-pairs"),
     known!("abide-pairs"),
     known!("adhd-kki-pairs"),
     known!("adhd-ohsu-pairs"),
     known!("adhd-peking-pairs"),
+    known!("schizophrenia-fnc28-pairs"),
 ];
 
 impl Known {

@@ -1,7 +1,7 @@
 //! Opening a dataset by its name: finding, checking and reading the files of its recipe.
 
 use std::io::Cursor;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::assemble::{finish_inputs, finish_table};
 use super::known::Known;
@@ -9,9 +9,10 @@ use super::load::{OpenOptions, wanted};
 use super::locate;
 use super::recipe::{FileRule, Format, Recipe, Role};
 use crate::data::dataset::Dataset;
+use crate::data::read::graph_table::{self, NamedText};
 use crate::data::read::inputs::Inputs;
 use crate::data::read::table::Table;
-use crate::data::read::{cifar, correlation_pack, csv, idx, nel, source};
+use crate::data::read::{cifar, correlation_pack, csv, idx, image_index, nel, source};
 use crate::{Error, Result};
 
 /// Opens a known dataset.
@@ -57,20 +58,24 @@ pub fn open_known(known: &Known, options: &OpenOptions) -> Result<Dataset> {
         let mut whole: Option<Inputs> = None;
         let mut is_test = Vec::new();
         for (file, bytes, path) in &files {
-            let inputs = read_inputs(&recipe, file, bytes, path, &folders)?;
-            is_test.resize(is_test.len() + inputs.labels.len(), file.role == Role::Test);
+            let inputs = if recipe.format == Format::ImageIndex {
+                let classes = class_names(&recipe);
+                let at = Path::new(path.as_str());
+                let (inputs, listed) = image_index::read(bytes, at, &classes, options.image_size)?;
+                is_test.extend(listed);
+                inputs
+            } else {
+                let inputs = read_inputs(&recipe, file, bytes, path, &folders)?;
+                is_test.resize(is_test.len() + inputs.labels.len(), file.role == Role::Test);
+                inputs
+            };
             match &mut whole {
                 None => whole = Some(inputs),
                 Some(whole) => whole.append(inputs, path)?,
             }
         }
         let inputs = whole.ok_or_else(|| missing(&recipe, &recipe.files[0].path, &folders))?;
-        let classes = recipe
-            .target
-            .classes
-            .iter()
-            .map(|class| class.name.clone())
-            .collect();
+        let classes = class_names(&recipe);
         let title = recipe.title.clone();
         let mut dataset = finish_inputs(
             known.name,
@@ -110,10 +115,24 @@ fn read_inputs(
         Format::Cifar => cifar::read(bytes, path)?,
         Format::CorrelationPack => correlation_pack::read(bytes, path)?,
         Format::Nel => nel::read_zip(bytes, file.entry.as_deref().unwrap_or_default(), path)?,
-        Format::Table => {
+        Format::GraphTable => {
+            let name = file.labels.as_deref().unwrap_or_default();
+            let at = locate::find(folders, name).ok_or_else(|| missing(recipe, name, folders))?;
+            let labels = source::read_pinned(&at, file.labels_sha256.as_deref())?;
+            let at = at.display().to_string();
+            let (edges, labels) = (
+                NamedText { bytes, path },
+                NamedText {
+                    bytes: &labels,
+                    path: &at,
+                },
+            );
+            graph_table::read(&edges, &labels, &class_names(recipe))?
+        }
+        Format::ImageIndex | Format::Table => {
             return Err(Error::RecipeRule {
                 name: recipe.name.clone(),
-                problem: "a table is not read as images or graphs".to_owned(),
+                problem: "a table or an index is not read as images or graphs".to_owned(),
             });
         }
     };
@@ -125,6 +144,11 @@ fn read_inputs(
             value: label.to_string(),
         }),
     }
+}
+
+fn class_names(recipe: &Recipe) -> Vec<String> {
+    let classes = recipe.target.classes.iter();
+    classes.map(|class| class.name.clone()).collect()
 }
 
 fn missing(recipe: &Recipe, file: &str, folders: &[PathBuf]) -> Error {

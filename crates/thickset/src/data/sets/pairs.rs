@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use super::recipe::PairRule;
 use super::split::{Part, Split};
-use crate::data::dataset::Dataset;
+use crate::data::dataset::{Dataset, Pairs};
 use crate::data::schema::Schema;
 use crate::{Error, Result, Seed};
 
@@ -57,12 +57,17 @@ pub fn pair(inputs: Dataset, rule: &PairRule, seed: Seed) -> Result<Dataset> {
             }
         }
     }
+    let of_inputs = Pairs {
+        rows: made.pairs,
+        labels: inputs.labels,
+        classes: inputs.classes,
+    };
     Ok(Dataset {
         labels: made.labels,
         classes: vec!["different".to_owned(), "same".to_owned()],
         schema: Schema::pair(&inputs.schema),
         split: made.split,
-        pairs: Some(made.pairs),
+        pairs: Some(of_inputs),
         ..inputs
     })
 }
@@ -227,13 +232,34 @@ mod tests {
         assert_eq!(paired.split.validation.len(), validation * train);
         assert_eq!(paired.split.test.len(), test * train);
         for &row in &paired.split.test {
-            let [left, right] = paired.pairs.as_ref().unwrap()[row];
+            let [left, right] = paired.pairs().unwrap()[row];
             assert!(
                 single.split.test.contains(&(left as usize))
                     && single.split.train.contains(&(right as usize))
             );
             assert_eq!(paired.gather(&[row]), [left as f32, right as f32]);
         }
+    }
+
+    #[test]
+    fn single_inputs_of_a_part_are_each_there_once_with_their_own_class() {
+        let rule = PairRule {
+            classes: vec!["x".to_owned(), "z".to_owned()],
+            drawn: Some([40, 10, 20]),
+        };
+        let single = inputs(300);
+        let paired = pair(single.clone(), &rule, Seed::new(1)).unwrap();
+        let inputs = paired.single_inputs(Part::Validation).unwrap();
+        assert_eq!(inputs.classes, ["x", "z"]);
+        let mut seen = BTreeSet::new();
+        for (value, label) in inputs.values.iter().zip(&inputs.labels) {
+            assert!(seen.insert(value.to_bits()), "{value} twice");
+            // The value of a row is its number, and rows take the three classes by turns.
+            let original = [0.0, 2.0][*label];
+            assert!((value % 3.0 - original).abs() < 0.1, "{value} {label}");
+        }
+        assert!(seen.len() <= 20 && seen.len() > 10);
+        assert!(single.single_inputs(Part::Train).is_none());
     }
 
     #[test]
@@ -255,7 +281,7 @@ mod tests {
             );
             let used: BTreeSet<u32> = rows
                 .iter()
-                .flat_map(|&row| paired.pairs.as_ref().unwrap()[row])
+                .flat_map(|&row| paired.pairs().unwrap()[row])
                 .collect();
             assert!(
                 seen.iter()

@@ -92,6 +92,10 @@ pub enum Format {
     CorrelationPack,
     /// Graphs as text, in a zip file.
     Nel,
+    /// Graphs as a table of edge weights, their classes in another file.
+    GraphTable,
+    /// Images that a table lists.
+    ImageIndex,
 }
 
 /// What a file holds.
@@ -117,7 +121,7 @@ pub struct FileRule {
     /// Random split or official test set.
     #[serde(default)]
     pub role: Role,
-    /// The IDX file of the labels, for a file of images.
+    /// The file of the labels, for IDX images and for tables of graphs.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub labels: Option<String>,
     /// Its hash.
