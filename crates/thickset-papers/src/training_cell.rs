@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use thickset::attack::ThreatConfig;
 use thickset::config::RunConfig;
 use thickset::data::hash;
+use thickset::explain::InlineExplain;
 use thickset::model::ModelConfig;
 use thickset::objective::ObjectiveConfig;
 use thickset::train::{
@@ -78,8 +79,10 @@ impl TrainingJob<'_> {
             objective = objective.with_explain(explain);
             probe.explain = Some(explain.clone());
         }
+        let schema = &self.data.dataset.schema;
+        let handed_out = InlineExplain::from(objective.explain(schema));
         RunConfig {
-            explain: Some(plain),
+            explain: Some(handed_out),
             threat: Some(ThreatConfig::default()),
             name: "bench".to_owned(),
             seed: self.data.seed,

@@ -78,7 +78,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let attacks = AttackOptions {
         effort: Some(Effort::Standard),
-        threat: ThreatConfig::papers(),
+        threat: Some(ThreatConfig::papers()),
         ..AttackOptions::default()
     };
     let attacked = model.attack(&rows, &attacks)?;

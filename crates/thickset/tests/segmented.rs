@@ -256,7 +256,7 @@ fn no_attack_breaks_a_certificate_and_beyond_the_border_the_worst_case_is_exact(
         let options = AttackOptions {
             k: Some(2),
             radius: Some(radius),
-            threat: ThreatConfig::papers(),
+            threat: Some(ThreatConfig::papers()),
             ..AttackOptions::default()
         };
         let attacked = model.attack(&rows, &options).unwrap();

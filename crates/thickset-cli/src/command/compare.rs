@@ -18,7 +18,7 @@ use thickset::statistics::{Estimate, Interval};
 use thickset_engine::write_whole;
 
 use super::Ending;
-use super::audit_options::{AuditArguments, Loaded, figures, gate, resume, warn_of_empty};
+use super::audit_options::{AuditArguments, figures, gate, resume, warn_of_empty};
 use super::output::{p_value, print, print_json};
 
 #[derive(Args)]

@@ -73,7 +73,8 @@ impl OutputOptions {
             let kind = if self.json { Kind::Lines } else { Kind::Table };
             let mut output = RowOutput::new(kind, continued);
             work(&mut output)?;
-            output.flush()?;
+            // A pipe that was closed here ends nothing: it is the end.
+            let _ = output.flush()?;
             return Ok(());
         };
         let format = RowFormat::of_path(path)?;

@@ -79,6 +79,7 @@ impl Model {
             classes,
             encoding: None,
             schema: Some(schema),
+            single_classes: None,
         };
         Ok(Self::from_parts(description, network, ModelSource::Unknown))
     }

@@ -34,11 +34,11 @@ impl Model {
     /// When rows do not fit the model, k or the radius is out of range, or rows have too many features for the attack.
     pub fn theory(&self, rows: &Rows<'_>, options: &TheoryOptions) -> Result<Vec<TheoryRow>> {
         let origin = self.origin()?;
-        let explain = origin.explain_config(rows, &options.explain);
+        let explain = self.explain_config(&origin, &options.explain)?;
         let explain = explain.check(rows.schema())?;
         let width = explain.importances(&self.network)?;
-        let k = origin.k(rows, options.k, width);
-        let threat = origin.threat(rows, &ThreatConfig::papers(), options.radius)?;
+        let k = origin.k(rows, options.k, (explain.config(), width));
+        let threat = origin.threat(rows, Some(&ThreatConfig::papers()), options.radius)?;
         let radius = threat.ball.radius;
         let settings = MooConfig {
             input_budget: options.attack.input_budget.or(Some(radius)),

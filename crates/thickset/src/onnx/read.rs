@@ -164,12 +164,6 @@ impl Graph {
             self.beside.read(tensor, expected)
         })
     }
-
-    /// The node that makes a value.
-    pub(super) fn maker(&self, value: &str) -> Option<&Node> {
-        let is_it = |node: &&Node| node.outputs.iter().any(|output| output == value);
-        self.nodes.iter().find(is_it)
-    }
 }
 
 /// The version of the standard operators, which every model states.
