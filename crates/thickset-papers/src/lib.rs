@@ -135,7 +135,7 @@ pub static BENCHES: &[BenchInfo] = &[
     },
     BenchInfo {
         id: "stable",
-        summary: "Stability at equal distinctness: suite with donors, certificates, AUC, agreement, COMP and SUFF",
+        summary: "Stability at equal distinctness: suite, certificates, AUC, COMP and SUFF",
         run: stable::run,
     },
     BenchInfo {

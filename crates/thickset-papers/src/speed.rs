@@ -244,14 +244,14 @@ struct TimedStep {
 /// of ours is and which shows what one input gradient costs.
 enum StepWork {
     GradPenalty,
-    Objective(ObjectiveConfig),
+    Objective(Box<ObjectiveConfig>),
 }
 
 impl TimedStep {
     fn of(name: &'static str, config: ObjectiveConfig) -> Self {
         Self {
             name,
-            work: StepWork::Objective(config),
+            work: StepWork::Objective(Box::new(config)),
         }
     }
 

@@ -758,6 +758,8 @@ fn the_documented_keys_are_those_of_the_files() {
         "data",
         "settings",
         "precision_at_k",
+        "certified_precision_at_k",
+        "certified_radius",
         "thickness",
         "auc",
     ];

@@ -41,7 +41,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         encoded: arguments.encoded,
     };
     let bytes = match arguments.to {
-        Format::Onnx => model.to_onnx(&options)?,
+        Format::Onnx => model.to_onnx(options)?,
     };
     let out = &arguments.out;
     write_whole(out, |file| file.write_all(&bytes))

@@ -190,9 +190,8 @@ impl<'f> RowOutput<'f> {
     /// Ends a file.
     fn finish(self) -> Result<()> {
         match self.kind {
-            Kind::Table | Kind::Lines => Ok(()),
+            Kind::Table | Kind::Lines | Kind::RowsFile(_, _, None) => Ok(()),
             Kind::LinesFile(mut file) => Ok(file.flush()?),
-            Kind::RowsFile(_, _, None) => Ok(()),
             Kind::RowsFile(_, _, Some(writer)) => Ok(writer.finish()?.flush()?),
         }
     }

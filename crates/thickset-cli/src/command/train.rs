@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::num::NonZero;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use clap::Args;
@@ -179,7 +179,7 @@ fn resume_command(arguments: &Arguments) -> String {
     if let Some(from) = &arguments.from {
         options += &given("from", &from.display().to_string());
     }
-    if arguments.out != PathBuf::from("runs") {
+    if arguments.out != Path::new("runs") {
         options += &given("out", &arguments.out.display().to_string());
     }
     format!("thickset train {config}{options} --resume")

@@ -31,7 +31,15 @@ fn figures_are_printed_and_the_gate_decides_the_exit_code() {
     assert_eq!(figures["gate"][0]["holds"], false);
     let keys: Vec<&String> = figures.as_object().unwrap().keys().collect();
     let expected = [
-        "data", "files", "gate", "k", "linear", "model", "rows", "summary",
+        "certificate",
+        "data",
+        "files",
+        "gate",
+        "k",
+        "linear",
+        "model",
+        "rows",
+        "summary",
     ];
     assert_eq!(keys, expected);
 }
@@ -52,8 +60,7 @@ fn the_same_audit_gives_the_same_bytes_and_repeats_the_rows_of_attack() {
         case.read("second/report.html")
     );
     let audit: Value = serde_json::from_str(&case.read("first/audit.json")).unwrap();
-    let attack =
-        "attack --model model.safetensors --data loans.csv --effort quick --k 3 --limit 12 --json";
+    let attack = "attack --model model.safetensors --data loans.csv --effort quick --k 3 --max-rows 12 --json";
     let attacked = String::from_utf8(case.run(attack).stdout).unwrap();
     for (line, row) in attacked.lines().zip(audit["rows"].as_array().unwrap()) {
         let line: Value = serde_json::from_str(line).unwrap();

@@ -22,7 +22,8 @@ fn two_models_are_compared_row_by_row() {
     let written: Value = serde_json::from_str(&case.read("out/compare.json")).unwrap();
     assert_eq!(written["rows"].as_array().unwrap().len(), 20);
     let files: Vec<_> = std::fs::read_dir(case.path("out")).unwrap().collect();
-    assert_eq!(files.len(), 1, "{files:?}");
+    assert_eq!(files.len(), 2, "{files:?}");
+    assert!(case.path("out/report.html").exists());
     let json = case.run(&format!("{line} --json"));
     let figures: Value = serde_json::from_slice(&json.stdout).unwrap();
     assert_eq!(figures["precision_at_k"], written["precision_at_k"]);

@@ -283,7 +283,6 @@ impl Layer for Gates {
 }
 
 /// How gates move with their scores.
-#[expect(clippy::large_enum_variant, reason = "one a batch, never in a list")]
 enum Kind {
     /// Not at all.
     Constant,

@@ -717,7 +717,7 @@ mod tests {
             radius(asked, &network, points()).unwrap()
         });
         assert!((one[0].certified - 1.0).abs() < 1e-3, "{:?}", one[0]);
-        let both = asked(9.0, &[0, 1], |asked| {
+        let both = asked(3.0, &[0, 1], |asked| {
             worst_case(asked, &network, points()).unwrap()
         });
         assert_eq!(both[0].kept_at_least, 1);

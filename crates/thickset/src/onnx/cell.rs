@@ -257,7 +257,7 @@ impl Cell {
                 b.exponents(found);
             }
             Self::Replace { of, .. } | Self::Clip { of, .. } | Self::Unary(_, of) => {
-                of.exponents(found)
+                of.exponents(found);
             }
             Self::Select(parts) => parts.iter().for_each(|part| part.exponents(found)),
             _ => {}

@@ -463,9 +463,9 @@ fn end(
     }
     let front = Front::new(to, names, scales)?;
     let mut fronts = vec![None; to.blocks.len()];
-    for block in 0..front.block() {
+    for (block, place) in fronts.iter_mut().enumerate().take(front.block()) {
         if let Block::Cells(cells) = to.blocks[block].clone() {
-            fronts[block] = Some(front.emit(to, &cells)?.place);
+            *place = Some(front.emit(to, &cells)?.place);
         }
     }
     Ok(Ended {

@@ -22,7 +22,7 @@ fn broken_and_malicious_files_are_refused() {
             "good.onnx" => assert_eq!(refused, None),
             "unsorted.onnx" => {}
             "external_escape.onnx" => {
-                assert!(refused.unwrap().contains("outside of the model's folder"))
+                assert!(refused.unwrap().contains("outside of the model's folder"));
             }
             _ => assert!(refused.is_some(), "{name} must be refused"),
         }

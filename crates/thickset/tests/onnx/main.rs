@@ -21,7 +21,7 @@ const GRADIENT: f64 = 1e-4;
 const HESSIAN: f64 = 1e-3;
 
 /// The exports that are shared; `None`, said loudly, where they are not there.
-pub fn shared() -> Option<PathBuf> {
+fn shared() -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/onnx");
     if folder.is_dir() {
         return Some(folder);
@@ -39,7 +39,7 @@ fn golden() -> PathBuf {
 }
 
 /// All `.onnx` files of a folder, in order.
-pub fn files(folder: &Path) -> Vec<PathBuf> {
+fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().path());
@@ -91,6 +91,7 @@ struct Difference {
     hessian: Option<f64>,
 }
 
+#[expect(clippy::too_many_lines, reason = "one comparison after the other")]
 fn compared(path: &Path) -> Result<Difference, Error> {
     let imported = onnx::open(path, &OnnxOptions::default())?;
     let arrays = npz::read(&path.with_extension("npz"));

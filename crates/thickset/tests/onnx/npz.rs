@@ -41,7 +41,6 @@ fn array(bytes: &[u8]) -> Stored {
     let header = std::str::from_utf8(&bytes[10..10 + length]).unwrap();
     let after = |key: &str| header.split(key).nth(1).unwrap();
     let kind = after("'descr': '").split('\'').next().unwrap();
-    assert!(header.contains("'fortran_order': False"), "{header}");
     let shape = after("'shape': (").split(')').next().unwrap();
     let shape: Vec<usize> = shape
         .split(',')
@@ -85,5 +84,16 @@ fn array(bytes: &[u8]) -> Stored {
         }
         other => panic!("arrays of {other}"),
     };
+    if header.contains("'fortran_order': True") {
+        let RawInput::Numbers(columns) = &values else {
+            panic!("texts column by column")
+        };
+        let &[rows, width] = shape.as_slice() else {
+            panic!("an array column by column of shape {shape:?}")
+        };
+        let by_row = (0..rows * width).map(|place| columns[place % width * rows + place / width]);
+        let values = RawInput::Numbers(by_row.collect());
+        return Stored { shape, values };
+    }
     Stored { shape, values }
 }

@@ -64,7 +64,7 @@ fn every_architecture_comes_back_with_the_same_bits() {
     for (name, config, input, features) in architectures() {
         let classes = ["no", "yes"].map(str::to_owned).to_vec();
         let model = Model::fresh(config, input, features, classes, None, Seed::new(3)).unwrap();
-        let bytes = model.to_onnx(&ExportOptions::default()).unwrap();
+        let bytes = model.to_onnx(ExportOptions::default()).unwrap();
         let back = onnx::parse(&bytes, name, &OnnxOptions::default())
             .unwrap_or_else(|error| panic!("{name}: {}", super::described(&error)));
         assert_eq!(back.model.description, model.description, "{name}");
@@ -97,7 +97,7 @@ fn a_graph_that_was_changed_is_read_by_its_operators() {
         Seed::new(3),
     )
     .unwrap();
-    let bytes = model.to_onnx(&ExportOptions::default()).unwrap();
+    let bytes = model.to_onnx(ExportOptions::default()).unwrap();
     // The node `Relu` becomes `Tanh`, which the description does not know.
     let place = bytes.windows(4).position(|part| part == b"Relu").unwrap();
     let mut changed = bytes;
@@ -113,7 +113,7 @@ fn a_models_own_graph_read_by_its_operators_gives_the_same_probabilities() {
     for (name, config, input, features) in architectures().into_iter().take(5) {
         let classes = ["no", "yes"].map(str::to_owned).to_vec();
         let model = Model::fresh(config, input, features, classes, None, Seed::new(3)).unwrap();
-        let bytes = model.to_onnx(&ExportOptions::default()).unwrap();
+        let bytes = model.to_onnx(ExportOptions::default()).unwrap();
         // Without its metadata a file of ours is a file like any other.
         let place = bytes
             .windows(14)

@@ -106,8 +106,9 @@ fn vanilla_and_r2et_learn_to_tell_malignant_from_benign() {
 fn the_gap_term_widens_the_gap() {
     let gap_of = |weight: f64| {
         let folder = tempfile::tempdir().unwrap();
-        let objective =
-            format!("{{ kind = \"r2et\", gap_weight = {weight}, hessian_weight = 0.001 }}");
+        let objective = format!(
+            "{{ kind = \"r2et\", gap = \"difference\", gap_weight = {weight}, hessian_weight = 0.001 }}"
+        );
         let config = config(&format!(
             "objective = {objective}\ntrain = {{ epochs = 8, batch = 32 }}\nprobe = {{ rows = 0 }}"
         ));
@@ -292,7 +293,7 @@ fn a_threshold_out_of_reach_and_missing_validation_rows_are_told() {
 
 #[test]
 fn adaptive_weights_are_logged_and_plain_ones_are_not() {
-    for (adaptive, expected) in [(true, vec!["gap", "hessian"]), (false, vec![])] {
+    for (adaptive, expected) in [(true, vec!["hessian", "ranking"]), (false, vec![])] {
         let folder = tempfile::tempdir().unwrap();
         let config = config(&format!(
             "objective = {{ kind = \"r2et\", gap_weight = 0.1, hessian_weight = 0.01, adaptive = {adaptive} }}\n\
@@ -304,7 +305,7 @@ fn adaptive_weights_are_logged_and_plain_ones_are_not() {
         assert_eq!(record.weights.keys().collect::<Vec<_>>(), expected);
         if adaptive {
             // The weight times the term is the given share of the class loss and 1; in one step, to the last bits.
-            for (term, weight) in [("gap", -0.1), ("hessian", 0.01)] {
+            for (term, weight) in [("ranking", 0.1), ("hessian", 0.01)] {
                 let product = record.weights[term] * record.terms[term].abs();
                 let expected = weight * (record.terms["class"] + 1.0);
                 assert!(

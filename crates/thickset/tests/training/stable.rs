@@ -17,7 +17,7 @@ const AUC_LOSS: f64 = 0.01;
 fn measured(objective: &str, seed: u64) -> (f64, Vec<f64>) {
     let folder = tempfile::tempdir().unwrap();
     let config = config(&format!(
-        "seed = {seed}\nobjective = {{ kind = \"{objective}\" }}\ntrain = {{ epochs = 30, batch = 32 }}"
+        "seed = {seed}\nexplain = {{ kind = \"grad\", reduce = \"absolute\" }}\nobjective = {{ kind = \"{objective}\" }}\ntrain = {{ epochs = 30, batch = 32 }}"
     ));
     run(&config, folder.path());
     let network = Model::load(&folder.path().join("model.safetensors"))

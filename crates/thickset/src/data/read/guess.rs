@@ -407,6 +407,10 @@ mod tests {
         guess_all(&[cells], b',', &ReadRule::default()).remove(0)
     }
 
+    #[expect(
+        clippy::unnecessary_wraps,
+        reason = "a column of plain numbers has no form"
+    )]
     fn amount(decimal: char, thousands: Option<char>, unit: &str) -> Option<NumberForm> {
         Some(NumberForm::Amount(AmountForm {
             decimal,
@@ -415,6 +419,10 @@ mod tests {
         }))
     }
 
+    #[expect(
+        clippy::unnecessary_wraps,
+        reason = "a column of plain numbers has no form"
+    )]
     fn date(order: DateOrder) -> Option<NumberForm> {
         Some(NumberForm::Date { order })
     }

@@ -61,8 +61,8 @@ const HIGH: [Option<char>; 32] = [
 /// Bytes that are looked at where there is no byte order mark.
 const LOOKED_AT: usize = 512;
 
-/// The encoding of a text that starts with these bytes, and how many of them are its byte order mark. Without a mark, every
-/// second byte being zero means UTF-16: no UTF-8 table has zeros.
+/// The encoding of a text that starts with these bytes, and how many of them are its byte order mark. Without a mark, zeros
+/// in most second bytes and in few of the others mean UTF-16: no UTF-8 table has zeros.
 #[must_use]
 pub fn detect(head: &[u8]) -> (TextEncoding, usize) {
     match head {
@@ -80,9 +80,9 @@ pub fn detect(head: &[u8]) -> (TextEncoding, usize) {
                 zeros.count() * 4
             };
             let pairs = start.len() / 2;
-            if pairs >= 4 && zeros(1) > 3 * pairs && zeros(0) < pairs {
+            if pairs >= 4 && zeros(1) > 2 * pairs && zeros(0) < pairs {
                 (TextEncoding::Utf16Le, 0)
-            } else if pairs >= 4 && zeros(0) > 3 * pairs && zeros(1) < pairs {
+            } else if pairs >= 4 && zeros(0) > 2 * pairs && zeros(1) < pairs {
                 (TextEncoding::Utf16Be, 0)
             } else {
                 (TextEncoding::Utf8, 0)

@@ -38,6 +38,9 @@ fn failed(source: std::io::Error) -> Error {
     Error::io("write", std::env::temp_dir(), source)
 }
 
+/// Where a column's values begin in the file, and how many there are, piece by piece.
+type Pieces = Vec<(u64, usize)>;
+
 impl LargeTable {
     /// Reads the files.
     ///
@@ -46,7 +49,7 @@ impl LargeTable {
     pub fn read(files: &[PathBuf], rule: &ReadRule, wanted: &Wanted) -> Result<Self> {
         let mut reader = TableReader::new(files, rule, wanted);
         let mut out = BufWriter::with_capacity(1 << 20, nameless().map_err(failed)?);
-        let mut found: Option<(Table, Vec<Vec<(u64, usize)>>)> = None;
+        let mut found: Option<(Table, Vec<Pieces>)> = None;
         let (mut rows, mut offset) = (0, 0);
         while let Some(mut chunk) = reader.next(ROWS)? {
             rows += chunk.rows();

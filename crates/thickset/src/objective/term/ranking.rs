@@ -24,8 +24,8 @@ pub const FLOOR: f64 = 0.05;
 /// The most features on one side of the boundary of the salient set that are paired.
 pub const MOST_BESIDE: usize = 64;
 
-/// A mean importance below this, which only a model without any gradient has, counts as this.
-const LEAST_MEAN: f64 = 1e-30;
+/// Importances whose mean is below this count as none: its square, by which the gradient divides, is still a number in `f32`.
+const LEAST_MEAN: f64 = 1e-15;
 
 /// What counts as clearly above.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

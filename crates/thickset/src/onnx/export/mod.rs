@@ -36,7 +36,7 @@ impl Model {
     ///
     /// # Errors
     /// If a layer of the network has no form that can be written.
-    pub fn to_onnx(&self, options: &ExportOptions) -> Result<Vec<u8>> {
+    pub fn to_onnx(&self, options: ExportOptions) -> Result<Vec<u8>> {
         let refuse = |problem: &str| Error::ModelContent {
             path: "the ONNX file".to_owned(),
             problem: problem.to_owned(),
@@ -142,7 +142,7 @@ impl Model {
     /// Inputs, and the name of the matrix of features that comes of them.
     fn write_inputs(
         &self,
-        options: &ExportOptions,
+        options: ExportOptions,
         writer: &mut Writer,
     ) -> (Vec<ValueInfoProto>, String) {
         let features = self.description.features;

@@ -305,7 +305,7 @@ fn linear(to: &mut Lowering<'_>, node: &Node) -> Result<Made> {
     let made = to.tensor(node, 0)?;
     let inputs = made.dims.last().copied().unwrap_or(1);
     let weight = node.floats("coefficients");
-    if weight.is_empty() || weight.len() % inputs != 0 {
+    if weight.is_empty() || !weight.len().is_multiple_of(inputs) {
         return Err(node.broken(format!(
             "{} coefficients for {inputs} numbers",
             weight.len()

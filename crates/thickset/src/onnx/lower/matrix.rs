@@ -86,7 +86,9 @@ fn gemm(to: &mut Lowering<'_>, node: &Node) -> Result<Made> {
     } else {
         transposed(&values, *rows, *columns)
     };
-    values.iter_mut().for_each(|value| *value *= alpha);
+    for value in &mut values {
+        *value *= alpha;
+    }
     let beta = node.float("beta", 1.0);
     let computed = match node.input(2) {
         Some(_) => Some(to.input(node, 2)?),

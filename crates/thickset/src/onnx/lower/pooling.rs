@@ -75,19 +75,19 @@ pub(super) fn lower(to: &mut Lowering<'_>, node: &Node) -> Result<Option<Value>>
 /// Pads the end so that a last window that reaches beyond the image is kept; whether that was needed.
 fn extend(sliding: &mut Window, plane: &Plane, window: [usize; 2]) -> bool {
     let mut extended = false;
-    for axis in 0..2 {
+    for (axis, width) in window.into_iter().enumerate() {
         let size = if axis == 0 { plane.height } else { plane.width };
         let [before, after] = sliding.padding[axis];
         let stride = sliding.stride[axis];
         let mut windows = (size + before + after)
-            .saturating_sub(window[axis])
+            .saturating_sub(width)
             .div_ceil(stride)
             + 1;
         // A window must begin within the image or before it.
         if (windows - 1) * stride >= size + before {
             windows -= 1;
         }
-        let needed = ((windows.max(1) - 1) * stride + window[axis]).saturating_sub(size + before);
+        let needed = ((windows.max(1) - 1) * stride + width).saturating_sub(size + before);
         if needed > after {
             sliding.padding[axis][1] = needed;
             extended = true;

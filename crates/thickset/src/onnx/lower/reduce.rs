@@ -145,7 +145,9 @@ pub(super) fn along(
 ) -> Result<Made> {
     let mut dims = made.dims.clone();
     if let Some((before, size, after)) = block(&made.dims, axes) {
-        axes.iter().for_each(|&axis| dims[axis] = 1);
+        for &axis in axes {
+            dims[axis] = 1;
+        }
         let axis = Axis::new(before, size, after).map_err(|error| node.broken(error))?;
         if kind == "Max" {
             let shape = PoolShape {

@@ -169,14 +169,14 @@ fn cast(to: &mut Lowering<'_>, node: &Node) -> Result<Value> {
     match value {
         Value::Cells(cells) => {
             let cast = |cell: &Cell| match (kind, cell) {
-                (1 | 11, _) => Ok(cell.clone()),
+                (1 | 11, _) | (8, Cell::Text { .. }) | (9, Cell::Binary(..) | Cell::Unary(..)) => {
+                    Ok(cell.clone())
+                }
                 (8, Cell::Column(column)) => Ok(Cell::Text {
                     column: *column,
                     replaced: Vec::new(),
                 }),
-                (8, Cell::Text { .. }) => Ok(cell.clone()),
                 (_, Cell::Column(column)) if columns[*column].is_whole => Ok(cell.clone()),
-                (9, Cell::Binary(..) | Cell::Unary(..)) => Ok(cell.clone()),
                 _ if whole => Ok(cell.clone().unary("ToWhole")),
                 _ => Err(node.unsupported(format!("a column is cast to element type {kind}"), "")),
             };
@@ -444,7 +444,7 @@ pub(super) fn join(
             match part {
                 Value::Cells(part) => cells.extend(part.cells.iter().cloned()),
                 Value::Constant(array) => {
-                    cells.extend(array.to_floats()?.into_iter().map(Cell::Constant))
+                    cells.extend(array.to_floats()?.into_iter().map(Cell::Constant));
                 }
                 _ => {}
             }
@@ -739,14 +739,13 @@ fn split(to: &mut Lowering<'_>, node: &Node) -> Result<Vec<Value>> {
         Some(sizes) => Some(sizes.to_whole()?),
         None => node.ints("split"),
     };
-    let parts = match given {
-        Some(sizes) => crate::onnx::fold::to_sizes(&sizes)?,
-        None => {
-            let size = from[along].div_ceil(count.max(1));
-            (0..count)
-                .map(|part| size.min(from[along].saturating_sub(part * size)))
-                .collect()
-        }
+    let parts = if let Some(sizes) = given {
+        crate::onnx::fold::to_sizes(&sizes)?
+    } else {
+        let size = from[along].div_ceil(count.max(1));
+        (0..count)
+            .map(|part| size.min(from[along].saturating_sub(part * size)))
+            .collect()
     };
     if parts.len() != count || parts.iter().sum::<usize>() != from[along] {
         return Err(node.broken(format!("{} cannot be split into {parts:?}", from[along])));
