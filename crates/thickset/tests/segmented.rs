@@ -200,7 +200,7 @@ fn rows_with_a_category() -> Dataset {
 
 fn trained(data: &Dataset, model: &str, objective: &str) -> Trained {
     let text = format!(
-        "k = 2\nexplain = {{ kind = \"grad\", reduce = \"absolute\" }}\n{model}\nobjective = {objective}\n[train]\nepochs = 15\nbatch = 64\nschedule = \"flat-then-linear\"\noptimizer = {{ kind = \"adam\", rate = 0.03 }}\n[selection]\ndistinctness_at_least = 0.1\n[probe]\nrows = 40\nepsilon = 0.5"
+        "k = 2\nexplain = {{ kind = \"grad\", reduce = \"absolute\" }}\n{model}\nobjective = {objective}\n[train]\nepochs = 60\nbatch = 64\nschedule = \"flat-then-linear\"\noptimizer = {{ kind = \"adam\", rate = 0.03 }}\n[selection]\ndistinctness_at_least = 0.1\n[probe]\nrows = 40\nepsilon = 0.5"
     );
     let run = RunConfig::parse(&text, "run.toml").unwrap();
     train(&run.check().unwrap(), data).unwrap()
