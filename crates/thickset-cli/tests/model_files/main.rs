@@ -154,7 +154,7 @@ fn saved_and_loaded_and_saved_again_the_bytes_are_the_same() {
 
 fn explain(model: &Path, data: &Path) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_thickset"));
-    command.args(["explain", "--part", "all", "--limit", "1", "--model"]);
+    command.args(["explain", "--part", "all", "--limit", "9", "--model"]);
     command.arg(model).arg("--data").arg(data).output().unwrap()
 }
 
