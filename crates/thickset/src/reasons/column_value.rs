@@ -1,11 +1,11 @@
 //! The value of a column, as a person knows it.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::data::{ColumnEncoding, Encoding, Feature, FeatureKind, NumberEncoding, Schema};
 
 /// A column of a row.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ColumnValue {
     /// The column.
     pub column: String,
