@@ -196,22 +196,41 @@ impl PyModel {
         Ok(matrix(py, logits, self.model.classes().len())?.into_any())
     }
 
-    /// Why the model predicts what it predicts.
-    #[pyo3(signature = (rows, options, progress=None))]
+    /// Why the model predicts what it predicts, or would predict the target classes.
+    #[pyo3(signature = (rows, options, progress=None, target=None))]
     fn explain<'py>(
         &self,
         py: Python<'py>,
         rows: RowsArgument<'_>,
         options: &str,
         progress: Option<Py<PyAny>>,
+        target: Option<Vec<usize>>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let options = read::<Options>("the options", options)?.explain();
         let rows = rows.borrow(None)?;
         let rows = rows.rows(self.model.schema())?;
+        let target = target.as_deref();
+        if let Some(target) = target
+            && target.len() != rows.len()
+        {
+            return Err(bad_value(&format!(
+                "there must be one target a row, {}, got {}",
+                rows.len(),
+                target.len()
+            )));
+        }
         let found = supervise(py, progress.as_ref(), |reporter| {
             let mut found = None;
+            let mut start = 0;
             for part in parts(rows, EXPLAINED, reporter) {
-                let mut of_part = self.model.explain(&part, &options)?;
+                let mut of_part = match target {
+                    None => self.model.explain(&part, &options)?,
+                    Some(target) => {
+                        let target = &target[start..start + part.len()];
+                        self.model.explain_classes(&part, target, &options)?
+                    }
+                };
+                start += part.len();
                 match &mut found {
                     None => found = Some(of_part),
                     Some(found) => found.rows.append(&mut of_part.rows),

@@ -36,7 +36,8 @@ def from_torch(
         The module, in evaluation mode or not; it is used in evaluation mode. It gives logits, or probabilities; of two classes one
         number is enough.
     example
-        Rows that it takes, a tensor or array whose first dimension is rows; what both compute is compared on them.
+        Rows that it takes, a tensor or array whose first dimension is rows. What both compute is compared on them, so they should
+        reach every branch of a module that has branches: an export follows one.
     classes, names
         Names of the classes and of the features.
     backend
@@ -44,10 +45,10 @@ def from_torch(
 
     Examples
     --------
-    >>> import torch, thickset                                           # doctest: +SKIP
-    >>> net = torch.nn.Sequential(torch.nn.Linear(6, 12), torch.nn.ReLU(), torch.nn.Linear(12, 2))  # doctest: +SKIP
-    >>> model = thickset.from_torch(net, example=torch.randn(100, 6))    # doctest: +SKIP
-    >>> model.backend                                                    # doctest: +SKIP
+    >>> import torch, thickset
+    >>> net = torch.nn.Sequential(torch.nn.Linear(6, 12), torch.nn.ReLU(), torch.nn.Linear(12, 2))
+    >>> model = thickset.from_torch(net, example=torch.randn(100, 6))
+    >>> model.backend
     'thickset'
     """
     try:
@@ -82,6 +83,16 @@ def from_torch(
     return made
 
 
+def _names(example: Any, names: Sequence[str] | None) -> list[str]:
+    """Names of a table's columns: the given ones, or `x0` and so on. Images have none."""
+    if example.ndim != 2:
+        return []
+    width = example.shape[1]
+    if names is not None and len(names) != width:
+        raise ThicksetValueError(f"`names` must have one name a column, {width}, got {len(names)}")
+    return [f"x{place}" for place in range(width)] if names is None else [str(name) for name in names]
+
+
 def _head(torch: Any, net: Any, found: Any) -> str:
     """What the numbers of a module are: logits or probabilities, of all classes or of the second of two."""
     if found.ndim == 2 and found.shape[1] > 1:
@@ -113,8 +124,8 @@ def _through_onnx(
 
     content = _exported(torch, net, example)
     settings: dict[str, Any] = {"classes": classes}
-    if names is not None and example.ndim == 2:
-        settings["columns"] = [str(name) for name in names]
+    if example.ndim == 2:
+        settings["columns"] = _names(example, names)
     model = of_answer(_native.parse_onnx(content, "the exported module", to_json(settings), None))
     # Distances are in the module's own units, as they are where PyTorch computes.
     model._wants_scale = False
@@ -127,6 +138,7 @@ def _exported(torch: Any, net: Any, example: Any) -> bytes:
     """The bytes of PyTorch's ONNX export; any number of rows."""
     import io
     import warnings
+    from contextlib import redirect_stderr, redirect_stdout
 
     problems = []
     for dynamo in (False, True):
@@ -134,7 +146,8 @@ def _exported(torch: Any, net: Any, example: Any) -> bytes:
         axes = {"input": {0: "rows"}, "output": {0: "rows"}}
         more = {"dynamic_shapes": ({0: torch.export.Dim.AUTO},)} if dynamo else {"dynamic_axes": axes}
         try:
-            with warnings.catch_warnings():
+            # Exporters print what they could not export.
+            with warnings.catch_warnings(), redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
                 warnings.simplefilter("ignore")
                 torch.onnx.export(
                     net, (example,), file, input_names=["input"], output_names=["output"], dynamo=dynamo, **more
@@ -158,7 +171,7 @@ class TorchModel(Model):
         cls, torch: Any, net: Any, example: Any, head: str, classes: list[str], names: Sequence[str] | None
     ) -> TorchModel:
         shape = tuple(example.shape[1:])
-        given = [str(name) for name in names] if names is not None else []
+        given = _names(example, names)
         computing = _TorchNetwork(torch, net, shape, head)
         made = cls(_native.Model.foreign(computing, list(shape), classes, given))
         made._network = computing

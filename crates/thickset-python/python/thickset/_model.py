@@ -197,6 +197,7 @@ class Model:
         explanation: Method | None = None,
         reduce: str | None = None,
         per: str | None = None,
+        target: Any = None,
         seed: int = 0,
         encoded: bool | None = None,
         progress: Progress = False,
@@ -211,6 +212,8 @@ class Model:
             How attributions become importances: `signed`, `absolute`, ...
         per
             `feature`, or `column` for the original columns.
+        target
+            The class to explain, a place in `classes`, for all rows or one a row; the predicted one if left out.
 
         Examples
         --------
@@ -225,7 +228,7 @@ class Model:
         rows = self._rows(X, encoded=encoded)
         given = options(explanation=explanation, reduce=reduce, per=per, seed=seed)
         with reporting(progress, "explaining") as report:
-            answer = self._native.explain(rows, given, report)
+            answer = self._native.explain(rows, given, report, self._targets(target, len(rows)))
         return Explanation._of(self, answer, rows)
 
     def attack(
@@ -372,6 +375,19 @@ class Model:
     def codes_template(self) -> str:
         """A file of codes and sentences to begin with, for the model's columns (`reasons(codes=...)`)."""
         return self._native.codes_template()
+
+    @staticmethod
+    def _targets(target: Any, rows: int) -> list[int] | None:
+        """The class to explain of each row."""
+        if target is None:
+            return None
+        import numpy as np
+
+        given = np.asarray(target.detach().cpu() if hasattr(target, "detach") else target)
+        if given.dtype.kind not in "iu" or (given < 0).any():
+            raise ThicksetValueError(f"`target` must be places of classes, counted from 0, got {target!r}")
+        found: list[int] = np.broadcast_to(given.ravel() if given.ndim else given, (rows,)).tolist()
+        return found
 
     def _needs_scale(self) -> None:
         """Refuses to measure distances where they have no meaning."""
