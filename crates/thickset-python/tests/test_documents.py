@@ -46,8 +46,9 @@ def test_notebooks_run(notebook, needs):
     runpy.run_path(str(DOCS / "notebooks" / f"{notebook}.py"))
 
 
-def test_the_reference_is_what_the_docstrings_say():
+def test_the_pages_are_what_docstrings_and_notebooks_say():
     spec = importlib.util.spec_from_file_location("make_reference", DOCS / "make_reference.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    assert module.PAGE.read_text(encoding="utf-8") == module.page(), "run docs/python/make_reference.py"
+    for page, write in module.PAGES.items():
+        assert (DOCS / page).read_text(encoding="utf-8") == write(), f"{page}: run docs/python/make_reference.py"

@@ -353,7 +353,7 @@ class Model:
         if attack:
             self._needs_scale()
         rows = self._rows(X, encoded=encoded)
-        is_file = isinstance(codes, (str, os.PathLike))
+        file = os.fspath(codes) if isinstance(codes, (str, os.PathLike)) else None
         given = options(
             adverse=None if adverse is None else self._class_name(adverse),
             cutoff=cutoff,
@@ -363,8 +363,8 @@ class Model:
             effort=effort,
             radius=radius,
             threat=threat,
-            codes=None if is_file or codes is None else dict(codes),
-            codes_file=os.fspath(codes) if is_file else None,
+            codes=dict(codes) if isinstance(codes, Mapping) else None,
+            codes_file=file,
             explanation=explanation,
             seed=seed,
         )

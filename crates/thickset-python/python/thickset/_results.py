@@ -263,11 +263,11 @@ class Reasons(_Table):
         return [[one["text"] for one in row["reasons"]] for row in self.rows]
 
     def _columns(self) -> dict[str, Any]:
-        lines = [
-            (row, place, one)
-            for row in self.rows
-            for place, one in (list(enumerate(row["reasons"], 1)) or [(None, {})])
-        ]
+        lines: list[tuple[dict[str, Any], int | None, dict[str, Any]]] = []
+        for row in self.rows:
+            lines.extend((row, place, one) for place, one in enumerate(row["reasons"], 1))
+            if not row["reasons"]:
+                lines.append((row, None, {}))
         of_row = {
             "row": "row",
             "decided_against": "is_adverse",
