@@ -22,7 +22,7 @@ const DATASETS: [&str; 5] = ["adult", "bank", "compas", "german-credit", "breast
 /// Seeds where no number is named.
 const SEEDS: u64 = 1;
 /// Radii of the l2 ball.
-const RADII: [f64; 4] = [0.1, 0.25, 0.5, 1.0];
+const RADII: [f64; 3] = [0.1, 0.25, 0.5];
 /// Training rows that the suite goes towards.
 const DONORS: usize = 64;
 /// Parts of a row's search.

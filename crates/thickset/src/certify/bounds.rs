@@ -7,8 +7,8 @@
 //! 3. **Pairs.** Feature i stays ahead of j if `s_i g_i - g_j` and `s_i g_i + g_j` stay positive. Each is a sum over the first layer's
 //!    neurons, whose chords are added up before their slope in d is bounded, so that neurons that pull against each other cancel.
 //!
-//! The gradient of the probability of class c of many is `p_c` times `sum over j of p_j (grad z_c - grad z_j)`, a mixture with weights that are not negative. So
-//! an order that holds for the margin over every other class holds for the mixture, whatever the weights are.
+//! The gradient of the probability of class c of many is `p_c` times `sum over j of p_j (grad z_c - grad z_j)`, a mixture of the gradients of its margins. Each
+//! margin bounds its own weight, so the least of a mixture is had with the least weight where a part is positive and the most where it is not.
 //!
 //! Rounding: each interval is widened by what the deployed model can be off at that step in any order of sums, so that intervals
 //! hold what the model computes; that the bounds themselves are computed in `f64` is part of the same term.
@@ -102,6 +102,22 @@ struct GateBounds {
     chord: Vec<f64>,
     offset: Vec<f64>,
     error: Vec<f64>,
+}
+
+/// What the forward pass can come to within a ball.
+struct ForwardBounds {
+    /// Of every hidden layer.
+    gates: Vec<GateBounds>,
+    /// The first layer's pre-activations at the row.
+    first: Vec<f64>,
+    /// The other classes, one a margin.
+    rivals: Vec<Odds>,
+}
+
+/// How likely a class can be against the explained one, as a ratio of probabilities.
+struct Odds {
+    least: f64,
+    most: f64,
 }
 
 impl Activation {
@@ -370,28 +386,49 @@ impl<'a> BoundedRow<'a> {
 
     /// The pairs whose order the bounds do not show; none where probabilities may underflow.
     fn open_pairs(&self, radius: f64) -> Option<OpenPairs> {
-        let (gates, first) = self.gates(radius)?;
+        let bounds = self.forward(radius)?;
+        // The better of the chords and of plain intervals: chords for small balls, intervals for large ones.
+        let flat: Vec<GateBounds> = bounds
+            .gates
+            .iter()
+            .map(GateBounds::without_chords)
+            .collect();
+        let gradients = [&bounds.gates, &flat].map(|gates| {
+            let seeds = self.seeds.iter();
+            seeds
+                .map(|seed| self.gradient(seed, gates, &bounds.first, radius))
+                .collect::<Vec<_>>()
+        });
         let mut open = OpenPairs::new(self.order.salient.len(), self.others.len());
-        for seed in &self.seeds {
-            let pairs = self.pairs(seed, &gates, &first, radius);
-            for (row, &ahead) in self.order.salient.iter().enumerate() {
-                for (column, &behind) in self.others.iter().enumerate() {
-                    if !pairs.holds(
-                        ahead,
-                        behind,
-                        self.order.absolute,
-                        self.order.gradient[ahead],
-                    ) {
-                        open.open(row, column);
-                    }
+        for (row, &ahead) in self.order.salient.iter().enumerate() {
+            let sign = if self.order.absolute && self.order.gradient[ahead] < 0.0 {
+                -1.0
+            } else {
+                1.0
+            };
+            for (column, &behind) in self.others.iter().enumerate() {
+                let stays = |other: f64| {
+                    let mixture = gradients.iter().map(|gradients| {
+                        let margins = gradients.iter().zip(&bounds.rivals);
+                        margins
+                            .map(|(gradient, rival)| {
+                                let least = gradient.least(ahead, behind, sign, other);
+                                least * if least > 0.0 { rival.least } else { rival.most }
+                            })
+                            .sum::<f64>()
+                    });
+                    mixture.fold(f64::NEG_INFINITY, f64::max) > 0.0
+                };
+                if !(stays(-1.0) && (!self.order.absolute || stays(1.0))) {
+                    open.open(row, column);
                 }
             }
         }
         Some(open)
     }
 
-    /// The gates of every hidden layer, and the first layer's pre-activations at the row.
-    fn gates(&self, radius: f64) -> Option<(Vec<GateBounds>, Vec<f64>)> {
+    /// What the forward pass can come to within the ball; none where it can overflow, or a probability underflow.
+    fn forward(&self, radius: f64) -> Option<ForwardBounds> {
         let dense = &self.network.dense;
         let arithmetic = dense.arithmetic;
         let unit = arithmetic.unit + SEARCH_UNIT;
@@ -459,8 +496,11 @@ impl<'a> BoundedRow<'a> {
                 .map(|((low, high), size)| 4.0 * (low.abs() + high.abs() + size))
                 .collect();
         }
-        self.has_probabilities(&below, &above, &sizes, radius)
-            .then_some((gates, first))
+        Some(ForwardBounds {
+            rivals: self.rivals(&below, &above, &sizes, radius)?,
+            gates,
+            first,
+        })
     }
 
     /// Lines of the values behind an activation.
@@ -489,47 +529,58 @@ impl<'a> BoundedRow<'a> {
         [low_lines, high_lines]
     }
 
-    /// Whether no margin can be so large that a probability's gradient is lost.
-    fn has_probabilities(&self, below: &Lines, above: &Lines, sizes: &[f64], radius: f64) -> bool {
+    /// How likely every other class can be, against the explained one; none where a margin can be so large that a probability's gradient is lost.
+    fn rivals(
+        &self,
+        below: &Lines,
+        above: &Lines,
+        sizes: &[f64],
+        radius: f64,
+    ) -> Option<Vec<Odds>> {
         if self.order.ranked == Ranked::Logit {
-            return true;
+            return Some(vec![Odds {
+                least: 1.0,
+                most: 1.0,
+            }]);
         }
         let head = &self.network.dense.head;
+        let unit = self.network.dense.arithmetic.unit + SEARCH_UNIT;
         let own = head.row(self.order.class);
         let rivals = (0..head.outputs()).filter(|other| *other != self.order.class);
-        rivals.into_iter().all(|other| {
-            let weight: Vec<f64> = own
-                .iter()
-                .zip(head.row(other))
-                .map(|(own, other)| own - other)
-                .collect();
-            let margin = DenseLayer {
-                bias: vec![head.bias[self.order.class] - head.bias[other]],
-                inputs: weight.len(),
-                weight,
-            };
-            let [low, high] = layer_lines(&margin, below, above);
-            let magnitude: f64 = margin
-                .weight
-                .iter()
-                .zip(sizes)
-                .map(|(w, size)| w.abs() * size)
-                .sum();
-            let slack = 1e-3 * (1.0 + magnitude);
-            let least = low.offset[0] - self.moves.most(&negated(low.row(0)), radius) - slack;
-            let most = high.offset[0] + self.moves.most(high.row(0), radius) + slack;
-            least > -MOST_MARGIN && most < MOST_MARGIN
-        })
+        rivals
+            .map(|other| {
+                let weight = own.iter().zip(head.row(other));
+                let weight: Vec<f64> = weight.map(|(own, other)| own - other).collect();
+                let margin = DenseLayer {
+                    bias: vec![head.bias[self.order.class] - head.bias[other]],
+                    inputs: weight.len(),
+                    weight,
+                };
+                let [low, high] = layer_lines(&margin, below, above);
+                let pairs = own.iter().zip(head.row(other)).zip(sizes);
+                let magnitude: f64 = pairs
+                    .map(|((own, other), size)| (own.abs() + other.abs()) * size)
+                    .sum();
+                let bias = head.bias[self.order.class].abs() + head.bias[other].abs();
+                let slack = gamma(8 * margin.inputs + 64, unit) * (magnitude + bias + 1.0);
+                let least = low.offset[0] - self.moves.most(&negated(low.row(0)), radius) - slack;
+                let most = high.offset[0] + self.moves.most(high.row(0), radius) + slack;
+                (least > -MOST_MARGIN && most < MOST_MARGIN).then(|| Odds {
+                    least: (-most).exp() * (1.0 - FUNCTION_UNITS * unit),
+                    most: (-least).exp() * (1.0 + FUNCTION_UNITS * unit),
+                })
+            })
+            .collect()
     }
 
     /// What the first layer makes of one margin's gradient.
-    fn pairs<'b>(
+    fn gradient<'b>(
         &'b self,
         seed: &Interval,
         gates: &[GateBounds],
         first: &[f64],
         radius: f64,
-    ) -> PairBounds<'b> {
+    ) -> MarginGradient<'b> {
         let dense = &self.network.dense;
         let arithmetic = dense.arithmetic;
         let unit = arithmetic.unit + SEARCH_UNIT;
@@ -541,7 +592,7 @@ impl<'a> BoundedRow<'a> {
         let features = dense.features();
         let (Some(layer), Some(gates)) = (dense.hidden.first(), gates.first()) else {
             // A linear model: the seed is the gradient.
-            return PairBounds {
+            return MarginGradient {
                 row: self,
                 radius,
                 layer: None,
@@ -551,7 +602,7 @@ impl<'a> BoundedRow<'a> {
                 rounding: above.reach,
             };
         };
-        let mut found = PairBounds {
+        let mut found = MarginGradient {
             row: self,
             radius,
             layer: Some(layer),
@@ -584,7 +635,7 @@ impl<'a> BoundedRow<'a> {
 }
 
 /// Bounds of one margin's gradient, ready for pairs of features.
-struct PairBounds<'b> {
+struct MarginGradient<'b> {
     row: &'b BoundedRow<'b>,
     radius: f64,
     layer: Option<&'b DenseLayer>,
@@ -598,14 +649,7 @@ struct PairBounds<'b> {
     rounding: Vec<f64>,
 }
 
-impl PairBounds<'_> {
-    /// Whether feature `ahead` stays ahead of `behind`.
-    fn holds(&self, ahead: usize, behind: usize, absolute: bool, at_row: f64) -> bool {
-        let sign = if absolute && at_row < 0.0 { -1.0 } else { 1.0 };
-        let below = self.least(ahead, behind, sign, -1.0) > 0.0;
-        below && (!absolute || self.least(ahead, behind, sign, 1.0) > 0.0)
-    }
-
+impl MarginGradient<'_> {
     /// The least of `sign g_ahead + other g_behind`.
     fn least(&self, ahead: usize, behind: usize, sign: f64, other: f64) -> f64 {
         let features = self.value.len();
@@ -624,6 +668,21 @@ impl PairBounds<'_> {
         let rounding = 2.0 * (self.rounding[ahead] + self.rounding[behind])
             + gamma(features + self.doubt.len(), SEARCH_UNIT) * (value.abs() + doubt);
         value - self.row.moves.most(&falling, self.radius) - doubt - rounding
+    }
+}
+
+impl GateBounds {
+    /// The same gates as plain intervals.
+    fn without_chords(&self) -> Self {
+        let between = || self.low.iter().zip(&self.high);
+        Self {
+            chord: vec![0.0; self.low.len()],
+            offset: between()
+                .map(|(low, high)| f64::midpoint(*low, *high))
+                .collect(),
+            error: between().map(|(low, high)| (high - low) / 2.0).collect(),
+            ..self.clone()
+        }
     }
 }
 
