@@ -4,12 +4,15 @@ use std::fmt::Write as _;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use serde::Serialize;
 use serde_json::json;
 use thickset::config::{CheckedRun, RunConfig};
-use thickset::train::{EpochRecord, Event, RunFolder, Sweep, Trained, sweep, train_into};
+use thickset::model::Shard;
+use thickset::train::{
+    EpochRecord, Event, RunFolder, Sweep, Trained, sweep, sweep_share, train_into,
+};
 use thickset_engine::read_regular_text;
 
 use super::interrupt::{self, Interrupted};
@@ -45,6 +48,10 @@ pub struct Arguments {
     /// Runs of a sweep at a time [default: one a core]
     #[arg(long, value_name = "NUMBER")]
     threads: Option<NonZero<usize>>,
+    /// This machine's share of a sweep's runs, like 3/64 for the third of 64 machines; once the folders sweep/1, sweep/2 and so on of all machines lie in one
+    /// run folder, --resume without --shard chooses among them
+    #[arg(long, value_name = "NUMBER/OF")]
+    shard: Option<Shard>,
     #[command(flatten)]
     progress: ProgressOption,
     /// Print JSON
@@ -56,6 +63,13 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let run = read(arguments)?.check()?;
     let folder = RunFolder::new(arguments.out.join(&run.config().name));
     if run.config().sweep.is_empty() {
+        if let Some(shard) = arguments.shard {
+            bail!(
+                "--shard {}/{} shares the runs of a sweep, and this configuration is one run; name settings to sweep, like --set 'sweep={{ \"seed\" = [0, 1] }}'",
+                shard.number,
+                shard.of
+            );
+        }
         one(arguments, &run, &folder)
     } else {
         many(arguments, &run, &folder)
@@ -129,6 +143,28 @@ fn many(arguments: &Arguments, run: &CheckedRun, folder: &RunFolder) -> Result<(
         reporter.show(number + 1, event);
         interrupt::flow()
     };
+    if let Some(shard) = arguments.shard {
+        let trained = sweep_share(
+            run,
+            folder,
+            shard,
+            arguments.resume,
+            arguments.threads,
+            &mut observer,
+        )?;
+        reporter.progress.finish();
+        let Some(trained) = trained else {
+            return Err(sweep_stopped(arguments, folder).into());
+        };
+        if arguments.json {
+            return print_json(&json!({ "folder": folder.path(), "runs": trained }));
+        }
+        return print(&format!(
+            "{trained} runs of the sweep are in {}; put the folders in its `sweep` together with the other machines', then give the same command with --resume and \
+             without --shard\n",
+            folder.path().display()
+        ));
+    }
     let result = sweep(
         run,
         folder,
@@ -138,12 +174,7 @@ fn many(arguments: &Arguments, run: &CheckedRun, folder: &RunFolder) -> Result<(
     )?;
     reporter.progress.finish();
     let Some(result) = result else {
-        return Err(Interrupted(format!(
-            "the runs that ended and the checkpoints of the others are kept in {}; go on with: {}",
-            folder.path().display(),
-            resume_command(arguments)
-        ))
-        .into());
+        return Err(sweep_stopped(arguments, folder).into());
     };
     if arguments.json {
         return print_json(&result);
@@ -155,6 +186,15 @@ fn many(arguments: &Arguments, run: &CheckedRun, folder: &RunFolder) -> Result<(
         folder.model().display()
     );
     Ok(())
+}
+
+/// What is kept of a sweep that its user stopped.
+fn sweep_stopped(arguments: &Arguments, folder: &RunFolder) -> Interrupted {
+    Interrupted(format!(
+        "the runs that ended and the checkpoints of the others are kept in {}; go on with: {}",
+        folder.path().display(),
+        resume_command(arguments)
+    ))
 }
 
 /// What is kept of a training that its user stopped.
@@ -178,6 +218,9 @@ fn resume_command(arguments: &Arguments) -> String {
     let mut options: String = arguments.set.iter().map(|set| given("set", set)).collect();
     if let Some(from) = &arguments.from {
         options += &given("from", &from.display().to_string());
+    }
+    if let Some(shard) = arguments.shard {
+        options += &format!(" --shard {}/{}", shard.number, shard.of);
     }
     if arguments.out != Path::new("runs") {
         options += &given("out", &arguments.out.display().to_string());

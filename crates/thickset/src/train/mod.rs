@@ -32,6 +32,6 @@ pub(crate) use row_weights::is_weight;
 pub use selection::{Quality, SelectionConfig, Standing};
 pub use settings::{RetrainConfig, TrainConfig, salient_features, salient_reasons};
 pub use sink::Sink;
-pub use sweep::{Sweep, SweepRun, sweep};
+pub use sweep::{Sweep, SweepRun, sweep, sweep_share};
 pub use trainer::{Trained, train, train_into, train_objective, train_observed};
 pub use validation_attack::{Against, ValidationAttackConfig};
