@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
+use thickset_engine::layer::Form;
 use thickset_engine::{MAX_FILE_BYTES, read_regular};
 
 use super::assemble::assemble;
@@ -17,7 +18,7 @@ use super::problem::{OnnxError, Result as OnnxResult, broken};
 use super::proto::element;
 use super::read::Graph;
 use crate::data::{ClassRule, Encoding, InputShape, ReadRule, TargetRule};
-use crate::model::{Description, ModelConfig, ModelSource};
+use crate::model::{Description, GraphConfig, GraphLayer, ModelConfig, ModelSource};
 use crate::{Error, Model, Result, Seed};
 
 /// What a reader of an ONNX file may be told. Everything may be left out.
@@ -54,6 +55,8 @@ pub struct About {
     pub unread: Vec<String>,
     /// Whether a column of numbers comes without a scale in the graph, and none was given.
     pub wants_scale: bool,
+    /// What else a person should know of it, in sentences.
+    pub notes: Vec<String>,
     /// How many layers the network has.
     pub layers: usize,
 }
@@ -86,6 +89,9 @@ impl fmt::Display for About {
                 formatter,
                 "columns of numbers come without a scale, so distances are in their own units; take it from data with --scale data"
             )?;
+        }
+        for note in &self.notes {
+            writeln!(formatter, "{note}")?;
         }
         write!(formatter, "{} layers", self.layers)
     }
@@ -208,6 +214,7 @@ fn ours(graph: &Graph, description: Description) -> OnnxResult<Built> {
         unread: Vec::new(),
         columns: columns.clone(),
         wants_scale: false,
+        notes: Vec::new(),
         layers: 0,
     };
     Ok(Built {
@@ -287,9 +294,10 @@ fn build(graph: &Graph, options: &OnnxOptions) -> OnnxResult<Built> {
         unread: unread.cloned().collect(),
         columns: read,
         wants_scale,
+        notes: notes(&ended.assembled.graph),
         layers: ended.assembled.graph.layers.len(),
     };
-    let layout = InputLayout::new(graph, &to, &names, ended.white);
+    let layout = InputLayout::new(graph, &to, &names, ended.white, (&about.output, head));
     Ok(Built {
         description: Description {
             references: None,
@@ -306,6 +314,18 @@ fn build(graph: &Graph, options: &OnnxOptions) -> OnnxResult<Built> {
         about,
         layout,
     })
+}
+
+/// What a person should know of these layers.
+fn notes(graph: &GraphConfig) -> Vec<String> {
+    let is_coupled = |layer: &GraphLayer| layer.form == Form::PairwiseCoupling;
+    let coupled = "probabilities are those of libsvm's pairwise coupling, which stops early; gradients are those of the calibrated \
+                   score that it approaches, since the stopped one jumps";
+    if graph.layers.iter().any(is_coupled) {
+        vec![coupled.to_owned()]
+    } else {
+        Vec::new()
+    }
 }
 
 /// The output that holds scores or probabilities.
@@ -489,10 +509,7 @@ fn white(to: &Lowering<'_>) -> f64 {
         return 1.0;
     };
     let scale = first.weights.iter().find(|(name, ..)| *name == "weight");
-    let is_scale = matches!(
-        first.form,
-        thickset_engine::layer::Form::ChannelAffine { .. }
-    );
+    let is_scale = matches!(first.form, Form::ChannelAffine { .. });
     match scale {
         Some((_, _, values)) if is_scale && values.iter().all(|value| value.abs() < OF_BYTES) => {
             255.0
