@@ -29,9 +29,21 @@ pub struct ModelFileOptions {
     /// The output of the graph that holds scores or probabilities
     #[arg(long, value_name = "NAME")]
     graph_output: Option<String>,
+    /// The unit of a column of numbers; repeatable
+    #[arg(long, value_name = "COLUMN=UNIT", value_parser = unit)]
+    unit: Vec<(String, String)>,
     /// A table's file of usual rows: how far columns reach, their scale and the typical row that others are compared with [default: the data, where they have at least 20 rows]
     #[arg(long, value_name = "FILE")]
     background: Option<PathBuf>,
+}
+
+fn unit(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((column, unit)) if !column.is_empty() && !unit.is_empty() => {
+            Ok((column.to_owned(), unit.to_owned()))
+        }
+        _ => Err("expected a column and its unit, like amount=EUR".to_owned()),
+    }
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -56,6 +68,7 @@ impl ModelFileOptions {
         if self.graph_output.is_some() {
             source.output.clone_from(&self.graph_output);
         }
+        source.units.extend(self.unit.iter().cloned());
         if self.scale.is_some() {
             source.scale = self.scale();
         }
@@ -74,6 +87,8 @@ impl ModelFileOptions {
                 given.push((name, names.join(",")));
             }
         }
+        let units = self.unit.iter();
+        given.extend(units.map(|(column, unit)| ("unit", format!("{column}={unit}"))));
         let single = [
             ("target", &self.target),
             ("graph-output", &self.graph_output),
@@ -100,6 +115,7 @@ impl ModelFileOptions {
             columns: self.columns.clone(),
             classes: self.classes.clone(),
             target: self.target.clone(),
+            units: self.unit.iter().cloned().collect(),
             ..OnnxOptions::default()
         }
     }

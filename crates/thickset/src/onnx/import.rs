@@ -17,7 +17,7 @@ use super::lower::{Block, Lowering, Made, Place, Value};
 use super::problem::{OnnxError, Result as OnnxResult, broken};
 use super::proto::element;
 use super::read::Graph;
-use crate::data::{ClassRule, Encoding, InputShape, ReadRule, TargetRule};
+use crate::data::{ClassRule, ColumnEncoding, Encoding, InputShape, ReadRule, TargetRule};
 use crate::model::{Description, GraphConfig, GraphLayer, ModelConfig, ModelSource};
 use crate::{Error, Model, Result, Seed};
 
@@ -32,6 +32,8 @@ pub struct OnnxOptions {
     pub classes: Vec<String>,
     /// The column of a table that holds the classes, so that audits can measure accuracy.
     pub target: Option<String>,
+    /// The unit of each column of numbers that has one, by the column's name.
+    pub units: BTreeMap<String, String>,
     /// How columns of numbers are scaled, by name; for graphs that hold no scaler (see [`super::scales`]).
     pub scales: BTreeMap<String, ColumnScale>,
 }
@@ -260,7 +262,8 @@ fn build(graph: &Graph, options: &OnnxOptions) -> OnnxResult<Built> {
     let class_names = class_names(graph, classes, &options.classes)?;
     let (encoding, read) = match &ended.front {
         Some(front) => {
-            let columns = front.encodings(&names, scales);
+            let mut columns = front.encodings(&names, scales);
+            name_units(&mut columns, &options.units)?;
             let read: Vec<String> = columns
                 .iter()
                 .map(|column| column.name().to_owned())
@@ -314,6 +317,26 @@ fn build(graph: &Graph, options: &OnnxOptions) -> OnnxResult<Built> {
         about,
         layout,
     })
+}
+
+/// Gives columns of numbers the units that were named.
+fn name_units(columns: &mut [ColumnEncoding], units: &BTreeMap<String, String>) -> OnnxResult<()> {
+    for (name, unit) in units {
+        let number = columns.iter_mut().find_map(|column| match column {
+            ColumnEncoding::Number(number) if number.column == *name => Some(number),
+            _ => None,
+        });
+        let Some(number) = number else {
+            return Err(OnnxError::Refused {
+                problem: format!(
+                    "a unit was given for `{name}`, which is no column of numbers that the model reads"
+                ),
+                instead: "give units of its columns of numbers".to_owned(),
+            });
+        };
+        number.unit = Some(unit.clone());
+    }
+    Ok(())
 }
 
 /// What a person should know of these layers.

@@ -1,5 +1,6 @@
 //! The model that a retraining begins with: a file of ours, or another framework's, whose layers and encoding the run then takes.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -24,6 +25,9 @@ pub struct OnnxSource {
     /// The output that holds scores or probabilities.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
+    /// The unit of each column of numbers that has one.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub units: BTreeMap<String, String>,
     /// What scales columns of numbers that the graph does not scale.
     #[serde(skip_serializing_if = "ScaleChoice::is_unsaid")]
     pub scale: ScaleChoice,
@@ -59,6 +63,7 @@ impl RetrainConfig {
             columns,
             classes,
             output,
+            units,
             scale,
         } = self.onnx.clone();
         let file = table_files(data)?.and_then(|files| files.into_iter().next());
@@ -66,6 +71,7 @@ impl RetrainConfig {
             output,
             columns,
             classes,
+            units,
             target: target(data, file.as_deref())?,
             ..OnnxOptions::default()
         };
