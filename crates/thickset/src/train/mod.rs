@@ -4,6 +4,7 @@
 //! run that was killed at any moment and resumed ends with the same bytes as one that was not.
 
 mod augment;
+mod begin;
 mod checkpoint;
 mod epoch_record;
 mod fingerprint;
@@ -22,6 +23,7 @@ mod validation;
 mod validation_attack;
 
 pub use augment::AugmentConfig;
+pub use begin::OnnxSource;
 pub use epoch_record::EpochRecord;
 pub use folder::RunFolder;
 pub use observer::{Event, Observer};
