@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::{Feature, FeatureKind, Schema};
+use crate::data::{Feature, FeatureKind, Given, Schema};
 
 /// Share of a feature's range below which a move is rounding.
 const LEAST: f64 = 1e-6;
@@ -104,6 +104,37 @@ pub fn changes(schema: &Schema, before: &[f64], after: &[f64]) -> Vec<Change> {
     }
     found.sort_by(|a, b| b.moved.total_cmp(&a.moved));
     found
+}
+
+/// Says what the row's table has, where something else stands for it in the encoded row: `given` are places of columns and values.
+pub fn own_values(schema: &Schema, given: &[(usize, Given)], changes: &mut [Change]) {
+    if given.is_empty() {
+        return;
+    }
+    let columns = schema.by_column();
+    for change in changes {
+        let is_it = |name: &str, places: &[usize]| {
+            let own = |place: &usize| schema.features[*place].name == change.name;
+            name == change.name || places.iter().any(own)
+        };
+        let column = columns
+            .iter()
+            .position(|(name, places)| is_it(name, places));
+        let given = given.iter().find(|(place, _)| Some(*place) == column);
+        let from = match given.map(|(_, given)| given) {
+            None => continue,
+            // The share of one of a category's features has no text.
+            Some(Given::Text(_)) if matches!(change.from, Value::Number(_)) => continue,
+            Some(Given::Number(number)) => Value::Number(*number),
+            Some(Given::Missing) => Value::Category("missing".to_owned()),
+            Some(Given::Text(text)) => Value::Category(text.clone()),
+            Some(Given::Unseen(text)) => Value::Category(match text {
+                Some(text) => format!("{text} (not seen in training)"),
+                None => "a value not seen in training".to_owned(),
+            }),
+        };
+        change.from = from;
+    }
 }
 
 /// One past the features that stand for the same category.
