@@ -168,16 +168,25 @@ fn no_move_within_the_radius_changes_the_reasons() {
 fn a_linear_model_by_hand() {
     // f0's column contributes 3 at x = 1 against 0, f2 contributes 1: a tie where 3 a = c, at a distance of 2 / sqrt(10).
     let mut network = network(&[], 0);
-    for parameter in network.parameters_mut() {
-        let shape = parameter.value.dims();
-        let mut values = vec![0.0; shape.iter().product()];
-        if values.len() == 2 * FEATURES {
-            (values[FEATURES], values[FEATURES + 2]) = (3.0, 1.0);
-        }
-        *parameter.value = thickset_engine::Tensor::from_data(
-            thickset_engine::TensorData::new(values, shape),
-            (&parameter.value.device(), parameter.value.dtype()),
-        );
+    let tensor =
+        |network: &Network, values: Vec<f64>, shape: [usize; 2]| network.tensor(values, shape);
+    let shapes: Vec<[usize; 2]> = network
+        .parameters_mut()
+        .iter()
+        .map(|one| one.value.dims())
+        .collect();
+    let made: Vec<_> = shapes
+        .iter()
+        .map(|&shape| {
+            let mut values = vec![0.0; shape[0] * shape[1]];
+            if values.len() == 2 * FEATURES {
+                (values[FEATURES], values[FEATURES + 2]) = (3.0, 1.0);
+            }
+            tensor(&network, values, shape)
+        })
+        .collect();
+    for (parameter, made) in network.parameters_mut().into_iter().zip(made) {
+        parameter.value = made;
     }
     let (mut x, reference) = (vec![0.0; FEATURES], vec![0.0; FEATURES]);
     (x[0], x[2]) = (1.0, 1.0);
