@@ -181,9 +181,11 @@ fn shown(reasons: &Reasons, row: &RowReasons) -> Result<String> {
         let holds = reason
             .holds
             .map_or_else(String::new, |share| format!("  {}", held(share)));
+        let proved = reason.tolerance.as_deref().map(one_line);
+        let proved = proved.map_or_else(String::new, |range| format!(", proved for {range}"));
         writeln!(
             text,
-            "  {}. {code}{:<width$}  {:+.3}{holds}",
+            "  {}. {code}{:<width$}  {:+.3}{holds}{proved}",
             place + 1,
             one_line(&reason.text),
             reason.contribution

@@ -104,6 +104,10 @@ fn given_value(
             let text = feature.map_or_else(String::new, |one| number_text(one, *number, encoding));
             (text, Some(*number))
         }
+        // The recipe's name of a group may say more than the value; that of all the rest says nothing.
+        Given::Text(text) if !counted.text.starts_with('(') => {
+            (format!("{text} ({})", counted.text), None)
+        }
         Given::Text(text) | Given::Unseen(Some(text)) => (text.clone(), None),
         Given::Unseen(None) => (UNKNOWN.to_owned(), None),
     };
@@ -332,7 +336,7 @@ mod tests {
         ];
         let values = column_values(&schema(), None, &row, Some(&given));
         let texts: Vec<&str> = values.iter().map(|value| value.text.as_str()).collect();
-        assert_eq!(texts, ["99 years", "missing", "west", "certainly"]);
+        assert_eq!(texts, ["99 years", "missing", "west", "certainly (yes)"]);
         assert_eq!(values[0].number, Some(99.0));
         assert!(values[1].is_missing && values[1].number.is_none());
         assert!(values[2].is_unseen);

@@ -109,7 +109,9 @@ pub fn fill_flag(
             cells.set(row, 0, f32::from(u8::from(on)));
             unseen += usize::from(is_unseen);
             let side = if on { &rule.on } else { &rule.off };
-            note_text(values, row, cells, is_unseen, |text| side[..] == [text]);
+            note_text(values, row, cells, is_unseen, |text| {
+                !text.is_empty() && side.len() == 1
+            });
         },
     );
     unseen
@@ -155,11 +157,12 @@ pub fn fill_category(
                 let is_unseen = group.is_none() && !values.is_missing(row);
                 let is_told = |text: &str| {
                     group.is_some_and(|group| {
-                        // A group of the missing value alone says that it is missing.
+                        // A group of the missing value alone says that it is missing, and one of another value alone is another name
+                        // for it.
                         if text.is_empty() {
                             members[group][..] == [""]
                         } else {
-                            rule.groups[group].name == text
+                            members[group].len() == 1 || rule.groups[group].name == text
                         }
                     })
                 };
