@@ -2,7 +2,9 @@
 
 use anyhow::Result;
 use thickset::attack::moo::Ending;
-use thickset::attack::{Attacked, Cell, Change, Value, changes, decoded, decoded_whole, own_values};
+use thickset::attack::{
+    Attacked, Cell, Change, Value, changes, decoded, decoded_whole, own_values,
+};
 use thickset::explain::Explained;
 use thickset::metric::ranking::{self, TopK};
 use thickset::model::{AttackedRow, Attacks};

@@ -93,8 +93,12 @@ pub fn decoded_whole(schema: &Schema, row: &[f64]) -> Vec<Cell> {
             });
         } else {
             let name = category(features, values).unwrap_or_else(|| {
-                let parts = features.iter().zip(values).filter(|(_, share)| **share > LEAST);
-                let parts = parts.map(|(one, share)| format!("{} {:.0}%", level(one), share * 100.0));
+                let parts = features
+                    .iter()
+                    .zip(values)
+                    .filter(|(_, share)| **share > LEAST);
+                let parts =
+                    parts.map(|(one, share)| format!("{} {:.0}%", level(one), share * 100.0));
                 let parts: Vec<String> = parts.collect();
                 if parts.is_empty() {
                     "none".to_owned()
@@ -200,9 +204,7 @@ fn category(features: &[Feature], values: &[f64]) -> Option<String> {
     let (first, second) = (on.next(), on.next());
     match (first, second) {
         _ if !values.iter().all(is_bit) => None,
-        (Some((place, _)), None) => {
-            Some(level(&features[place]).to_owned())
-        }
+        (Some((place, _)), None) => Some(level(&features[place]).to_owned()),
         _ => None,
     }
 }

@@ -396,6 +396,9 @@ impl CheckedCertify {
     ) -> Result<Vec<T>> {
         rows.check(network)?;
         self.fits_contributions(asked, network)?;
+        if rows.ids.is_empty() {
+            return Ok(Vec::new());
+        }
         let (groups, reference) = (&asked.groups[..], &asked.reference[..]);
         let classes = network.classes();
         let logits = read(network.logits(network.batch(rows.values)));

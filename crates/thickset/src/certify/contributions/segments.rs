@@ -223,3 +223,111 @@ impl PairBound for Known {
         self.least[ahead * self.count + behind]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use thickset_engine::{
+        DType, Device, Init, Parameter, ParameterSource, Role, Tensor, TensorData,
+    };
+
+    use super::*;
+    use crate::attack::ThreatConfig;
+    use crate::attack::threat::BallConfig;
+    use crate::certify::CertifyConfig;
+    use crate::data::{InputShape, Schema};
+    use crate::explain::contributions::ContributionsConfig;
+    use crate::explain::{ExplainConfig, Points};
+    use crate::model::{Gate, ModelConfig, SegmentedConfig};
+
+    /// Two categories (features 0 and 1) and two numbers: the score is `2 a + b` in the first category, `a + 2 b` in the second.
+    struct Toy;
+
+    impl ParameterSource for Toy {
+        fn values(
+            &mut self,
+            name: &str,
+            shape: &[usize],
+            _: Init,
+            _: Role,
+        ) -> thickset_engine::Result<Tensor<2>> {
+            let values = match name {
+                "layers.0.score_weight" => vec![1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0],
+                "layers.1.weight" => vec![0.0, 0.0, 1.0, 1.0],
+                "layers.1.gated_weight" => vec![0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0],
+                _ => vec![0.0; shape.iter().product()],
+            };
+            let data = TensorData::new(values, Parameter::matrix_size(shape));
+            Ok(Tensor::from_data(data, (&Device::flex(), DType::F32)))
+        }
+
+        fn dtype(&self) -> DType {
+            DType::F32
+        }
+    }
+
+    fn network(gate: Gate) -> Network {
+        let model = ModelConfig::Segmented(SegmentedConfig {
+            gate,
+            prototypes: None,
+            blocks: vec![2],
+        });
+        model.network(&InputShape::Table, 4, 2, &mut Toy).unwrap()
+    }
+
+    fn certified(x: [f64; 4], reference: [f64; 4], gate: Gate) -> Result<f64> {
+        let schema = Schema::table(&["c0", "c1", "a", "b"]);
+        let explain = ExplainConfig {
+            explanation: ContributionsConfig {
+                row: Some(reference.to_vec()),
+                ..ContributionsConfig::default()
+            }
+            .into(),
+            ..ExplainConfig::for_schema(&schema)
+        };
+        let config = CertifyConfig {
+            k: 1,
+            threat: ThreatConfig {
+                ball: BallConfig {
+                    radius: 0.5,
+                    ..BallConfig::default()
+                },
+                ..ThreatConfig::papers()
+            },
+            ..CertifyConfig::default()
+        };
+        let rows = Points {
+            values: &x,
+            ids: &[0],
+        };
+        let found = config
+            .check(&explain, &schema)?
+            .radius(&network(gate), rows)?;
+        Ok(found[0].certified)
+    }
+
+    #[test]
+    fn within_a_segment_the_radius_is_that_of_a_linear_model() {
+        // 2 a - b = 0.5 falls by sqrt(5) a unit; no gate changes before 1 / sqrt(2).
+        let found = certified([1.0, 0.0, 0.5, 0.5], [1.0, 0.0, 0.0, 0.0], Gate::Argmax).unwrap();
+        let exact = 0.5 / 5.0_f64.sqrt();
+        assert!(found <= exact && found > exact - 1e-3, "{found} {exact}");
+    }
+
+    #[test]
+    fn a_gate_that_is_about_to_change_ends_it() {
+        // a is far ahead, and the categories' scores lie 0.2 apart: a gate changes at 0.2 / sqrt(2).
+        let found = certified([0.6, 0.4, 5.0, 0.0], [0.6, 0.4, 0.0, 0.0], Gate::Argmax).unwrap();
+        let border = 0.2 / 2.0_f64.sqrt();
+        assert!(
+            found > 0.9 * border && found < 1.1 * border,
+            "{found} {border}"
+        );
+    }
+
+    #[test]
+    fn gates_that_share_are_refused() {
+        let gate = Gate::Sparsemax { delta: 0.2 };
+        let refused = certified([1.0, 0.0, 0.5, 0.5], [1.0, 0.0, 0.0, 0.0], gate);
+        assert!(matches!(refused, Err(Error::CertifyInput { .. })));
+    }
+}
