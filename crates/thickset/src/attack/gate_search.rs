@@ -78,7 +78,7 @@ struct GateSearch(CheckedCertify);
 
 impl Search for GateSearch {
     fn fits(&self, network: &Network) -> bool {
-        self.0.fits(network).is_ok()
+        self.0.is_searched(network)
     }
 
     fn run(&self, mut state: AttackState<'_>) -> Result<Vec<Attacked>> {

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use thickset_engine::{Chain, DType, Network};
 
 use super::ball::MoveNorm;
-use super::case::{Case, Deployed as _, Moves};
+use super::bounds::{BoundedRow, MoveSet, Order, SmoothNetwork};
+use super::case::{Case, Deployed as _, Moves, largest};
 use super::contributions::segments::SegmentWays;
 use super::contributions::ways::Ways;
 use super::contributions::{Bounds, ContributionsAsked, Proved};
@@ -26,7 +27,7 @@ use crate::explain::contributions::line::{Lines, Walk};
 use crate::explain::reduce::ReductionConfig;
 use crate::explain::{CheckedExplain, ExplainConfig, ExplanationConfig, Of, Points};
 use crate::host::read;
-use crate::metric::ranking::{TopK, largest};
+use crate::metric::ranking::{self, TopK};
 use crate::{Error, Result, defaults};
 
 /// What to certify, as a configuration states it.
@@ -215,6 +216,10 @@ impl CheckedCertify {
             rows.check(network)?;
             return segmented::radius(&self.asked(), network, rows);
         }
+        if !self.is_searched(network) {
+            let largest = self.largest_radius();
+            return self.bounded(network, rows, |row| row.radius(largest));
+        }
         self.each(network, rows, |_, case| {
             certified_radius::certify(case, self.nodes)
         })
@@ -262,6 +267,10 @@ impl CheckedCertify {
         if segmented::fits(&self.asked(), network)? {
             rows.check(network)?;
             return segmented::worst_case(&self.asked(), network, rows);
+        }
+        if !self.is_searched(network) {
+            let radius = self.largest_radius();
+            return self.bounded(network, rows, |row| row.worst_case(radius));
         }
         self.each(network, rows, |row, case| {
             let lost = lost.get(row).copied().unwrap_or(0);
@@ -357,10 +366,85 @@ impl CheckedCertify {
         if let Some(asked) = &self.contributions {
             return self.fits_contributions(asked, network);
         }
-        if segmented::fits(&self.asked(), network)? {
+        if segmented::fits(&self.asked(), network)? || self.is_searched(network) {
             return Ok(());
         }
-        self.explained(&DenseNetwork::of(network)?).map(|_| ())
+        SmoothNetwork::of(network)?;
+        if self.times_input || self.groups.is_some() {
+            return Err(Error::CertifyInput {
+                expected: "gradients of single features, where a network has softplus or many classes",
+                got: "gradients times their inputs, or of columns".to_owned(),
+            });
+        }
+        Ok(())
+    }
+
+    /// Whether rows are searched, gate by gate, so that counterexamples are found too; else bounds alone are given.
+    #[must_use]
+    pub fn is_searched(&self, network: &Network) -> bool {
+        if self.contributions.is_some() {
+            return false;
+        }
+        let has_segments = || segmented::fits(&self.asked(), network).unwrap_or(false);
+        let has_gates = |dense: &DenseNetwork| self.explained(dense).is_ok();
+        has_segments() || DenseNetwork::of(network).as_ref().is_ok_and(has_gates)
+    }
+
+    /// What bounds alone say of each row.
+    fn bounded<T: Send>(
+        &self,
+        network: &Network,
+        rows: Points<'_>,
+        certify: impl Fn(&BoundedRow<'_>) -> T + Sync,
+    ) -> Result<Vec<T>> {
+        rows.check(network)?;
+        self.fits(network)?;
+        let smooth = SmoothNetwork::of(network)?;
+        let chain = Chain::new(network).ok_or_else(|| Error::CertifyInput {
+            expected: "networks that are chains of layers",
+            got: "a network of another kind".to_owned(),
+        })?;
+        let features = smooth.dense.features();
+        let values: Vec<&[f64]> = rows.values.chunks(features).collect();
+        values
+            .into_par_iter()
+            .map(|x| {
+                let x: Vec<f64> = x
+                    .iter()
+                    .map(|x| smooth.dense.arithmetic.nearest(*x))
+                    .collect();
+                let mut tile = chain.tile();
+                let output = self.ranked.output();
+                tile.run(&x, output, &[0]);
+                let class = largest(tile.logits());
+                tile.run(&x, output, &[class]);
+                let gradient = tile.gradient().to_vec();
+                let reduced = |value: &f64| if self.absolute { value.abs() } else { *value };
+                let importance: Vec<f64> = gradient.iter().map(reduced).collect();
+                let salient: Vec<usize> = TopK::of(&importance, self.k)?.iter().collect();
+                let (low, high) = self.limits(&x, &x, false);
+                let moves = MoveSet {
+                    norm: self.move_norm(),
+                    low,
+                    high,
+                };
+                let order = Order {
+                    salient: &salient,
+                    absolute: self.absolute,
+                    gradient: &gradient,
+                    class,
+                    ranked: self.ranked,
+                };
+                Ok(certify(&BoundedRow::new(&smooth, &x, &moves, order)))
+            })
+            .collect()
+    }
+
+    fn move_norm(&self) -> MoveNorm {
+        match self.threat.ball().norm {
+            Norm::L2 => MoveNorm::L2,
+            Norm::Linf => MoveNorm::Linf,
+        }
     }
 
     fn fits_contributions(&self, asked: &ContributionsAsked, network: &Network) -> Result<()> {
@@ -402,7 +486,10 @@ impl CheckedCertify {
         let (groups, reference) = (&asked.groups[..], &asked.reference[..]);
         let classes = network.classes();
         let logits = read(network.logits(network.batch(rows.values)));
-        let predicted: Vec<usize> = logits.chunks(classes).map(largest).collect::<Result<_>>()?;
+        let predicted: Vec<usize> = logits
+            .chunks(classes)
+            .map(ranking::largest)
+            .collect::<Result<_>>()?;
         let dense = DenseNetwork::of(network).ok();
         let mut segments = Vec::new();
         if dense.is_none() {
@@ -453,10 +540,7 @@ impl CheckedCertify {
             // Where gates are tied nothing is proved, whatever is ranked.
             let importance = importance.unwrap_or_else(|| vec![0.0; groups.len()]);
             let ball = self.threat.ball();
-            let norm = match ball.norm {
-                Norm::L2 => MoveNorm::L2,
-                Norm::Linf => MoveNorm::Linf,
-            };
+            let norm = self.move_norm();
             let choices = choices(&self.threat, &x, norm, ball.radius);
             let are_tried = choices.is_some();
             let choices = choices.unwrap_or_else(|| vec![Choice::own(&x)]);
@@ -536,10 +620,7 @@ impl CheckedCertify {
         let (_, importance) = deployed.run(&x, class);
         let salient: Vec<usize> = TopK::of(&importance, self.k)?.iter().collect();
         let ball = self.threat.ball();
-        let norm = match ball.norm {
-            Norm::L2 => MoveNorm::L2,
-            Norm::Linf => MoveNorm::Linf,
-        };
+        let norm = self.move_norm();
         let choices = choices(&self.threat, &x, norm, ball.radius);
         let steps = if choices.is_some() {
             self.steps

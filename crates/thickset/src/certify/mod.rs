@@ -13,6 +13,8 @@
 //!
 //! A [segmented model](segmented) has borders in place of gates, few and known, and its certificate is an enumeration.
 //!
+//! Softplus networks and probabilities of many classes have nothing to split, and are certified by [bounds] alone.
+//!
 //! How a row is searched: `case` holds the row, `node` a part of the search, `projection` its distance, `layers` bounds of
 //! its pre-activations, `pairs` and `swaps` what these say of the ranking, `search` the order of it all. Limits are counted
 //! in parts of the search, never in time, so results repeat.
@@ -25,6 +27,7 @@ pub mod segmented;
 pub mod smoothed_top_k;
 
 mod ball;
+mod bounds;
 mod case;
 mod config;
 mod contributions;
