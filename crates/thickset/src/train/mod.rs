@@ -6,6 +6,7 @@
 mod augment;
 mod checkpoint;
 mod epoch_record;
+mod few_rows;
 mod fingerprint;
 mod fit;
 mod folder;
