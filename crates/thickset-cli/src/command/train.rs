@@ -1,5 +1,6 @@
 //! `thickset train`: a run from its configuration to its folder.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
@@ -11,7 +12,8 @@ use serde_json::json;
 use thickset::config::{CheckedRun, RunConfig};
 use thickset::model::Shard;
 use thickset::train::{
-    EpochRecord, Event, RetrainConfig, RunFolder, Sweep, Trained, sweep, sweep_share, train_into,
+    ClassWeight, EpochRecord, Event, RetrainConfig, RunFolder, Sweep, Trained, sweep, sweep_share,
+    train_into,
 };
 use thickset_engine::read_regular_text;
 
@@ -29,6 +31,8 @@ const MOST_CONFIG: u64 = 16 << 20;
   thickset train run.toml --resume
   thickset train run.toml --set name=vanilla --set objective.kind=vanilla --set train.epochs=50
   thickset train run.toml --set 'sweep={ \"objective.gap_weight\" = [0.1, 0.2, 0.4] }'
+  thickset train run.toml --tune
+  thickset train run.toml --class-weight balanced
   thickset train run.toml --set name=again --from runs/vanilla/model.safetensors
   thickset train --from model.onnx --data loans.csv --target default --set name=stable
 
@@ -51,6 +55,13 @@ pub struct Arguments {
     /// Start from this model's weights, of ours or ONNX, and train so that its ranking of features stays
     #[arg(long, value_name = "MODEL")]
     from: Option<PathBuf>,
+    /// Try a few settings around those of the configuration, each trained as a run of its own, and keep the one that does best on
+    /// validation rows; --resume goes on with an interrupted search
+    #[arg(long, conflicts_with = "from")]
+    tune: bool,
+    /// How often classes are shown: `balanced`, or one class and its weight; repeatable
+    #[arg(long, value_name = "balanced|CLASS=WEIGHT")]
+    class_weight: Vec<String>,
     /// The folder that run folders are made in
     #[arg(long, value_name = "FOLDER", default_value = "runs")]
     out: PathBuf,
@@ -251,6 +262,12 @@ fn resume_command(arguments: &Arguments) -> String {
     if let Some(shard) = arguments.shard {
         options += &format!(" --shard {}/{}", shard.number, shard.of);
     }
+    for weight in &arguments.class_weight {
+        options += &given("class-weight", weight);
+    }
+    if arguments.tune {
+        options += " --tune";
+    }
     if arguments.out != Path::new("runs") {
         options += &given("out", &arguments.out.display().to_string());
     }
@@ -329,7 +346,30 @@ fn read(arguments: &Arguments) -> Result<RunConfig> {
         retrain.from.clone_from(from);
         arguments.file.write_to(&mut retrain.onnx);
     }
+    if let Some(weights) = class_weight(&arguments.class_weight)? {
+        config.train.class_weight = Some(weights);
+    }
+    if arguments.tune {
+        config = config.tuned()?;
+    }
     Ok(config)
+}
+
+/// The weights of classes that were given; none where there were none.
+fn class_weight(given: &[String]) -> Result<Option<ClassWeight>> {
+    match given {
+        [] => return Ok(None),
+        [one] if one == "balanced" => return Ok(Some(ClassWeight::Balanced)),
+        _ => {}
+    }
+    let mut weights = BTreeMap::new();
+    for text in given {
+        let expected =
+            || format!("--class-weight: expected `balanced` alone or CLASS=WEIGHT, got `{text}`");
+        let (class, weight) = text.rsplit_once('=').with_context(expected)?;
+        weights.insert(class.to_owned(), weight.parse().with_context(expected)?);
+    }
+    Ok(Some(ClassWeight::Each(weights)))
 }
 
 /// Shows a run's events.

@@ -39,7 +39,7 @@ impl Fit {
                 what: "the training rows",
             });
         }
-        let explain = config.trained_for(&dataset.schema);
+        let explain = config.trained_for(&dataset.schema).for_training();
         let explain = explain.with_reference(dataset.encoding.as_ref())?;
         if let Some(augment) = config.train.augment {
             augment.check(dataset.shape())?;

@@ -7,6 +7,7 @@ mod augment;
 mod begin;
 mod checkpoint;
 mod epoch_record;
+mod few_rows;
 mod fingerprint;
 mod fit;
 mod folder;

@@ -32,7 +32,7 @@ pub struct TrainConfig {
     /// The longest gradient of a step; longer ones are shortened to it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clip: Option<f64>,
-    /// Stops after so many epochs in which neither AUC nor P@k improved.
+    /// Stops after so many epochs in which neither AUC nor P@k improved; never where it is 0 or absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub patience: Option<usize>,
     /// How classes are weighed against each other; all rows count alike where absent.
@@ -71,7 +71,6 @@ impl TrainConfig {
     pub fn check(&self) -> Result<()> {
         check_count("`train.epochs`", self.epochs)?;
         check_count("`train.batch`", self.batch)?;
-        check_count("`train.patience`", self.patience.unwrap_or(1))?;
         check_count("`train.rows_per_epoch`", self.rows_per_epoch.unwrap_or(1))?;
         if self.checkpoint_steps == Some(0) {
             check_count("`train.checkpoint_steps`", 0)?;

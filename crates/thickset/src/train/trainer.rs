@@ -10,6 +10,7 @@ use thickset_engine::{Network, one_hot};
 
 use super::checkpoint::Progress;
 use super::epoch_record::{EpochRecord, TOTAL, add_sums, means};
+use super::few_rows::few_rows;
 use super::fingerprint::Fingerprints;
 use super::fit::{Fit, Reference, teacher};
 use super::folder::RunFolder;
@@ -24,6 +25,7 @@ use crate::check::as_f64;
 use crate::config::{CheckedRun, RunConfig};
 use crate::data::{Dataset, Part};
 use crate::explain::CheckedExplain;
+use crate::model::binned::monotone::SignRule;
 use crate::model::{Model, single_classifier};
 use crate::objective::term::reading::value;
 use crate::objective::{Batch, Objective};
@@ -175,6 +177,8 @@ struct Trainer<'r> {
     /// Whether it was told that the AUC has fallen.
     fall_told: bool,
     optimizer: Box<dyn Optimizer>,
+    /// Which signs the weights must have, where the model is monotone in some columns.
+    signs: Option<SignRule>,
     attack: ValidationAttack,
     validation: Validation<'r>,
     order: RowOrder,
@@ -226,6 +230,7 @@ impl<'r> Trainer<'r> {
             config,
             dataset,
             objective,
+            signs: model.sign_rule(),
             explain,
             k,
             model,
@@ -276,6 +281,11 @@ impl<'r> Trainer<'r> {
             if observer.on_event(&Event::Note { text }).is_break() {
                 return Ok(ControlFlow::Break(()));
             }
+        }
+        if let Some(text) = few_rows(self.dataset)
+            && observer.on_event(&Event::Note { text: &text }).is_break()
+        {
+            return Ok(ControlFlow::Break(()));
         }
         let begin = Event::Begin {
             epochs: self.config.train.epochs,
@@ -403,6 +413,9 @@ impl<'r> Trainer<'r> {
         self.optimizer
             .set_rate(self.config.train.optimizer.rate() * factor);
         self.optimizer.step(&mut self.model.network, gradients);
+        if let Some(rule) = &self.signs {
+            rule.project(&mut self.model.network)?;
+        }
         for statistics in &loss.statistics {
             self.model.network.follow(statistics);
         }
@@ -453,7 +466,10 @@ impl<'r> Trainer<'r> {
             drifted
         } else if progress.epochs >= settings.epochs {
             Some("all epochs are done".to_owned())
-        } else if settings.patience.is_some_and(|most| progress.stale >= most) {
+        } else if settings
+            .patience
+            .is_some_and(|most| most > 0 && progress.stale >= most)
+        {
             Some(format!("{} epochs improved nothing", progress.stale))
         } else {
             None
