@@ -43,4 +43,6 @@ pub use head::Head;
 pub use import::{About, Imported, OnnxOptions, is_onnx, open, parse};
 pub use inputs::RawInput;
 pub use problem::OnnxError;
-pub use scale::{ScaleChoice, column_names, open_for_data, read_probabilities, scales};
+pub use scale::{
+    ScaleChoice, column_names, open_for_data, read_probabilities, scales, scales_of_columns,
+};

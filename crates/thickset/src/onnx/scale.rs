@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::columns::ColumnScale;
 use super::import::{Imported, OnnxOptions};
-use crate::data::{ColumnEncoding, Table, Values, Wanted, read_table};
+use crate::data::{Column, ColumnEncoding, Table, Values, Wanted, read_table, table_of};
 use crate::{Error, Result};
 
 /// The columns of a file in order, without the target: names for a graph whose input is one matrix.
@@ -26,7 +26,22 @@ pub fn column_names(path: &Path, target: Option<&str>) -> Result<Vec<String>> {
 /// # Errors
 /// If the file cannot be read or lacks a column.
 pub fn scales(path: &Path, imported: &Imported) -> Result<BTreeMap<String, ColumnScale>> {
-    let table = read(path)?;
+    scales_of(&read(path)?, imported)
+}
+
+/// The same, learned from columns in memory; `name` is what messages call them.
+///
+/// # Errors
+/// If columns differ in length or one is not there.
+pub fn scales_of_columns(
+    name: &str,
+    columns: Vec<Column>,
+    imported: &Imported,
+) -> Result<BTreeMap<String, ColumnScale>> {
+    scales_of(&table_of(name, columns)?, imported)
+}
+
+fn scales_of(table: &Table, imported: &Imported) -> Result<BTreeMap<String, ColumnScale>> {
     let Some(encoding) = &imported.model.description.encoding else {
         return Ok(BTreeMap::new());
     };
