@@ -61,6 +61,7 @@ impl Dataset {
             values: encoded.values,
             pairs: None,
             weights: None,
+            given: Some(encoded.given),
         };
         dataset.learn_references();
         Ok(dataset)
