@@ -456,16 +456,10 @@ impl PyModel {
         rows: PyReadonlyArray2<'_, f32>,
     ) -> PyResult<(Vec<Vec<String>>, Bound<'py, PyAny>)> {
         let (mut texts, mut numbers, mut width) = (Vec::new(), Vec::new(), 0);
-        for row in rows.as_array().rows() {
-            let row: Vec<f64> = row.iter().copied().map(f64::from).collect();
-            if row.len() != self.model.schema().len() {
-                return Err(bad_value(&format!(
-                    "a row has {} features, got {}",
-                    self.model.schema().len(),
-                    row.len()
-                )));
-            }
-            let values = self.model.column_values(&row);
+        let encoded: Vec<f32> = rows.as_array().iter().copied().collect();
+        let encoded = Rows::new(&encoded, self.model.schema()).or_raise()?;
+        for place in 0..encoded.len() {
+            let values = self.model.column_values(&encoded, place);
             width = values.len();
             numbers.extend(values.iter().map(|value| value.number.unwrap_or(f64::NAN)));
             texts.push(values.into_iter().map(|value| value.text).collect());

@@ -21,6 +21,7 @@ struct OnnxSettings {
     columns: Vec<String>,
     classes: Vec<String>,
     target: Option<String>,
+    units: BTreeMap<String, String>,
 }
 
 impl OnnxSettings {
@@ -30,6 +31,7 @@ impl OnnxSettings {
             columns: self.columns,
             classes: self.classes,
             target: self.target,
+            units: self.units,
             scales: BTreeMap::new(),
         }
     }
@@ -84,8 +86,9 @@ fn imported(
         let wants_scale = imported.about.wants_scale;
         Ok((imported, wants_scale))
     })?;
-    let inputs = imported.inputs().iter();
-    let names = inputs.flat_map(|(_, columns)| columns.clone()).collect();
+    let inputs = imported.inputs();
+    let names = inputs.iter().flat_map(|(_, columns)| columns.clone());
+    let names = names.collect();
     let about = imported.about.to_string();
     let model = PyModel::new(imported.model).or_raise()?;
     Ok((model, about, names, wants_scale))

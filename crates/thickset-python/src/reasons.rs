@@ -2,7 +2,8 @@
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use thickset::reasons::{Format, Reasons, ReasonsWriter};
+use thickset::reasons::{Reasons, ReasonsWriter};
+use thickset::row_writer::RowFormat;
 
 use crate::errors::{bad_value, failure};
 use crate::model::json;
@@ -33,21 +34,23 @@ impl PyReasons {
         json(&self.reasons)
     }
 
-    /// The bytes that `thickset reasons --out` writes: `csv` or `jsonl`.
+    /// The bytes that `thickset reasons --out` writes: `csv`, `jsonl` or `parquet`.
     fn to_bytes<'py>(&self, py: Python<'py>, format: &str) -> PyResult<Bound<'py, PyBytes>> {
         let format = match format {
-            "csv" => Format::Csv,
-            "jsonl" => Format::JsonLines,
+            "csv" => RowFormat::Csv,
+            "jsonl" => RowFormat::JsonLines,
+            "parquet" => RowFormat::Parquet,
             other => {
                 return Err(bad_value(&format!(
-                    "reasons are written as `csv` or `jsonl`, got `{other}`"
+                    "reasons are written as `csv`, `jsonl` or `parquet`, got `{other}`"
                 )));
             }
         };
-        let mut writer = ReasonsWriter::new(Vec::new(), format);
-        let written = writer
-            .write(&self.reasons)
-            .and_then(|()| writer.finish())
+        let written = ReasonsWriter::new(Vec::new(), format)
+            .and_then(|mut writer| {
+                writer.write(&self.reasons)?;
+                writer.finish()
+            })
             .map_err(|error| failure(&format!("the reasons cannot be written: {error}")))?;
         Ok(PyBytes::new(py, &written))
     }

@@ -332,7 +332,8 @@ impl SuiteConfig {
             members,
             certify: (self.effort != Effort::Quick)
                 .then(|| certify.check(explain, schema).ok())
-                .flatten(),
+                .flatten()
+                .filter(CheckedCertify::finds_points),
         })
     }
 }

@@ -9,6 +9,8 @@
 //! model's own arithmetic in any order of sums, and the search takes its own rounding off every bound (`rounding`). What was
 //! found is a point that the deployed model was run at.
 //!
+//! Of contributions, which are no gradients but means of them along a way, a lower bound of the radius is proved (`contributions`).
+//!
 //! A [segmented model](segmented) has borders in place of gates, few and known, and its certificate is an enumeration.
 //!
 //! Softplus networks and probabilities of many classes have nothing to split, and are certified by [bounds] alone.
@@ -28,6 +30,7 @@ mod ball;
 mod bounds;
 mod case;
 mod config;
+mod contributions;
 mod deployed;
 mod explained;
 mod gate;

@@ -1,5 +1,6 @@
 //! Models: architectures that a configuration names, and one-file models on disk.
 
+pub mod binned;
 pub mod cnn;
 pub mod foreign;
 pub mod gcn;
@@ -34,6 +35,7 @@ mod theory;
 
 pub use attack::{AttackOptions, AttackedRow, Attacks, RadiusCurve};
 pub use audit::AuditOptions;
+pub use binned::BinnedConfig;
 pub use certify::{
     Certificates, CertifiedRow, CertifyOptions, SmoothedCertificates, SmoothedOptions,
     ToleratedRange,
@@ -100,6 +102,7 @@ pub trait Architecture {
 kinds! {
     /// An architecture as a configuration states it: `model = { kind = "mlp", hidden = [64, 32] }`.
     pub enum ModelConfig of Architecture, read as "the model" {
+        Binned(BinnedConfig),
         Cnn(CnnConfig),
         Foreign(ForeignConfig),
         Graph(GraphConfig),
@@ -272,6 +275,7 @@ mod tests {
     #[test]
     fn every_kind_is_reachable_from_a_configuration_with_its_defaults() {
         for (kind, expected) in [
+            ("binned", ModelConfig::Binned(BinnedConfig::default())),
             ("linear", ModelConfig::Linear(LinearConfig::default())),
             ("mlp", ModelConfig::Mlp(MlpConfig::default())),
             ("cnn", ModelConfig::Cnn(CnnConfig::default())),

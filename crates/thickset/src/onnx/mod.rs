@@ -17,6 +17,7 @@
 mod agreement;
 mod array;
 mod assemble;
+mod background;
 mod cell;
 mod classes;
 mod columns;
@@ -35,6 +36,7 @@ mod read;
 mod scale;
 
 pub use agreement::{Agreement, DifferentRow, TOLERANCE};
+pub use background::LEAST_ROWS;
 pub use columns::ColumnScale;
 pub use export::ExportOptions;
 pub use head::Head;

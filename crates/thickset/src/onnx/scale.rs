@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
+
 use super::columns::ColumnScale;
 use super::import::{Imported, OnnxOptions};
 use crate::data::{Column, ColumnEncoding, Table, Values, Wanted, read_table, table_of};
@@ -108,15 +110,26 @@ fn read(path: &Path) -> Result<Table> {
 }
 
 /// What is done about columns of numbers that the graph does not scale.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ScaleChoice {
     /// Nothing was said: such a graph is refused.
     #[default]
+    #[serde(rename = "unsaid")]
     Unsaid,
     /// The mean and the standard deviation of the data.
+    #[serde(rename = "data")]
     FromData,
     /// Distances are in the columns' own units.
+    #[serde(rename = "none")]
     AsItIs,
+}
+
+impl ScaleChoice {
+    /// Whether nothing was said.
+    #[must_use]
+    pub fn is_unsaid(&self) -> bool {
+        *self == Self::Unsaid
+    }
 }
 
 /// Reads the model of a file for rows of a table's file, which may name the columns of a matrix and give them a scale. The
@@ -143,7 +156,11 @@ pub fn open_for_data(
         .iter()
         .any(|(_, columns)| columns.len() > 1);
     if let Some(data) = data.filter(|_| is_matrix && options.columns.is_empty()) {
-        let names = column_names(data, options.target.as_deref())?;
+        let mut names = column_names(data, options.target.as_deref())?;
+        if options.target.is_none() && names.len() == raw + 1 {
+            // As for tables that are trained on: the last column is the target, where none is named.
+            options.target = names.pop();
+        }
         if names.len() == raw {
             notes.push(format!(
                 "the columns of the graph's input are taken to be those of `{}`, in order",
