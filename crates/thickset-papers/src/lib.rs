@@ -5,6 +5,7 @@
 //! numbers beside them, and the tables a [`Bench`], which is written as `bench.json` and `bench.md`.
 
 pub mod attack;
+pub mod file_speed;
 pub mod method;
 pub mod speed;
 
@@ -14,6 +15,7 @@ mod correlation;
 mod count;
 mod dataset_plan;
 mod dataset_tables;
+mod exact;
 mod fig2;
 mod fig4;
 mod fig6;
@@ -24,11 +26,13 @@ mod gain_target;
 mod igr;
 mod limit;
 mod measure;
+mod measure_certificates;
 mod options;
 mod pairs;
 mod paper_numbers;
 mod pearson_flip;
 mod proposition1;
+mod proposition45;
 mod render;
 mod runner;
 mod seeded_dataset;
@@ -142,6 +146,16 @@ pub static BENCHES: &[BenchInfo] = &[
         id: "limit",
         summary: "The highest mean P@k that the rows' geometry allows",
         run: limit::run,
+    },
+    BenchInfo {
+        id: "exact",
+        summary: "The exact worst case beside what each effort of the suite finds",
+        run: exact::run,
+    },
+    BenchInfo {
+        id: "proposition45",
+        summary: "R2ET's Proposition 4.5 beside exact radii",
+        run: proposition45::run,
     },
     BenchInfo {
         id: "pairs",

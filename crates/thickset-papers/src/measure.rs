@@ -25,6 +25,7 @@ use thickset_engine::kernel::cross_entropy;
 use thickset_engine::{Network, Output, one_hot};
 
 use crate::count::as_f64;
+use crate::measure_certificates;
 use crate::seeded_dataset::SeededDataset;
 use crate::store::Store;
 
@@ -60,6 +61,20 @@ pub(crate) enum Measure {
     Certificate {
         certify: CertifyConfig,
         explain: ExplainConfig,
+    },
+    /// The worst case of each row, with the time that it takes.
+    WorstCase {
+        certify: CertifyConfig,
+        explain: ExplainConfig,
+    },
+    /// The exact radius of each row, beside the one that R2ET's Proposition 4.5 promises.
+    Radii {
+        certify: CertifyConfig,
+        explain: ExplainConfig,
+        /// Points at which the Hessian is evaluated, beside the row.
+        points: usize,
+        /// The radius of the ball that they are drawn from.
+        ball: f64,
     },
     /// The limit that the rows' geometry sets.
     Limit {
@@ -129,11 +144,11 @@ impl Measured {
             .collect())
     }
 
-    fn set(&mut self, name: &str, number: f64) {
+    pub(crate) fn set(&mut self, name: &str, number: f64) {
         self.numbers.insert(name.to_owned(), number);
     }
 
-    fn set_rows(&mut self, name: &str, values: Vec<f64>) {
+    pub(crate) fn set_rows(&mut self, name: &str, values: Vec<f64>) {
         self.rows.insert(name.to_owned(), values);
     }
 }
@@ -171,7 +186,18 @@ impl Measure {
                 let found = suite.perturb(network, data.rows(), data.seed)?;
                 of_attacked(network, data, &found.rows)
             }
-            Self::Certificate { certify, explain } => certified(network, data, certify, explain),
+            Self::Certificate { certify, explain } => {
+                measure_certificates::certified(network, data, certify, explain)
+            }
+            Self::WorstCase { certify, explain } => {
+                measure_certificates::worst_case(network, data, certify, explain)
+            }
+            Self::Radii {
+                certify,
+                explain,
+                points,
+                ball,
+            } => measure_certificates::radii(network, data, certify, explain, (*points, *ball)),
             Self::Limit { k, radius, explain } => limit(network, data, *k, *radius, explain),
             Self::Agreement { .. } => Ok(Measured::default()),
             Self::GaussianThickness { k, radius, explain } => {
@@ -257,28 +283,6 @@ fn sets(
     let explained = explain.attribute(network, data.rows(), data.seed)?;
     let rows = explained.iter();
     rows.map(|row| TopK::of(&row.importance, k)).collect()
-}
-
-/// The share of each row's salient set that is proved to be left; nothing, so 0, where no certificate can be given.
-fn certified(
-    network: &Network,
-    data: &SeededDataset,
-    certify: &CertifyConfig,
-    explain: &ExplainConfig,
-) -> Result<Measured> {
-    let checked = certify.check(explain, &data.dataset.schema)?;
-    let k = as_f64(certify.k.max(1));
-    let shares = match checked.worst_case(network, data.rows()) {
-        Ok(rows) => rows
-            .into_iter()
-            .map(|row| as_f64(row.kept_at_least) / k)
-            .collect(),
-        Err(Error::CertifyInput { .. }) => vec![0.0; data.rows().ids.len()],
-        Err(other) => return Err(other),
-    };
-    let mut measured = Measured::default();
-    measured.set_rows("certified", shares);
-    Ok(measured)
 }
 
 fn limit(

@@ -1,8 +1,7 @@
 //! Pairs of threes and eights: whether a Siamese network learns from every seed. Not in the papers, which say nothing of seeds.
 
 use thickset::Result;
-use thickset::bench::{Bench, Cell, Mark, Table, TableRow};
-use thickset::statistics::Estimate;
+use thickset::bench::{Bench, Cell, Table, TableRow};
 
 use crate::bench_builder::BenchBuilder;
 use crate::dataset_tables::{ChosenDatasets, PaperTable, choose_datasets};
@@ -71,7 +70,7 @@ fn judge(
         });
         rows.push(TableRow {
             label: data.seed.number().to_string(),
-            cells: vec![selected, number(trained.best_auc), number(test)],
+            cells: vec![selected, Cell::number(trained.best_auc), Cell::number(test)],
         });
     }
     let learnt = if least > LEARNT { "yes" } else { "no" };
@@ -89,16 +88,4 @@ fn judge(
         rows,
     });
     Ok(())
-}
-
-fn number(value: f64) -> Cell {
-    Cell::Number {
-        ours: Estimate {
-            value,
-            interval: None,
-            count: 1,
-        },
-        paper: None,
-        mark: Mark::None,
-    }
 }

@@ -7,7 +7,7 @@ use thickset_engine::{Network, Tensor};
 
 use crate::audit::result::SplitRecord;
 use crate::data::row_store::RowStore;
-use crate::data::{AttackDefaults, Dataset, Part, Schema};
+use crate::data::{AttackDefaults, Dataset, Given, GivenValues, Part, Schema};
 use crate::{Error, Result};
 
 /// Rows, borrowed. Nothing is copied until a model is asked.
@@ -39,6 +39,8 @@ enum Source<'a> {
         labels: Labels<'a>,
         /// Their numbers, where they are not counted from 0.
         ids: Option<&'a [u64]>,
+        /// What the features do not tell.
+        given: Option<&'a GivenValues>,
     },
     Stored {
         store: &'a RowStore,
@@ -80,6 +82,7 @@ impl<'a> Rows<'a> {
                 schema,
                 labels: Labels::None,
                 ids: None,
+                given: None,
             },
             numbers: None,
             start: 0,
@@ -118,6 +121,16 @@ impl<'a> Rows<'a> {
             *ids = Some(numbers);
         }
         Ok(self)
+    }
+
+    /// The same rows of numbers with what their features do not tell of the table they come from, as
+    /// [`Encoding::apply`](crate::data::Encoding::apply) found it. Rows of a dataset have it already.
+    #[must_use]
+    pub fn with_given(mut self, values: &'a GivenValues) -> Self {
+        if let Source::Values { given, .. } = &mut self.source {
+            *given = Some(values);
+        }
+        self
     }
 
     /// The same rows with the class of each. Rows of a dataset have their classes already and keep them.
@@ -271,6 +284,27 @@ impl<'a> Rows<'a> {
             Source::Stored { store, .. } => store.label(row),
             Source::Dataset { dataset, .. } => Some(dataset.labels[row]),
         }
+    }
+
+    /// What the table of the row at this place says where its features do not tell it: places of columns, and values. None where
+    /// nothing is known of such a table.
+    ///
+    /// # Panics
+    /// If there is no such place.
+    #[must_use]
+    pub fn given(&self, place: usize) -> Option<Vec<(usize, Given)>> {
+        let row = self.row(place);
+        let given = match self.source {
+            Source::Values { given, .. } => given,
+            Source::Stored { store, .. } => Some(store.given()),
+            Source::Dataset { dataset, .. } => dataset.given(),
+        };
+        given.map(|given| given.row(row))
+    }
+
+    /// The numbers of the rows at these places in their source, as [`Rows::only`] takes them.
+    pub(crate) fn numbers(&self, places: impl IntoIterator<Item = usize>) -> Vec<usize> {
+        places.into_iter().map(|place| self.row(place)).collect()
     }
 
     /// Copies the row at this place.

@@ -2,7 +2,9 @@
 
 use anyhow::Result;
 use thickset::attack::moo::Ending;
-use thickset::attack::{Attacked, Cell, Change, Value, changes, decoded};
+use thickset::attack::{
+    Attacked, Cell, Change, Value, changes, decoded, decoded_whole, own_values,
+};
 use thickset::explain::Explained;
 use thickset::metric::ranking::{self, TopK};
 use thickset::model::{AttackedRow, Attacks};
@@ -157,7 +159,12 @@ impl<'a> Row<'a> {
         Ok(Self {
             lost: only_in(&top, &now, shown.names),
             gained: only_in(&now, &top, shown.names),
-            changes: changes(rows.schema(), &values, &found.perturbed),
+            changes: {
+                let mut moved = changes(rows.schema(), &values, &found.perturbed);
+                let given = rows.given(place).unwrap_or_default();
+                own_values(rows.schema(), &given, &mut moved);
+                moved
+            },
             schema: rows.schema(),
             number: rows.id(place) + 1,
             shown,
@@ -257,7 +264,7 @@ impl OutputRow for Row<'_> {
             OutputColumn::text("changes"),
         ];
         columns.extend(
-            decoded(self.schema, &self.found.perturbed)
+            decoded_whole(self.schema, &self.found.perturbed)
                 .into_iter()
                 .map(|cell| {
                     let name = format!("perturbed {}", cell.name);
@@ -282,7 +289,7 @@ impl OutputRow for Row<'_> {
             TableCell::text(self.gained.join("; ")),
             TableCell::text(all_of(&self.changes)),
         ];
-        let values = decoded(self.schema, &self.found.perturbed).into_iter();
+        let values = decoded_whole(self.schema, &self.found.perturbed).into_iter();
         cells.extend(values.map(|cell| match cell.value {
             Value::Number(number) => TableCell::Number(number),
             Value::Category(name) => TableCell::text(name),

@@ -182,8 +182,17 @@ struct Line<'a> {
     #[serde(skip)]
     explained: &'a Explained,
     /// The row's own values, where importances are contributions of columns.
-    #[serde(skip)]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     values: Vec<ColumnValue>,
+}
+
+/// A value in a line.
+fn shown(value: &ColumnValue) -> String {
+    match &value.counted_as {
+        _ if value.is_unseen => format!("{} (not seen in training)", value.text),
+        Some(counted) if value.is_missing => format!("missing (counted as {counted})"),
+        _ => value.text.clone(),
+    }
 }
 
 /// What the theory says of a row, in lines of their own.
@@ -246,7 +255,7 @@ impl OutputRow for Line<'_> {
             .map(|&feature| {
                 let (name, importance) = (one_line(&names[feature]), importance[feature]);
                 match self.values.get(feature) {
-                    Some(value) => format!("{name} {} {importance:+.3}", one_line(&value.text)),
+                    Some(value) => format!("{name} {} {importance:+.3}", one_line(&shown(value))),
                     None => format!("{name} {importance:.3}"),
                 }
             })
@@ -278,6 +287,8 @@ impl OutputRow for Line<'_> {
         let top = 1..=answer.top.len();
         columns.extend(top.map(|place| OutputColumn::text(format!("top {place}"))));
         columns.extend(answer.attribution.names.iter().map(named("attribution")));
+        let value = |value: &ColumnValue| OutputColumn::text(format!("value {}", value.column));
+        columns.extend(self.values.iter().map(value));
         columns
     }
 
@@ -294,6 +305,13 @@ impl OutputRow for Line<'_> {
         cells.extend(numbers(&answer.probabilities));
         cells.extend(answer.top.iter().map(|name| Cell::text(*name)));
         cells.extend(numbers(&answer.attribution));
+        cells.extend(self.values.iter().map(|value| {
+            if value.is_missing {
+                Cell::Missing
+            } else {
+                Cell::text(value.text.as_str())
+            }
+        }));
         Ok(cells)
     }
 }
@@ -322,13 +340,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             } = model.explain(rows, &options)?;
             let is_reason = matches!(config.explanation, ExplanationConfig::Contributions(_));
             let has_values = is_reason && config.per == Per::Column;
-            let usual = if is_reason {
-                defaults::REASONS
-            } else {
-                defaults::K
-            };
+            let usual = defaults::named(&config, names.len());
             let k = top_k(arguments.k, usual, names.len())?;
-            let mut own = vec![0.0; rows.schema().len()];
             if shown == 0 {
                 output.head(&format!(
                     "{:>7}  {:<20}  {:>11}  top {k}\n",
@@ -339,9 +352,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             let theory = arguments.theory_of(&model, rows, k, &options)?;
             for (place, explained) in explained.iter().enumerate() {
                 let values = if has_values {
-                    rows.copy(place, &mut own);
-                    let own: Vec<f64> = own.iter().copied().map(f64::from).collect();
-                    model.column_values(&own)
+                    model.column_values(rows, place)
                 } else {
                     Vec::new()
                 };
@@ -374,6 +385,6 @@ fn top_k(given: Option<usize>, usual: usize, width: usize) -> Result<usize> {
     match given {
         Some(k) if (1..=width).contains(&k) => Ok(k),
         Some(k) => Err(thickset::Error::TopKOutOfRange { k, largest: width }.into()),
-        None => Ok(usual.min(width)),
+        None => Ok(usual),
     }
 }

@@ -1,28 +1,31 @@
 //! `thickset reasons`: why rows are decided against, as a person can be told.
 
 use std::fmt::Write as _;
-use std::fs::{self, File};
-use std::io::BufWriter;
+use std::fs;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use clap::Args;
 use thickset::attack::suite::Effort;
 use thickset::model::ReasonsOptions;
-use thickset::reasons::{Codes, Format, Reasons, ReasonsWriter, RowReasons, template};
+use thickset::reasons::{self, Codes, Reasons, RowReasons, template};
+use thickset::row_writer::{Cell, OutputColumn};
 
 use super::explain::How;
-use super::model_rows::ModelRows;
+use super::interrupt;
+use super::model_rows::{ModelRows, Streamed};
 use super::output::{one_line, print};
+use super::row_output::{OutputOptions, OutputRow, stopped};
+use super::rows::say_all;
 use super::threat::{DecisionOptions, SuiteOptions};
 
-#[expect(clippy::struct_excessive_bools, reason = "switches of a command")]
 #[derive(Args)]
 #[command(after_help = "Examples:
   thickset reasons --model runs/loans/model.safetensors --data loans.csv --adverse default --cutoff 0.2
   thickset reasons --model runs/loans/model.safetensors --data loans.csv --adverse default --codes-template > codes.toml
-  thickset reasons --model runs/loans/model.safetensors --data loans.csv --adverse default --codes codes.toml --limit 0 \\
-    --error '*=5%' --out reasons.csv --letters letters")]
+  thickset reasons --model runs/loans/model.safetensors --data loans.csv --adverse default --codes codes.toml --max-rows 0 \\
+    --error '*=5%' --out reasons.parquet --letters letters")]
 pub struct Arguments {
     #[command(flatten)]
     source: ModelRows,
@@ -44,118 +47,75 @@ pub struct Arguments {
     /// Print a file of codes to begin with, for the model's columns
     #[arg(long, conflicts_with_all = ["codes", "out", "letters", "json"])]
     codes_template: bool,
-    /// Write the reasons to a file that ends in .csv or .jsonl
-    #[arg(long, value_name = "FILE")]
-    out: Option<PathBuf>,
     /// Write one page to print a row into this folder
     #[arg(long, value_name = "FOLDER")]
     letters: Option<PathBuf>,
-    /// Print one JSON object a row
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: OutputOptions,
 }
 
-/// Rows at a time: what is held in memory, and lost when the command is stopped.
-const PART: usize = 1024;
+/// Rows at a time: what is held in memory, and done before the command is stopped.
+const PART: usize = 256;
 
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let loaded = arguments.source.load()?;
+    let Streamed {
+        model,
+        seed,
+        rows,
+        continued,
+        is_preview,
+    } = arguments.source.stream()?;
     if arguments.codes_template {
-        return print(&template(loaded.model.schema()));
+        return print(&template(model.schema()));
     }
     let codes = arguments.codes.as_deref().map(Codes::read).transpose()?;
     let options = ReasonsOptions {
         k: arguments.suite.k,
         decision: arguments.decision.config(),
         all_rows: arguments.all,
-        explain: arguments.how.options(loaded.seed),
-        threat: arguments.suite.threat.of(&loaded.model)?,
+        explain: arguments.how.options(seed),
+        threat: arguments.suite.threat.of(&model)?,
         radius: arguments.suite.threat.radius,
         effort: arguments.suite.effort().unwrap_or(Effort::Quick),
         attack: !arguments.no_attack,
         codes,
     };
-    let mut written = arguments.out.as_deref().map(Written::create).transpose()?;
     if let Some(folder) = &arguments.letters {
         fs::create_dir_all(folder)
             .with_context(|| format!("cannot create `{}`", folder.display()))?;
     }
     let mut totals = Totals::default();
-    let rows = loaded.rows();
-    let mut start = 0;
-    while start < rows.len() {
-        let part = rows.slice(start..(start + PART).min(rows.len()));
-        let reasons = loaded.model.reasons(&part, &options)?;
-        totals.add(part.len(), &reasons);
-        if let Some(written) = &mut written {
-            written.add(&reasons)?;
-        }
-        if let Some(folder) = &arguments.letters {
-            letters(folder, &reasons)?;
-        }
-        if arguments.json {
-            let mut text = ReasonsWriter::new(Vec::new(), Format::JsonLines);
-            text.write(&reasons)?;
-            print(&String::from_utf8(text.finish()?)?)?;
-        } else if written.is_none() {
-            print(&shown(&reasons)?)?;
-        }
-        start += part.len();
-    }
-    if let Some(written) = written {
-        written.finish()?;
-    }
+    let mut notes = Vec::new();
+    interrupt::notice();
+    arguments.output.run(continued, |output| {
+        output.begin(reasons::columns())?;
+        notes = rows.for_each::<anyhow::Error>(PART, &mut |part| {
+            let found = model.reasons(part, &options)?;
+            totals.add(part.len(), &found);
+            if let Some(folder) = &arguments.letters {
+                letters(folder, &found)?;
+            }
+            for row in &found.rows {
+                let line = Line {
+                    reasons: &found,
+                    row,
+                };
+                if output.row(&line)?.is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+            let flow = output.flush()?;
+            if interrupt::is_stopped() {
+                return Err(stopped(&arguments.output, totals.rows).into());
+            }
+            Ok(flow)
+        })?;
+        Ok(())
+    })?;
+    say_all(&notes);
     totals.say(arguments);
+    Streamed::say_preview(is_preview, totals.rows);
     Ok(())
-}
-
-/// A file that appears whole or not at all.
-struct Written {
-    path: PathBuf,
-    partial: PathBuf,
-    writer: ReasonsWriter<BufWriter<File>>,
-}
-
-impl Written {
-    fn create(path: &Path) -> Result<Self> {
-        let ending = path
-            .extension()
-            .map(|ending| ending.to_string_lossy().to_lowercase());
-        let format = match ending.as_deref() {
-            Some("csv") => Format::Csv,
-            Some("jsonl" | "json") => Format::JsonLines,
-            _ => bail!("`{}` must end in .csv or .jsonl", path.display()),
-        };
-        let mut partial = path.as_os_str().to_owned();
-        partial.push(format!(".{}.partial", std::process::id()));
-        let partial = PathBuf::from(partial);
-        let file = File::create_new(&partial)
-            .with_context(|| format!("cannot create `{}`", partial.display()))?;
-        Ok(Self {
-            path: path.to_owned(),
-            partial,
-            writer: ReasonsWriter::new(BufWriter::new(file), format),
-        })
-    }
-
-    fn add(&mut self, reasons: &Reasons) -> Result<()> {
-        let path = &self.partial;
-        self.writer
-            .write(reasons)
-            .with_context(|| format!("cannot write `{}`", path.display()))
-    }
-
-    fn finish(self) -> Result<()> {
-        let Self {
-            path,
-            partial,
-            writer,
-        } = self;
-        writer
-            .finish()
-            .and_then(|_| fs::rename(&partial, &path))
-            .with_context(|| format!("cannot write `{}`", path.display()))
-    }
 }
 
 /// One page a row.
@@ -168,52 +128,80 @@ fn letters(folder: &Path, reasons: &Reasons) -> Result<()> {
     Ok(())
 }
 
-/// The rows as a person reads them.
-fn shown(reasons: &Reasons) -> Result<String> {
+/// The reasons of one row.
+struct Line<'a> {
+    reasons: &'a Reasons,
+    row: &'a RowReasons,
+}
+
+impl OutputRow for Line<'_> {
+    fn text(&self) -> Result<String> {
+        shown(self.reasons, self.row)
+    }
+
+    fn json(&self) -> Result<String> {
+        Ok(reasons::json(&self.reasons.adverse, self.row)?)
+    }
+
+    fn columns(&self) -> Vec<OutputColumn> {
+        reasons::columns()
+    }
+
+    fn cells(&self) -> Result<Vec<Cell<'_>>> {
+        Ok(self.lines()?.into_iter().flatten().collect())
+    }
+
+    fn lines(&self) -> Result<Vec<Vec<Cell<'_>>>> {
+        Ok(reasons::lines(self.row))
+    }
+}
+
+/// A row as a person reads it.
+fn shown(reasons: &Reasons, row: &RowReasons) -> Result<String> {
     let mut text = String::new();
     let adverse = one_line(&reasons.adverse).into_owned();
-    for row in &reasons.rows {
-        let decided = if row.is_adverse { "" } else { "not " };
+    let decided = if row.is_adverse { "" } else { "not " };
+    writeln!(
+        text,
+        "row {}: {decided}{adverse}, probability {:.4}",
+        row.row, row.probability
+    )?;
+    let width = row
+        .reasons
+        .iter()
+        .map(|one| one_line(&one.text).chars().count());
+    let width = width.max().unwrap_or(0).min(72);
+    for (place, reason) in row.reasons.iter().enumerate() {
+        let code = reason.code.as_deref().map(one_line).unwrap_or_default();
+        let code = if code.is_empty() {
+            String::new()
+        } else {
+            format!("{code}  ")
+        };
+        let holds = reason
+            .holds
+            .map_or_else(String::new, |share| format!("  {}", held(share)));
+        let proved = reason.tolerance.as_deref().map(one_line);
+        let proved = proved.map_or_else(String::new, |range| format!(", proved for {range}"));
         writeln!(
             text,
-            "row {}: {decided}{adverse}, probability {:.4}",
-            row.row, row.probability
-        )?;
-        let width = row
-            .reasons
-            .iter()
-            .map(|one| one_line(&one.text).chars().count());
-        let width = width.max().unwrap_or(0).min(72);
-        for (place, reason) in row.reasons.iter().enumerate() {
-            let code = reason.code.as_deref().map(one_line).unwrap_or_default();
-            let code = if code.is_empty() {
-                String::new()
-            } else {
-                format!("{code}  ")
-            };
-            let holds = reason
-                .holds
-                .map_or_else(String::new, |share| format!("  {}", held(share)));
-            writeln!(
-                text,
-                "  {}. {code}{:<width$}  {:+.3}{holds}",
-                place + 1,
-                one_line(&reason.text),
-                reason.contribution
-            )?;
-        }
-        if row.reasons.is_empty() {
-            writeln!(text, "  no column pushes towards {adverse}")?;
-        }
-        writeln!(
-            text,
-            "  all {} columns together {:+.4}: score {:.4}, compared with {:.4}",
-            row.contributions.len(),
-            row.sum,
-            row.score,
-            row.reference_score
+            "  {}. {code}{:<width$}  {:+.3}{holds}{proved}",
+            place + 1,
+            one_line(&reason.text),
+            reason.contribution
         )?;
     }
+    if row.reasons.is_empty() {
+        writeln!(text, "  no column pushes towards {adverse}")?;
+    }
+    writeln!(
+        text,
+        "  all {} columns together {:+.4}: score {:.4}, compared with {:.4}",
+        row.contributions.len(),
+        row.sum,
+        row.score,
+        row.reference_score
+    )?;
     Ok(text)
 }
 
@@ -278,9 +266,6 @@ impl Totals {
                 self.tested,
                 one_line(change)
             );
-        }
-        if let Some(out) = &arguments.out {
-            say!("wrote {}", out.display());
         }
         if let Some(folder) = &arguments.letters {
             say!("wrote {} pages to {}", self.told, folder.display());

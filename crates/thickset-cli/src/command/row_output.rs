@@ -35,8 +35,12 @@ pub trait OutputRow {
     fn json(&self) -> Result<String>;
     /// The columns of a flat file; the same for every row.
     fn columns(&self) -> Vec<OutputColumn>;
-    /// What stands in them.
+    /// What stands in them, for a row that is one line.
     fn cells(&self) -> Result<Vec<Cell<'_>>>;
+    /// The lines of the row.
+    fn lines(&self) -> Result<Vec<Vec<Cell<'_>>>> {
+        Ok(vec![self.cells()?])
+    }
 }
 
 /// Takes rows one by one.
@@ -129,6 +133,21 @@ impl From<anyhow::Error> for Failed {
     }
 }
 
+/// A writer of these columns.
+fn begun<'f>(
+    format: RowFormat,
+    columns: Vec<OutputColumn>,
+    file: BufWriter<&'f mut File>,
+    continued: bool,
+) -> Result<Writer<'f>> {
+    let begin = if continued {
+        RowWriter::continued
+    } else {
+        RowWriter::new
+    };
+    Ok(Box::new(begin(format, columns, file)?))
+}
+
 impl<'f> RowOutput<'f> {
     fn new(kind: Kind<'f>, continued: bool) -> Self {
         Self {
@@ -146,6 +165,16 @@ impl<'f> RowOutput<'f> {
         }
     }
 
+    /// Begins a flat file that may end without a row.
+    pub fn begin(&mut self, columns: Vec<OutputColumn>) -> Result<()> {
+        if let Kind::RowsFile(format, file, writer) = &mut self.kind
+            && let Some(file) = file.take()
+        {
+            *writer = Some(begun(*format, columns, file, self.continued)?);
+        }
+        Ok(())
+    }
+
     /// Takes a row; breaks when nobody reads any more.
     pub fn row(&mut self, row: &dyn OutputRow) -> Result<ControlFlow<()>> {
         self.rows += 1;
@@ -161,15 +190,12 @@ impl<'f> RowOutput<'f> {
             }
             Kind::RowsFile(format, file, writer) => {
                 if let Some(file) = file.take() {
-                    let begin = if self.continued {
-                        RowWriter::continued
-                    } else {
-                        RowWriter::new
-                    };
-                    *writer = Some(Box::new(begin(*format, row.columns(), file)?));
+                    *writer = Some(begun(*format, row.columns(), file, self.continued)?);
                 }
                 if let Some(writer) = writer {
-                    writer.write(&row.cells()?)?;
+                    for line in row.lines()? {
+                        writer.write(&line)?;
+                    }
                 }
             }
         }

@@ -7,6 +7,7 @@ mod compare;
 mod documents;
 mod help;
 mod killed;
+mod reasons;
 mod report;
 mod reproduce;
 mod shards;

@@ -31,6 +31,8 @@ struct Shown {
     value: String,
     reference: String,
     contribution: String,
+    /// From where to where the value may lie with the same reasons.
+    tolerance: Option<String>,
     /// Of the longest bar, in hundredths.
     width: String,
 }
@@ -45,6 +47,7 @@ impl Page {
             value: reason.value.clone(),
             reference: reason.reference.clone(),
             contribution: format!("+{:.2}", reason.contribution),
+            tolerance: reason.tolerance.clone(),
             width: format!("{:.1}", (100.0 * reason.contribution / longest).max(1.0)),
         };
         let count = row.reasons.len();
@@ -119,7 +122,7 @@ fn firmness(reasons: &Reasons, row: &RowReasons) -> Vec<String> {
     }
     if let Some(radius) = row.certified.filter(|radius| *radius > 0.0) {
         said.push(format!(
-            "It is proved that no change of less than {} encoded units leads to other reasons.",
+            "It is proved that no change of less than {} in the scaled units of the model leads to other reasons.",
             plain(radius)
         ));
     }

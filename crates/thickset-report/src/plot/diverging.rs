@@ -16,13 +16,21 @@ pub struct SignedBar {
     pub value: f64,
     /// Written at its end.
     pub label: String,
+    /// A second bar on the same line, to the other side.
+    pub opposite: Option<(f64, String)>,
 }
 
 /// Draws the bars, all on one scale.
 pub fn draw(bars: &[SignedBar], id: &str, title: &str, description: &str) -> Drawing {
     let finite = bars
         .iter()
-        .map(|bar| bar.value)
+        .flat_map(|bar| {
+            [
+                Some(bar.value),
+                bar.opposite.as_ref().map(|(value, _)| *value),
+            ]
+        })
+        .flatten()
         .filter(|value| value.is_finite());
     let (low, high) = finite.fold((0.0_f64, 0.0_f64), |(low, high), value| {
         (low.min(value), high.max(value))
@@ -42,32 +50,26 @@ pub fn draw(bars: &[SignedBar], id: &str, title: &str, description: &str) -> Dra
             shortened(&bar.name, NAME),
         ));
         y += 18.0;
-        let value = if bar.value.is_finite() {
-            bar.value
-        } else {
-            0.0
-        };
-        let end = x.at(value);
-        marks.push(Mark::Rectangle {
-            class: if value < 0.0 { "bar-1" } else { "bar-0" }.to_owned(),
-            x: Px(zero.min(end)),
-            y: Px(y),
-            width: Px((end - zero).abs().max(1.0)),
-            height: Px(BAR),
-            tip: format!("{}: {}", bar.name, bar.label),
-        });
-        let (place, anchor) = if value < 0.0 {
-            (end - 5.0, Anchor::End)
-        } else {
-            (end + 5.0, Anchor::Start)
-        };
-        marks.push(text(
-            "value",
-            place,
-            y + BAR - 0.5,
-            anchor,
-            bar.label.clone(),
-        ));
+        let own = std::iter::once((bar.value, &bar.label));
+        let opposite = bar.opposite.iter().map(|(value, label)| (*value, label));
+        for (value, label) in own.chain(opposite) {
+            let value = if value.is_finite() { value } else { 0.0 };
+            let end = x.at(value);
+            marks.push(Mark::Rectangle {
+                class: if value < 0.0 { "bar-1" } else { "bar-0" }.to_owned(),
+                x: Px(zero.min(end)),
+                y: Px(y),
+                width: Px((end - zero).abs().max(1.0)),
+                height: Px(BAR),
+                tip: format!("{}: {label}", bar.name),
+            });
+            let (place, anchor) = if value < 0.0 {
+                (end - 5.0, Anchor::End)
+            } else {
+                (end + 5.0, Anchor::Start)
+            };
+            marks.push(text("value", place, y + BAR - 0.5, anchor, label.clone()));
+        }
         y += BAR + 11.0;
     }
     if low < 0.0 {
@@ -94,6 +96,7 @@ mod tests {
             name: "a".to_owned(),
             value,
             label: "l".to_owned(),
+            opposite: None,
         };
         let written = draw(&[bar(1.0), bar(-1.0), bar(f64::NAN)], "a", "t", "d");
         let written = written.render().unwrap();

@@ -22,6 +22,9 @@ pub struct Reasons<'a> {
 
 /// The sentence.
 pub fn sentence(changes: &[Change], reasons: &Reasons<'_>, nouns: Nouns) -> Sentence {
+    if changes.is_empty() {
+        return Sentence::default().say(format!("No attack changed the {}.", nouns.reasons));
+    }
     let (makes, leaves, replaces) = if changes.len() < 2 {
         (" makes ", " leaves ", " replaces ")
     } else {
@@ -77,9 +80,6 @@ fn missing<'a>(first: &'a [String], second: &[String]) -> Vec<&'a String> {
 
 /// What was changed, up to [`NAMED`] changes in words.
 fn cause(changes: &[Change]) -> Sentence {
-    if changes.is_empty() {
-        return Sentence::default().say("no change at all");
-    }
     let mut causes: Vec<Sentence> = changes.iter().take(NAMED).map(described).collect();
     match changes.len().saturating_sub(NAMED) {
         0 => {}
@@ -209,9 +209,6 @@ mod tests {
             said(&changes, &["x"], &["x"]),
             "Lowering `age` by 2 leaves the reasons as they were."
         );
-        assert_eq!(
-            said(&[], &[], &[]),
-            "No change at all leaves the reasons as they were."
-        );
+        assert_eq!(said(&[], &[], &[]), "No attack changed the reasons.");
     }
 }

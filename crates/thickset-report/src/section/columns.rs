@@ -11,9 +11,11 @@ use crate::plot::scale::Kind;
 /// Columns that get a bar.
 const MOST: usize = 12;
 /// Columns whose dependence is drawn.
-const DRAWN: usize = 6;
+const DRAWN: usize = 30;
 /// Fewer people say nothing of a group.
 const LEAST_GROUP: usize = 20;
+/// Of fewer people the AUC says nothing.
+const LEAST_AUC_GROUP: usize = 50;
 /// Groups that are listed.
 const MOST_GROUPS: usize = 8;
 
@@ -31,17 +33,24 @@ pub fn importance(record: &ReasonsRecord, prefix: &str) -> Option<Chart> {
     let bars: Vec<SignedBar> = columns
         .iter()
         .take(MOST)
-        .map(|column| SignedBar {
-            name: column.column.clone(),
-            value: column.size,
-            label: signless(column.size),
+        .map(|column| {
+            // The mean of what is above zero, and of what is below.
+            let towards = f64::midpoint(column.size, column.mean);
+            let away = f64::midpoint(column.mean, -column.size);
+            SignedBar {
+                name: column.column.clone(),
+                value: towards,
+                label: signed(towards),
+                opposite: (away <= -LEAST_PUSH).then(|| (away, signed(away))),
+            }
         })
         .collect();
-    let title = "How much each column weighs".to_owned();
+    let title = "How much each column weighs, and in which direction".to_owned();
     let caption = format!(
-        "The mean size of each column's contribution to the score of “{}”, compared with {}. “{}” weighs most.",
+        "What each column adds to the score of “{}” on average over all rows, compared with {}: to the right where it pushes towards “{}”, to the left where it pushes away from it. “{}” weighs most.",
         record.adverse,
         compared_with(record),
+        record.adverse,
         first.column
     );
     let drawing = diverging::draw(&bars, &format!("{prefix}-weights"), &title, &caption);
@@ -122,6 +131,7 @@ fn of_column(record: &ReasonsRecord, column: &ColumnRecord, id: &str) -> Chart {
                 name: format!("{} ({} rows)", bin.label, count(bin.rows)),
                 value: bin.contribution,
                 label: signed(bin.contribution),
+                opposite: None,
             })
             .collect();
         diverging::draw(&bars, id, &title, &caption)
@@ -186,6 +196,10 @@ pub struct Subgroups {
     pub said: Vec<String>,
     /// Those whose reasons are the least stable, the least first.
     pub lines: Vec<Subgroup>,
+    /// What is said of those with the lowest AUC.
+    pub said_of_auc: Option<String>,
+    /// They, the lowest first.
+    pub by_auc: Vec<Subgroup>,
 }
 
 /// The groups that are worse off than all rows together.
@@ -209,21 +223,57 @@ pub fn subgroups(audit: &Audit, record: &ReasonsRecord) -> Option<Subgroups> {
     let lines = groups
         .iter()
         .take(MOST_GROUPS)
-        .map(|(column, bin)| Subgroup {
-            name: format!("{}: {}", column.column, bin.label),
-            rows: count(bin.rows),
-            precision: percent(bin.precision),
-            auc: bin.auc.map_or_else(|| "–".to_owned(), score),
-            decided: percent(bin.decided),
-        });
+        .map(|(column, bin)| line(column, bin));
+    let (said_of_auc, by_auc) = by_auc(audit, record);
     Some(Subgroups {
         lines: lines.collect(),
+        said_of_auc,
+        by_auc,
         said: vec![format!(
             "Over all rows, {} of the reasons stay under attack. Of {} groups of at least {LEAST_GROUP} rows, one for each value of a column, these {shown} keep the fewest. With so many groups some are low by chance; a difference is worth a look where the group is large.",
             percent(mean),
             count(looked_at)
         )],
     })
+}
+
+/// A group as the table has it.
+fn line(column: &ColumnRecord, bin: &BinRecord) -> Subgroup {
+    Subgroup {
+        name: format!("{}: {}", column.column, bin.label),
+        rows: count(bin.rows),
+        precision: percent(bin.precision),
+        auc: bin.auc.map_or_else(|| "–".to_owned(), score),
+        decided: percent(bin.decided),
+    }
+}
+
+/// The groups in which the model tells the classes apart worst.
+fn by_auc(audit: &Audit, record: &ReasonsRecord) -> (Option<String>, Vec<Subgroup>) {
+    let Some(overall) = audit.summary.value(&thickset::metric::auc::FIGURE) else {
+        return (None, Vec::new());
+    };
+    let mut groups: Vec<(&ColumnRecord, &BinRecord, f64)> = record
+        .columns
+        .iter()
+        .filter(|column| column.bins.len() > 1)
+        .flat_map(|column| column.bins.iter().map(move |bin| (column, bin)))
+        .filter(|(_, bin)| bin.rows >= LEAST_AUC_GROUP)
+        .filter_map(|(column, bin)| Some((column, bin, bin.auc?)))
+        .filter(|(_, _, auc)| *auc < overall)
+        .collect();
+    groups.sort_by(|a, b| a.2.total_cmp(&b.2));
+    groups.truncate(MOST_GROUPS);
+    if groups.is_empty() {
+        return (None, Vec::new());
+    }
+    let said = format!(
+        "The AUC over all rows is {}. Of the groups of at least {LEAST_AUC_GROUP} rows, the model tells the classes apart worst in these {}.",
+        score(overall),
+        groups.len()
+    );
+    let lines = groups.iter().map(|(column, bin, _)| line(column, bin));
+    (Some(said), lines.collect())
 }
 
 /// With a sign.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::{Feature, FeatureKind, Schema};
+use crate::data::{Feature, FeatureKind, Given, Schema};
 
 /// Share of a feature's range below which a move is rounding.
 const LEAST: f64 = 1e-6;
@@ -73,6 +73,56 @@ pub fn decoded(schema: &Schema, row: &[f64]) -> Vec<Cell> {
     cells
 }
 
+/// The same with one cell for every category, whatever its features are, so that all rows have the same cells: a mixture is told by
+/// the shares of its categories, and a category that is none of them is `none`.
+///
+/// # Panics
+/// If the row has another number of features than the schema.
+#[must_use]
+pub fn decoded_whole(schema: &Schema, row: &[f64]) -> Vec<Cell> {
+    assert_eq!(row.len(), schema.len());
+    let mut cells = Vec::new();
+    let mut index = 0;
+    while index < schema.len() {
+        let end = group_end(schema, index);
+        let (features, values) = (&schema.features[index..end], &row[index..end]);
+        if features[0].group.is_none() {
+            cells.push(Cell {
+                name: features[0].name.clone(),
+                value: own_unit(&features[0], values[0]),
+            });
+        } else {
+            let name = category(features, values).unwrap_or_else(|| {
+                let parts = features
+                    .iter()
+                    .zip(values)
+                    .filter(|(_, share)| **share > LEAST);
+                let parts =
+                    parts.map(|(one, share)| format!("{} {:.0}%", level(one), share * 100.0));
+                let parts: Vec<String> = parts.collect();
+                if parts.is_empty() {
+                    "none".to_owned()
+                } else {
+                    parts.join(", ")
+                }
+            });
+            cells.push(Cell {
+                name: features[0].column.clone(),
+                value: Value::Category(name),
+            });
+        }
+        index = end;
+    }
+    cells
+}
+
+/// The category of a feature, without its column.
+fn level(feature: &Feature) -> &str {
+    let of_column = feature.name.strip_prefix(feature.column.as_str());
+    let level = of_column.and_then(|rest| rest.strip_prefix('='));
+    level.unwrap_or(&feature.name)
+}
+
 /// What is not as it was, the longest moves first.
 ///
 /// # Panics
@@ -106,6 +156,37 @@ pub fn changes(schema: &Schema, before: &[f64], after: &[f64]) -> Vec<Change> {
     found
 }
 
+/// Says what the row's table has, where something else stands for it in the encoded row: `given` are places of columns and values.
+pub fn own_values(schema: &Schema, given: &[(usize, Given)], changes: &mut [Change]) {
+    if given.is_empty() {
+        return;
+    }
+    let columns = schema.by_column();
+    for change in changes {
+        let is_it = |name: &str, places: &[usize]| {
+            let own = |place: &usize| schema.features[*place].name == change.name;
+            name == change.name || places.iter().any(own)
+        };
+        let column = columns
+            .iter()
+            .position(|(name, places)| is_it(name, places));
+        let given = given.iter().find(|(place, _)| Some(*place) == column);
+        let from = match given.map(|(_, given)| given) {
+            None => continue,
+            // The share of one of a category's features has no text.
+            Some(Given::Text(_)) if matches!(change.from, Value::Number(_)) => continue,
+            Some(Given::Number(number)) => Value::Number(*number),
+            Some(Given::Missing) => Value::Category("missing".to_owned()),
+            Some(Given::Text(text)) => Value::Category(text.clone()),
+            Some(Given::Unseen(text)) => Value::Category(match text {
+                Some(text) => format!("{text} (not seen in training)"),
+                None => "a value not seen in training".to_owned(),
+            }),
+        };
+        change.from = from;
+    }
+}
+
 /// One past the features that stand for the same category.
 fn group_end(schema: &Schema, start: usize) -> usize {
     let group = schema.features[start].group;
@@ -123,12 +204,7 @@ fn category(features: &[Feature], values: &[f64]) -> Option<String> {
     let (first, second) = (on.next(), on.next());
     match (first, second) {
         _ if !values.iter().all(is_bit) => None,
-        (Some((place, _)), None) => {
-            let name = &features[place].name;
-            let of_column = name.strip_prefix(features[place].column.as_str());
-            let level = of_column.and_then(|rest| rest.strip_prefix('='));
-            Some(level.unwrap_or(name).to_owned())
-        }
+        (Some((place, _)), None) => Some(level(&features[place]).to_owned()),
         _ => None,
     }
 }
@@ -233,6 +309,11 @@ mod tests {
 
     #[test]
     fn a_row_is_shown_column_by_column_and_a_mixture_feature_by_feature() {
+        let whole = decoded_whole(&schema(), &[0.525, 0.0, 0.0, 0.25, 0.75]);
+        let whole: Vec<&Value> = whole.iter().map(|cell| &cell.value).collect();
+        assert_eq!(whole[0], &Value::Number(41.0));
+        assert_eq!(whole[1], &Value::Category("none".to_owned()));
+        assert_eq!(whole[2], &Value::Category("A 25%, B 75%".to_owned()));
         let cells = decoded(&schema(), &[0.525, 0.0, 1.0, 0.25, 0.75]);
         let shown: Vec<_> = cells
             .iter()

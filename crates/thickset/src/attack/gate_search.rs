@@ -12,10 +12,10 @@ use thickset_engine::Network;
 use super::outcome::Attacked;
 use super::state::AttackState;
 use super::{Attack, AttackOption, Plan, Search, Setup};
-use crate::Result;
 use crate::certify::{CertifyConfig, CheckedCertify};
 use crate::explain::Points;
 use crate::registry::{Family, Info, Setting};
+use crate::{Error, Result};
 
 /// The registry's entry.
 pub static INFO: Info = Info {
@@ -63,6 +63,12 @@ impl Attack for GateSearchConfig {
             ..CertifyConfig::default()
         };
         let checked = config.check(setup.explain.config(), setup.schema)?;
+        if !checked.finds_points() {
+            return Err(Error::CertifyInput {
+                expected: "`grad` and `grad-input`",
+                got: format!("`{}`", setup.explain.config().explanation.kind()),
+            });
+        }
         Ok(Plan::Search(Arc::new(GateSearch(checked))))
     }
 }
@@ -72,7 +78,7 @@ struct GateSearch(CheckedCertify);
 
 impl Search for GateSearch {
     fn fits(&self, network: &Network) -> bool {
-        self.0.fits(network).is_ok()
+        self.0.is_searched(network)
     }
 
     fn run(&self, mut state: AttackState<'_>) -> Result<Vec<Attacked>> {

@@ -39,7 +39,7 @@ use std::sync::Arc;
 
 use thickset_engine::Network;
 
-pub use change::{Cell, Change, Value, changes, decoded};
+pub use change::{Cell, Change, Value, changes, decoded, decoded_whole, own_values};
 pub use checked::CheckedAttack;
 pub use config::AttackConfig;
 pub use constraint::ConstraintConfig;

@@ -332,7 +332,8 @@ impl SuiteConfig {
             members,
             certify: (self.effort != Effort::Quick)
                 .then(|| certify.check(explain, schema).ok())
-                .flatten(),
+                .flatten()
+                .filter(CheckedCertify::finds_points),
         })
     }
 }
@@ -460,7 +461,7 @@ impl CheckedSuite {
         worst: Vec<Attacked>,
         seed: Seed,
     ) -> Result<Vec<Attacked>> {
-        let is_searched = |certify: &CheckedCertify| certify.fits(network).is_ok();
+        let is_searched = |certify: &CheckedCertify| certify.is_searched(network);
         let Some((first, steps)) = self.refine.as_ref() else {
             return Ok(worst);
         };
@@ -486,7 +487,7 @@ impl CheckedSuite {
         rows: Points<'_>,
         worst: Vec<Attacked>,
     ) -> Result<(Vec<Attacked>, Option<Vec<CertifiedWorstCase>>)> {
-        let fits = |certify: &&CheckedCertify| certify.fits(network).is_ok();
+        let fits = |certify: &&CheckedCertify| certify.is_searched(network);
         let Some(certify) = self.certify.as_ref().filter(fits) else {
             return Ok((worst, None));
         };

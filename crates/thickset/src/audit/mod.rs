@@ -27,13 +27,13 @@ mod target;
 
 pub use folder::{AuditFolder, PART};
 pub use gradient_free::{
-    Answers, GradientFreeAudit, GradientFreeConfig, GradientFreeRow, gradient_free,
+    Answers, GradientFreeAudit, GradientFreeConfig, GradientFreeRow, PointOrigin, gradient_free,
 };
 pub use part::{AuditPart, PartOutcome, WholeRows, merge, run_part};
 pub use plan::{AuditConfig, CheckedAudit};
 pub use progress::{Event, Observer, ResumeFile, ResumeKey};
-pub(crate) use reasons::{AuditedRow, Columns, sampled_people};
 pub use reasons::{BinRecord, ColumnRecord, ReasonsRecord};
+pub(crate) use reasons::{Person, ReasonRows, SampledRow, chosen_people, step as sample_step};
 pub use result::Audit;
 pub use row_list::RowList;
 pub use run::{Outcome, RunOptions, run};

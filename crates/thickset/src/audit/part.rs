@@ -12,6 +12,7 @@ use super::certificate::{CertificateRecord, exact};
 use super::figure::{FIGURES, Summary};
 use super::plan::CheckedAudit;
 use super::progress::{Event, Observer};
+use super::reasons::ReasonRows;
 use super::result::{AuditSettings, DataRecord, ModelRecord, WorstRow};
 use super::row_list::RowList;
 use super::run::{RunOptions, Session, check};
@@ -20,12 +21,13 @@ use super::target::AuditTarget;
 use super::{gate, linear, summary};
 use crate::check::as_f64;
 use crate::data::hexadecimal;
+use crate::decision::DecisionConfig;
 use crate::model::Shard;
 use crate::train::EpochRecord;
 use crate::{Error, Result, Rows, file};
 
 /// The version of this form.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// The part of one machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -58,9 +60,30 @@ pub struct AuditPart {
     pub(super) no_certificate: Option<String>,
     pub(super) training: Vec<EpochRecord>,
     pub(super) rows: RowList,
+    /// What the record of reasons is made of, where there will be one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    reasons: Option<ReasonRows>,
+    /// The decision that the record is about.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    decision: Option<DecisionConfig>,
 }
 
 impl AuditPart {
+    /// What was measured of its rows.
+    pub(crate) fn records(&self) -> &RowList {
+        &self.rows
+    }
+
+    /// Adds what the record of reasons is made of.
+    pub(crate) fn add_reasons(
+        &mut self,
+        reasons: Option<ReasonRows>,
+        decision: Option<DecisionConfig>,
+    ) {
+        self.reasons = reasons;
+        self.decision = decision;
+    }
+
     /// How many rows it has.
     #[must_use]
     pub fn rows(&self) -> usize {
@@ -243,6 +266,8 @@ pub fn run_part(
         no_certificate: audit.no_certificate(&target.model.model.network),
         training: target.model.training.clone(),
         rows: session.rows,
+        reasons: None,
+        decision: None,
     })))
 }
 
@@ -333,6 +358,13 @@ fn whole(parts: Vec<AuditPart>) -> Result<super::Audit> {
         all.block_hashes.extend(part.block_hashes);
         all.worst.extend(part.worst);
         all.data.has_labels |= part.data.has_labels;
+        match (&mut all.reasons, part.reasons) {
+            (Some(all), Some(more)) => {
+                all.rows.extend(more.rows);
+                all.people.extend(more.people);
+            }
+            (reasons, _) => *reasons = None,
+        }
         if all.members.is_empty() {
             all.members = part.members;
             continue;
@@ -359,7 +391,8 @@ fn whole(parts: Vec<AuditPart>) -> Result<super::Audit> {
         })?);
     }
     all.data.sha256 = hash_of_blocks(all.block_hashes.iter());
-    Ok(super::Audit {
+    let (reasons, decision) = (all.reasons.take(), all.decision.take());
+    let mut audit = super::Audit {
         schema: super::result::SCHEMA,
         version: all.version,
         instruction_set: Some(all.instruction_set),
@@ -381,5 +414,14 @@ fn whole(parts: Vec<AuditPart>) -> Result<super::Audit> {
         training: all.training,
         rows_file: None,
         rows: all.rows,
-    })
+    };
+    if audit.settings.decision.cutoff.is_some() {
+        let decision = audit.settings.decision.of(&audit.model.classes)?;
+        audit.restore_probabilities(&decision);
+    }
+    if let (Some(reasons), Some(decision)) = (reasons, decision) {
+        let decision = decision.of(&audit.model.classes)?;
+        audit.reasons = Some(reasons.record(&audit, decision)?);
+    }
+    Ok(audit)
 }

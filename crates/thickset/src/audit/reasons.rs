@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 use super::Audit;
 use crate::check::as_f64;
 use crate::data::{Encoding, Schema};
+use crate::decision::Decision;
 use crate::metric::auc;
-use crate::reasons::{ColumnValue, RowReasons, column_values};
+use crate::reasons::{RowReasons, column_values};
 use crate::{Result, Rows};
 
 /// Contributions over all rows.
@@ -19,7 +20,8 @@ pub struct ReasonsRecord {
     pub reference: String,
     /// What each column contributes, in the order of the data.
     pub columns: Vec<ColumnRecord>,
-    /// Three people whose case is decided against: the surest, the middle one and the least sure; fewer where there are not three.
+    /// Three people whose case is decided against: the surest, one half-way between the cut-off and certainty, and the least sure;
+    /// fewer where there are not three.
     pub samples: Vec<RowReasons>,
     /// The change that the samples' reasons were tested by, in words.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -62,14 +64,81 @@ pub struct BinRecord {
     pub auc: Option<f64>,
 }
 
+/// What a record is made of. That of several machines is made of theirs, one after the other.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ReasonRows {
+    pub(crate) adverse: String,
+    pub(crate) reference: String,
+    /// The columns and the reference's values.
+    pub(crate) columns: Vec<(String, String)>,
+    pub(crate) change: Option<String>,
+    /// Every so-manyth of all rows.
+    pub(crate) rows: Vec<SampledRow>,
+    /// The people of whom some are told of.
+    pub(crate) people: Vec<Person>,
+}
+
+/// What the columns of a row are and contribute.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct SampledRow {
+    values: Vec<SampledValue>,
+    contributions: Vec<f64>,
+}
+
+/// What a model tells apart of a column.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+enum SampledValue {
+    Number(f64),
+    Level(String),
+}
+
+/// Someone whose case is decided against.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Person {
+    /// The probability that the audit has.
+    pub(crate) probability: f64,
+    pub(crate) told: RowReasons,
+}
+
 /// Parts of a number's range.
 const PARTS: usize = 8;
 /// Categories that are told apart; all others are one.
 const MOST_LEVELS: usize = 12;
-/// Rows that edges and frequent categories are found in.
-const SAMPLED: usize = 4096;
-/// Rows that are divided; more tell nothing new, and their scores would be held in memory.
-const MOST_ROWS: usize = 50_000;
+/// Rows that are divided; more tell nothing new.
+const MOST_ROWS: usize = 20_000;
+
+/// Of so many rows, every how-manyth is looked at.
+pub(crate) fn step(rows: usize) -> usize {
+    rows.div_ceil(MOST_ROWS).max(1)
+}
+
+impl SampledRow {
+    /// The row at a place, with what its columns contribute.
+    pub(crate) fn new(
+        rows: &Rows<'_>,
+        place: usize,
+        encoding: Option<&Encoding>,
+        contributions: Vec<f64>,
+    ) -> Self {
+        let schema: &Schema = rows.schema();
+        let row = rows.gather([place]);
+        let given = rows.given(place);
+        let own = column_values(schema, encoding, &row, given.as_deref());
+        // Rows are divided by what the model computes with: a number beyond its range is at the bound.
+        let counted = column_values(schema, encoding, &row, None);
+        let values = own.iter().zip(counted).map(|(own, counted)| {
+            match counted.number.filter(|_| !own.is_missing) {
+                Some(number) => SampledValue::Number(number),
+                None => SampledValue::Level(own.group().to_owned()),
+            }
+        });
+        Self {
+            values: values.collect(),
+            contributions,
+        }
+    }
+}
 
 /// How a column's rows are divided.
 enum Division {
@@ -91,107 +160,90 @@ struct Sums {
     labels: Vec<usize>,
 }
 
-/// Everything a column's record is made of.
-pub(crate) struct Columns<'a> {
-    divisions: Vec<Division>,
-    sums: Vec<Vec<Sums>>,
-    sizes: Vec<f64>,
-    means: Vec<f64>,
-    rows: usize,
-    schema: &'a Schema,
-    encoding: Option<&'a Encoding>,
-}
-
-impl<'a> Columns<'a> {
-    /// Divides the values of the rows.
-    pub(crate) fn new(rows: &Rows<'a>, encoding: Option<&'a Encoding>) -> Self {
-        let schema = rows.schema();
-        let step = rows.len().div_ceil(SAMPLED).max(1);
-        let sampled: Vec<Vec<ColumnValue>> = (0..rows.len())
+impl ReasonRows {
+    /// The record of all rows of an audit, whose machines' parts these are.
+    pub(crate) fn record(self, audit: &Audit, decision: Decision) -> Result<ReasonsRecord> {
+        let step = step(audit.rows.len());
+        let audited: Vec<AuditedRow> = audit
+            .rows
+            .iter()
             .step_by(step)
-            .map(|place| column_values(schema, encoding, &rows.gather([place])))
+            .map(|row| AuditedRow {
+                is_adverse: decision.is_adverse(&row.probabilities),
+                probabilities: row.probabilities,
+                label: row.label,
+                precision: row.precision,
+            })
             .collect();
-        let count = schema.by_column().len();
-        let divisions: Vec<Division> = (0..count).map(|column| divide(&sampled, column)).collect();
-        let sums = divisions.iter().map(|division| {
-            let bins = match division {
-                Division::Number(edges) => edges.len() + 2,
-                Division::Levels(levels) => levels.len() + 1,
-            };
-            (0..bins).map(|_| Sums::default()).collect()
-        });
-        Self {
-            sums: sums.collect(),
-            divisions,
-            sizes: vec![0.0; count],
-            means: vec![0.0; count],
-            rows: 0,
-            schema,
-            encoding,
-        }
-    }
-
-    /// Whether more rows are wanted.
-    pub(crate) fn wants_more(&self) -> bool {
-        self.rows < MOST_ROWS
-    }
-
-    /// Adds a row: its encoded values, what its columns contribute, and what the audit says of it.
-    pub(crate) fn add(&mut self, values: &[f64], contributions: &[f64], row: &AuditedRow<'_>) {
-        self.rows += 1;
-        let own = column_values(self.schema, self.encoding, values);
-        for (column, (value, contribution)) in own.iter().zip(contributions).enumerate() {
-            self.sizes[column] += contribution.abs();
-            self.means[column] += contribution;
-            let bin = self.divisions[column].bin(value);
-            let sums = &mut self.sums[column][bin];
-            sums.rows += 1;
-            if let Some(number) = value.number {
-                sums.value += number;
-                sums.numbers += 1;
+        let count = as_f64(self.rows.len().max(1));
+        let mut columns = Vec::with_capacity(self.columns.len());
+        for (place, (column, reference)) in self.columns.into_iter().enumerate() {
+            let values = self.rows.iter().map(|row| &row.values[place]);
+            let division = divide(&values.clone().collect::<Vec<_>>());
+            let contributions = self.rows.iter().map(|row| row.contributions[place]);
+            let mut sums: Vec<Sums> = (0..division.bins()).map(|_| Sums::default()).collect();
+            for ((value, contribution), row) in values.zip(contributions.clone()).zip(&audited) {
+                sums[division.bin(value)].add(value, contribution, row);
             }
-            sums.contribution += contribution;
-            sums.precision += row.precision;
-            sums.decided += usize::from(row.is_adverse);
-            if let Some(label) = row.label {
-                sums.scores.push(row.probabilities.to_vec());
-                sums.labels.push(label);
-            }
-        }
-    }
-
-    /// The records, given the values of the reference.
-    pub(crate) fn finish(self, reference: &[ColumnValue]) -> Result<Vec<ColumnRecord>> {
-        let rows = as_f64(self.rows.max(1));
-        let mut records = Vec::with_capacity(self.sums.len());
-        for (column, (division, sums)) in self.divisions.iter().zip(self.sums).enumerate() {
             let mut bins = Vec::new();
-            for (place, sums) in sums.into_iter().enumerate() {
+            for (bin, sums) in sums.into_iter().enumerate() {
                 if sums.rows > 0 {
-                    bins.push(sums.record(division.label(place))?);
+                    bins.push(sums.record(division.label(bin))?);
                 }
             }
-            records.push(ColumnRecord {
-                column: reference[column].column.clone(),
-                reference: reference[column].text.clone(),
-                size: self.sizes[column] / rows,
-                mean: self.means[column] / rows,
+            columns.push(ColumnRecord {
+                column,
+                reference,
+                size: contributions.clone().map(f64::abs).sum::<f64>() / count,
+                mean: contributions.sum::<f64>() / count,
                 bins,
             });
         }
-        Ok(records)
+        let chosen = chosen_people(
+            self.people
+                .iter()
+                .map(|one| (one.probability, one.told.row)),
+            decision,
+            audit.model.classes.len(),
+        );
+        let samples = chosen.into_iter().filter_map(|row| {
+            let person = self.people.iter().find(|one| one.told.row == row);
+            person.map(|one| one.told.clone())
+        });
+        Ok(ReasonsRecord {
+            adverse: self.adverse,
+            reference: self.reference,
+            columns,
+            samples: samples.collect(),
+            change: self.change,
+        })
     }
 }
 
 /// What an audit says of a row.
-pub(crate) struct AuditedRow<'a> {
-    pub(crate) probabilities: &'a [f64],
-    pub(crate) label: Option<usize>,
-    pub(crate) precision: f64,
-    pub(crate) is_adverse: bool,
+struct AuditedRow {
+    probabilities: Vec<f64>,
+    label: Option<usize>,
+    precision: f64,
+    is_adverse: bool,
 }
 
 impl Sums {
+    fn add(&mut self, value: &SampledValue, contribution: f64, row: &AuditedRow) {
+        self.rows += 1;
+        if let SampledValue::Number(number) = value {
+            self.value += number;
+            self.numbers += 1;
+        }
+        self.contribution += contribution;
+        self.precision += row.precision;
+        self.decided += usize::from(row.is_adverse);
+        if let Some(label) = row.label {
+            self.scores.push(row.probabilities.clone());
+            self.labels.push(label);
+        }
+    }
+
     fn record(self, label: String) -> Result<BinRecord> {
         let rows = as_f64(self.rows);
         let area = if self.labels.is_empty() {
@@ -212,16 +264,25 @@ impl Sums {
 }
 
 impl Division {
-    fn bin(&self, value: &ColumnValue) -> usize {
+    fn bins(&self) -> usize {
         match self {
+            Self::Number(edges) => edges.len() + 2,
+            Self::Levels(levels) => levels.len() + 1,
+        }
+    }
+
+    fn bin(&self, value: &SampledValue) -> usize {
+        match (self, value) {
+            (Self::Number(edges), SampledValue::Number(number)) => {
+                edges.iter().filter(|edge| number > *edge).count()
+            }
             // What is missing comes last.
-            Self::Number(edges) => value.number.map_or(edges.len() + 1, |number| {
-                edges.iter().filter(|edge| number > **edge).count()
-            }),
-            Self::Levels(levels) => {
-                let place = levels.iter().position(|level| *level == value.text);
+            (Self::Number(edges), SampledValue::Level(_)) => edges.len() + 1,
+            (Self::Levels(levels), SampledValue::Level(text)) => {
+                let place = levels.iter().position(|level| level == text);
                 place.unwrap_or(levels.len())
             }
+            (Self::Levels(levels), SampledValue::Number(_)) => levels.len(),
         }
     }
 
@@ -241,25 +302,24 @@ impl Division {
     }
 }
 
-fn divide(sampled: &[Vec<ColumnValue>], column: usize) -> Division {
-    let mut numbers: Vec<f64> = sampled
-        .iter()
-        .filter_map(|row| row[column].number)
-        .collect();
+fn divide(sampled: &[&SampledValue]) -> Division {
+    let numbers = sampled.iter().filter_map(|value| match value {
+        SampledValue::Number(number) => Some(*number),
+        SampledValue::Level(_) => None,
+    });
+    let mut numbers: Vec<f64> = numbers.collect();
     if numbers.is_empty() {
         let mut counts = std::collections::BTreeMap::<&str, usize>::new();
-        for row in sampled {
-            *counts.entry(&row[column].text).or_default() += 1;
+        for value in sampled {
+            if let SampledValue::Level(text) = value {
+                *counts.entry(text).or_default() += 1;
+            }
         }
         let mut levels: Vec<(&str, usize)> = counts.into_iter().collect();
         levels.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
         levels.truncate(MOST_LEVELS);
-        return Division::Levels(
-            levels
-                .into_iter()
-                .map(|(text, _)| text.to_owned())
-                .collect(),
-        );
+        let levels = levels.into_iter().map(|(text, _)| text.to_owned());
+        return Division::Levels(levels.collect());
     }
     numbers.sort_by(f64::total_cmp);
     let mut edges: Vec<f64> = (1..PARTS)
@@ -272,26 +332,28 @@ fn divide(sampled: &[Vec<ColumnValue>], column: usize) -> Division {
     Division::Number(edges)
 }
 
-/// The places of the surest, the middle and the least sure of the rows that are decided against.
-pub(crate) fn sampled_people(
-    audit: &Audit,
-    adverse: usize,
-    is_adverse: impl Fn(&[f64]) -> bool,
+/// The rows of the surest of some people, of the one nearest to half-way between the cut-off and certainty, and of the least sure:
+/// probabilities and numbers in, numbers out, each once; of equals the first. The choice among parts' choices is that among all.
+pub(crate) fn chosen_people(
+    people: impl Iterator<Item = (f64, u64)> + Clone,
+    decision: Decision,
+    classes: usize,
 ) -> Vec<u64> {
-    let rows = audit
-        .rows
-        .iter()
-        .filter(|row| is_adverse(&row.probabilities));
-    let mut rows: Vec<(f64, u64)> = rows
-        .map(|row| (row.probabilities[adverse], row.row))
-        .collect();
-    rows.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    let cutoff = decision.cutoff.unwrap_or(1.0 / as_f64(classes.max(2)));
+    let half_way = f64::midpoint(cutoff, 1.0);
     let mut chosen: Vec<u64> = Vec::new();
-    if let Some(last) = rows.len().checked_sub(1) {
-        for place in [0, last / 2, last] {
-            if !chosen.contains(&rows[place].1) {
-                chosen.push(rows[place].1);
-            }
+    let distances: [&dyn Fn(f64) -> f64; 3] = [
+        &|probability| -probability,
+        &|probability| (probability - half_way).abs(),
+        &|probability| probability,
+    ];
+    for distance in distances {
+        let nearest = people.clone().min_by(|a, b| {
+            let by_distance = distance(a.0).total_cmp(&distance(b.0));
+            by_distance.then(a.1.cmp(&b.1))
+        });
+        if let Some((_, row)) = nearest.filter(|(_, row)| !chosen.contains(row)) {
+            chosen.push(row);
         }
     }
     chosen
@@ -301,24 +363,18 @@ pub(crate) fn sampled_people(
 mod tests {
     use super::*;
 
-    fn values(numbers: &[f64]) -> Vec<Vec<ColumnValue>> {
-        let value = |number: &f64| ColumnValue {
-            column: "a".to_owned(),
-            text: number.to_string(),
-            number: Some(*number),
-            is_missing: false,
-        };
-        numbers.iter().map(|number| vec![value(number)]).collect()
+    fn divided(numbers: &[f64]) -> (Division, Vec<SampledValue>) {
+        let values: Vec<SampledValue> = numbers.iter().copied().map(SampledValue::Number).collect();
+        (divide(&values.iter().collect::<Vec<_>>()), values)
     }
 
     #[test]
     fn a_number_is_divided_into_parts_of_about_as_many_rows() {
         let numbers: Vec<f64> = (0..80_u8).map(f64::from).collect();
-        let sampled = values(&numbers);
-        let division = divide(&sampled, 0);
+        let (division, sampled) = divided(&numbers);
         let mut counts = [0; PARTS];
-        for row in &sampled {
-            counts[division.bin(&row[0])] += 1;
+        for value in &sampled {
+            counts[division.bin(value)] += 1;
         }
         assert!(
             counts.iter().all(|count| (9..=11).contains(count)),
@@ -326,12 +382,41 @@ mod tests {
         );
         assert_eq!(division.label(0), "up to 10");
         assert_eq!(division.label(PARTS - 1), "above 70");
+        let missing = division.bin(&SampledValue::Level("missing".to_owned()));
+        assert_eq!(division.label(missing), "missing");
     }
 
     #[test]
     fn a_number_of_one_value_is_one_part() {
-        let division = divide(&values(&[3.0; 5]), 0);
+        let (division, values) = divided(&[3.0; 5]);
         assert_eq!(division.label(0), "all");
-        assert_eq!(division.bin(&values(&[3.0])[0][0]), 0);
+        assert_eq!(division.bin(&values[0]), 0);
+    }
+
+    #[test]
+    fn people_chosen_among_parts_are_those_chosen_among_all() {
+        let decision = Decision {
+            adverse: 1,
+            cutoff: Some(0.2),
+        };
+        let all: Vec<(f64, u64)> = (0..100_u64)
+            .map(|row| (0.2 + f64::from((row * 37 % 50) as u8) / 64.0, row))
+            .collect();
+        let chosen = |people: &[(f64, u64)]| chosen_people(people.iter().copied(), decision, 2);
+        let whole = chosen(&all);
+        assert_eq!(whole.len(), 3);
+        let parts: Vec<(f64, u64)> = all
+            .chunks(23)
+            .flat_map(|part| {
+                let rows = chosen(part);
+                let mut of_part = part.to_vec();
+                of_part.retain(|(_, row)| rows.contains(row));
+                of_part
+            })
+            .collect();
+        assert!(parts.len() < all.len());
+        assert_eq!(chosen(&parts), whole);
+        assert_eq!(chosen(&all[..1]), [0]);
+        assert!(chosen(&[]).is_empty());
     }
 }

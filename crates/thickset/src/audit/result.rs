@@ -16,7 +16,7 @@ use crate::Seed;
 use crate::attack::Change;
 use crate::attack::suite::SuiteConfig;
 use crate::data::{InputShape, Part};
-use crate::decision::DecisionConfig;
+use crate::decision::{Decision, DecisionConfig};
 use crate::explain::ExplainConfig;
 use crate::model::ModelConfig;
 use crate::registry::{Family, family};
@@ -117,6 +117,27 @@ pub struct DataRecord {
     pub features: Vec<String>,
     /// Whether labels are known, so that AUC and accuracy are.
     pub has_labels: bool,
+}
+
+impl Audit {
+    /// Puts the probabilities that a model itself gives in the place of those that the model of its decisions gives.
+    pub(crate) fn restore_probabilities(&mut self, decision: &Decision) {
+        let rows = std::mem::take(&mut self.rows);
+        for mut row in &rows {
+            row.probabilities = decision.own_probabilities(&row.probabilities);
+            self.rows.push(&row);
+        }
+        for row in &mut self.worst {
+            let own = |probability: f64| {
+                let mut both = vec![1.0 - probability; 2];
+                both[row.class] = probability;
+                decision.own_probabilities(&both)[row.class]
+            };
+            let (before, after) = (own(row.probability), own(row.attacked_probability));
+            row.probability = before;
+            row.attacked_probability = after;
+        }
+    }
 }
 
 /// How a dataset was read and split.

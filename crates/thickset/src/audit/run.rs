@@ -16,7 +16,7 @@ use super::row_list::RowList;
 use super::running_totals::{BlockTotals, RunningTotals};
 use super::target::AuditTarget;
 use super::{linear, summary};
-use crate::attack::changes;
+use crate::attack::{changes, own_values};
 use crate::check::as_f64;
 use crate::data::hexadecimal;
 use crate::explain::{Points, chunk_rows};
@@ -351,6 +351,8 @@ impl<'a> Session<'a> {
                 let attacked = &attacked[place];
                 let mut changes = changes(schema, x, &attacked.perturbed);
                 changes.truncate(MOST_CHANGES);
+                let given = self.target.rows.given(places[place]).unwrap_or_default();
+                own_values(schema, &given, &mut changes);
                 described.push(WorstRow {
                     row: ids[place] + 1,
                     class: before.class,

@@ -81,6 +81,20 @@ pub enum Cell {
 }
 
 impl Cell {
+    /// One number of ours, without an interval.
+    #[must_use]
+    pub fn number(value: f64) -> Self {
+        Self::Number {
+            ours: Estimate {
+                value,
+                interval: None,
+                count: 1,
+            },
+            paper: None,
+            mark: Mark::None,
+        }
+    }
+
     /// A dash without a number of the paper's.
     #[must_use]
     pub fn dash(reason: impl Into<String>) -> Self {

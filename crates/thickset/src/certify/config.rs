@@ -2,10 +2,14 @@
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use thickset_engine::{Chain, Network};
+use thickset_engine::{Chain, DType, Network};
 
 use super::ball::MoveNorm;
-use super::case::{Case, Deployed as _, Moves};
+use super::bounds::{BoundedRow, MoveSet, Order, SmoothNetwork};
+use super::case::{Case, Deployed as _, Moves, largest};
+use super::contributions::segments::SegmentWays;
+use super::contributions::ways::Ways;
+use super::contributions::{Bounds, ContributionsAsked, Proved};
 use super::deployed::DeployedChain;
 use super::explained::{Explained, Ranked};
 use super::network::DenseNetwork;
@@ -18,9 +22,12 @@ use crate::attack::threat::{Norm, OneHot};
 use crate::attack::{Threat, ThreatConfig};
 use crate::check::as_f64;
 use crate::data::Schema;
+use crate::explain::contributions::ContributionsConfig;
+use crate::explain::contributions::line::{Lines, Walk};
 use crate::explain::reduce::ReductionConfig;
-use crate::explain::{ExplainConfig, ExplanationConfig, Of, Points};
-use crate::metric::ranking::TopK;
+use crate::explain::{CheckedExplain, ExplainConfig, ExplanationConfig, Of, Points};
+use crate::host::read;
+use crate::metric::ranking::{self, TopK};
 use crate::{Error, Result, defaults};
 
 /// What to certify, as a configuration states it.
@@ -65,6 +72,9 @@ impl CertifyConfig {
             });
         }
         let checked = explain.check(schema)?;
+        if let ExplanationConfig::Contributions(config) = &checked.config().explanation {
+            return self.check_contributions(config, &checked, schema);
+        }
         let refused = |expected: &'static str, got: &str| Error::CertifyInput {
             expected,
             got: got.to_owned(),
@@ -112,6 +122,41 @@ impl CertifyConfig {
             absolute,
             times_input,
             groups,
+            contributions: None,
+        })
+    }
+
+    /// The same for contributions, of columns or of features.
+    fn check_contributions(
+        &self,
+        config: &ContributionsConfig,
+        explain: &CheckedExplain,
+        schema: &Schema,
+    ) -> Result<CheckedCertify> {
+        if explain.config().reduce != ReductionConfig::Signed {
+            return Err(Error::CertifyInput {
+                expected: "contributions with their signs",
+                got: "their sizes".to_owned(),
+            });
+        }
+        let groups = explain.column_features().map(<[Vec<usize>]>::to_vec);
+        let groups = groups.unwrap_or_else(|| (0..schema.len()).map(|one| vec![one]).collect());
+        let row = config.row.clone();
+        Ok(CheckedCertify {
+            k: self.k,
+            threat: self.threat.check(schema)?,
+            steps: Steps::Relaxed,
+            hold: self.hold_prediction,
+            nodes: self.nodes,
+            ranked: Ranked::Logit,
+            absolute: false,
+            times_input: false,
+            groups: None,
+            contributions: Some(ContributionsAsked {
+                reference: row.unwrap_or_else(|| vec![0.0; schema.len()]),
+                points: config.points,
+                groups,
+            }),
         })
     }
 }
@@ -137,9 +182,16 @@ pub struct CheckedCertify {
     absolute: bool,
     times_input: bool,
     groups: Option<Vec<Vec<usize>>>,
+    /// Where contributions are certified.
+    contributions: Option<ContributionsAsked>,
 }
 
 impl CheckedCertify {
+    /// Whether the search also finds points, as an attack wants it; of contributions it proves alone.
+    pub(crate) fn finds_points(&self) -> bool {
+        self.contributions.is_none()
+    }
+
     /// The largest radius that is asked about.
     #[must_use]
     pub fn largest_radius(&self) -> f64 {
@@ -157,9 +209,16 @@ impl CheckedCertify {
     /// # Errors
     /// [`Error::CertifyInput`] where the network is neither dense layers with `ReLU`s nor segmented, and when rows or `k` do not fit it.
     pub fn radius(&self, network: &Network, rows: Points<'_>) -> Result<Vec<CertifiedRadius>> {
+        if let Some(asked) = &self.contributions {
+            return self.each_way(asked, network, rows, |_, row| row.radius());
+        }
         if segmented::fits(&self.asked(), network)? {
             rows.check(network)?;
             return segmented::radius(&self.asked(), network, rows);
+        }
+        if !self.is_searched(network) {
+            let largest = self.largest_radius();
+            return self.bounded(network, rows, |row| row.radius(largest));
         }
         self.each(network, rows, |_, case| {
             certified_radius::certify(case, self.nodes)
@@ -202,9 +261,16 @@ impl CheckedCertify {
         rows: Points<'_>,
         lost: &[usize],
     ) -> Result<Vec<CertifiedWorstCase>> {
+        if let Some(asked) = &self.contributions {
+            return self.each_way(asked, network, rows, |_, row| row.worst_case());
+        }
         if segmented::fits(&self.asked(), network)? {
             rows.check(network)?;
             return segmented::worst_case(&self.asked(), network, rows);
+        }
+        if !self.is_searched(network) {
+            let radius = self.largest_radius();
+            return self.bounded(network, rows, |row| row.worst_case(radius));
         }
         self.each(network, rows, |row, case| {
             let lost = lost.get(row).copied().unwrap_or(0);
@@ -217,9 +283,30 @@ impl CheckedCertify {
     /// # Errors
     /// As for [`CheckedCertify::radius`].
     pub fn tolerances(&self, network: &Network, rows: Points<'_>) -> Result<Vec<Vec<Tolerance>>> {
+        if let Some(asked) = &self.contributions {
+            return self.each_way(asked, network, rows, |_, row| row.tolerances(&|_| true));
+        }
         self.each(network, rows, |_, case| {
             tolerance::certify(case, self.nodes)
         })
+    }
+
+    /// The same of contributions, for the features of each row that are wanted; nothing of other explanations.
+    ///
+    /// # Errors
+    /// As for [`CheckedCertify::radius`].
+    pub(crate) fn tolerances_of(
+        &self,
+        network: &Network,
+        rows: Points<'_>,
+        wanted: &(dyn Fn(usize, usize) -> bool + Sync),
+    ) -> Result<Vec<Vec<Tolerance>>> {
+        match &self.contributions {
+            Some(asked) => self.each_way(asked, network, rows, |place, row| {
+                row.tolerances(&|feature| wanted(place, feature))
+            }),
+            None => Ok(vec![Vec::new(); rows.ids.len()]),
+        }
     }
 
     /// Proofs of what is certified of each row: of its radius, and of its worst case, as far as either says something. Rows of
@@ -233,6 +320,12 @@ impl CheckedCertify {
         rows: Points<'_>,
         numbers: &[u64],
     ) -> Result<Vec<Vec<Proof>>> {
+        if self.contributions.is_some() {
+            return Err(Error::CertifyInput {
+                expected: "gradients, for proofs that others can check",
+                got: "contributions".to_owned(),
+            });
+        }
         self.each(network, rows, |row, case| {
             let radius = certified_radius::certify(case, self.nodes).certified;
             let worst = certified_worst_case::certify(case, self.nodes, 0);
@@ -270,10 +363,202 @@ impl CheckedCertify {
     /// # Errors
     /// [`Error::CertifyInput`] with what it is instead.
     pub fn fits(&self, network: &Network) -> Result<()> {
-        if segmented::fits(&self.asked(), network)? {
+        if let Some(asked) = &self.contributions {
+            return self.fits_contributions(asked, network);
+        }
+        if segmented::fits(&self.asked(), network)? || self.is_searched(network) {
             return Ok(());
         }
-        self.explained(&DenseNetwork::of(network)?).map(|_| ())
+        SmoothNetwork::of(network)?;
+        if self.times_input || self.groups.is_some() {
+            return Err(Error::CertifyInput {
+                expected: "gradients of single features, where a network has softplus or many classes",
+                got: "gradients times their inputs, or of columns".to_owned(),
+            });
+        }
+        Ok(())
+    }
+
+    /// Whether rows are searched, gate by gate, so that counterexamples are found too; else bounds alone are given.
+    #[must_use]
+    pub fn is_searched(&self, network: &Network) -> bool {
+        if self.contributions.is_some() {
+            return false;
+        }
+        let has_segments = || segmented::fits(&self.asked(), network).unwrap_or(false);
+        let has_gates = |dense: &DenseNetwork| self.explained(dense).is_ok();
+        has_segments() || DenseNetwork::of(network).as_ref().is_ok_and(has_gates)
+    }
+
+    /// What bounds alone say of each row.
+    fn bounded<T: Send>(
+        &self,
+        network: &Network,
+        rows: Points<'_>,
+        certify: impl Fn(&BoundedRow<'_>) -> T + Sync,
+    ) -> Result<Vec<T>> {
+        rows.check(network)?;
+        self.fits(network)?;
+        let smooth = SmoothNetwork::of(network)?;
+        let chain = Chain::new(network).ok_or_else(|| Error::CertifyInput {
+            expected: "networks that are chains of layers",
+            got: "a network of another kind".to_owned(),
+        })?;
+        let features = smooth.dense.features();
+        let values: Vec<&[f64]> = rows.values.chunks(features).collect();
+        values
+            .into_par_iter()
+            .map(|x| {
+                let x: Vec<f64> = x
+                    .iter()
+                    .map(|x| smooth.dense.arithmetic.nearest(*x))
+                    .collect();
+                let mut tile = chain.tile();
+                let output = self.ranked.output();
+                tile.run(&x, output, &[0]);
+                let class = largest(tile.logits());
+                tile.run(&x, output, &[class]);
+                let gradient = tile.gradient().to_vec();
+                let reduced = |value: &f64| if self.absolute { value.abs() } else { *value };
+                let importance: Vec<f64> = gradient.iter().map(reduced).collect();
+                let salient: Vec<usize> = TopK::of(&importance, self.k)?.iter().collect();
+                let (low, high) = self.limits(&x, &x, false);
+                let moves = MoveSet {
+                    norm: self.move_norm(),
+                    low,
+                    high,
+                };
+                let order = Order {
+                    salient: &salient,
+                    absolute: self.absolute,
+                    gradient: &gradient,
+                    class,
+                    ranked: self.ranked,
+                };
+                Ok(certify(&BoundedRow::new(&smooth, &x, &moves, order)))
+            })
+            .collect()
+    }
+
+    fn move_norm(&self) -> MoveNorm {
+        match self.threat.ball().norm {
+            Norm::L2 => MoveNorm::L2,
+            Norm::Linf => MoveNorm::Linf,
+        }
+    }
+
+    fn fits_contributions(&self, asked: &ContributionsAsked, network: &Network) -> Result<()> {
+        let refused =
+            |expected: &'static str, got: String| Err(Error::CertifyInput { expected, got });
+        if !self.hold {
+            return refused(
+                "moves that keep the class, for contributions",
+                "moves to any class".to_owned(),
+            );
+        }
+        if network.gates().is_some() {
+            let (groups, reference) = (&asked.groups, &asked.reference);
+            return SegmentWays::new(network, groups, reference, asked.points, 0).map(|_| ());
+        }
+        let dense = DenseNetwork::of(network)?;
+        if dense.hidden.len() > 2 {
+            return refused(
+                "at most two hidden layers, for contributions",
+                format!("{}", dense.hidden.len()),
+            );
+        }
+        Ok(())
+    }
+
+    /// What is proved of the contributions of each row.
+    fn each_way<T: Send>(
+        &self,
+        asked: &ContributionsAsked,
+        network: &Network,
+        rows: Points<'_>,
+        prove: impl Fn(usize, &Proved<'_>) -> T + Sync,
+    ) -> Result<Vec<T>> {
+        rows.check(network)?;
+        self.fits_contributions(asked, network)?;
+        if rows.ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (groups, reference) = (&asked.groups[..], &asked.reference[..]);
+        let classes = network.classes();
+        let logits = read(network.logits(network.batch(rows.values)));
+        let predicted: Vec<usize> = logits
+            .chunks(classes)
+            .map(ranking::largest)
+            .collect::<Result<_>>()?;
+        let dense = DenseNetwork::of(network).ok();
+        let mut segments = Vec::new();
+        if dense.is_none() {
+            for class in 0..classes {
+                segments.push(SegmentWays::new(
+                    network,
+                    groups,
+                    reference,
+                    asked.points,
+                    class,
+                )?);
+            }
+        }
+        let ways: Vec<Ways<'_>> = dense
+            .iter()
+            .flat_map(|dense| {
+                (0..classes).filter_map(|class| Ways::new(dense, groups, reference, class))
+            })
+            .collect();
+        let lines = Lines::new(network, reference);
+        let single = network.dtype() == DType::F32;
+        let rows: Vec<(&[f64], usize)> = rows
+            .values
+            .chunks(network.features())
+            .zip(predicted)
+            .collect();
+        let one = |(row, (x, class)): (usize, (&[f64], usize))| {
+            #[expect(clippy::cast_possible_truncation, reason = "the model takes f32")]
+            let nearest = |value: &f64| {
+                if single {
+                    f64::from(*value as f32)
+                } else {
+                    *value
+                }
+            };
+            let x: Vec<f64> = x.iter().map(nearest).collect();
+            let (bounds, importance): (&dyn Bounds, Option<Vec<f64>>) = match &lines {
+                Some(lines) => {
+                    let mut raw = vec![0.0; x.len()];
+                    lines.contributions(&x, class, &mut Walk::default(), &mut raw);
+                    let sums = groups
+                        .iter()
+                        .map(|group| group.iter().map(|&one| raw[one]).sum());
+                    (&ways[class], Some(sums.collect()))
+                }
+                None => (&segments[class], segments[class].contributions(&x)),
+            };
+            // Where gates are tied nothing is proved, whatever is ranked.
+            let importance = importance.unwrap_or_else(|| vec![0.0; groups.len()]);
+            let ball = self.threat.ball();
+            let norm = self.move_norm();
+            let choices = choices(&self.threat, &x, norm, ball.radius);
+            let are_tried = choices.is_some();
+            let choices = choices.unwrap_or_else(|| vec![Choice::own(&x)]);
+            let choices = choices.into_iter().map(|choice| {
+                let (low, high) = self.limits(&x, &choice.x, are_tried);
+                (choice, low, high)
+            });
+            let proved = Proved {
+                bounds,
+                groups,
+                salient: TopK::of(&importance, self.k)?.iter().collect(),
+                norm,
+                radius: ball.radius,
+                choices: choices.collect(),
+            };
+            Ok(prove(row, &proved))
+        };
+        rows.into_par_iter().enumerate().map(one).collect()
     }
 
     fn each<T: Stepped + Send>(
@@ -335,10 +620,7 @@ impl CheckedCertify {
         let (_, importance) = deployed.run(&x, class);
         let salient: Vec<usize> = TopK::of(&importance, self.k)?.iter().collect();
         let ball = self.threat.ball();
-        let norm = match ball.norm {
-            Norm::L2 => MoveNorm::L2,
-            Norm::Linf => MoveNorm::Linf,
-        };
+        let norm = self.move_norm();
         let choices = choices(&self.threat, &x, norm, ball.radius);
         let steps = if choices.is_some() {
             self.steps

@@ -1,8 +1,9 @@
 //! The deployed model: its layers as certificates see them, and the model itself to run counterexamples on.
 
 use thickset_engine::layer::Part;
-use thickset_engine::{Chain, DType, Network, Output};
+use thickset_engine::{Chain, DType, Network};
 
+use super::bounds::{Activation, SmoothNetwork};
 use super::case::{Deployed, largest};
 use super::explained::{Explained, Ranked};
 use super::network::{DenseLayer, DenseNetwork};
@@ -13,16 +14,12 @@ use crate::{Error, Result};
 /// What certificates are of.
 const EXPECTED: &str = "chains of dense layers with ReLU between them and a linear last layer";
 
-impl DenseNetwork {
+impl SmoothNetwork {
     /// The layers of a network.
     ///
     /// # Errors
-    /// [`Error::CertifyInput`] if it is anything but dense layers with `ReLU` between them.
-    pub fn of(network: &Network) -> Result<Self> {
-        let refused = |got: &str| Error::CertifyInput {
-            expected: EXPECTED,
-            got: got.to_owned(),
-        };
+    /// [`Error::CertifyInput`] if it is anything but dense layers with activations between them.
+    pub(super) fn of(network: &Network) -> Result<Self> {
         let parts = network
             .chain_parts()
             .ok_or_else(|| refused("a network with other layers"))?;
@@ -31,12 +28,11 @@ impl DenseNetwork {
             DType::F64 => Arithmetic::DOUBLE,
             _ => return Err(refused("a network that computes neither in f32 nor in f64")),
         };
-        let mut layers: Vec<DenseLayer> = Vec::new();
-        let mut is_behind_relu = true;
+        let (mut layers, mut activations) = (Vec::<DenseLayer>::new(), Vec::new());
         for part in parts {
-            match part {
+            let activation = match part {
                 Part::Linear { weight, bias } => {
-                    if !is_behind_relu {
+                    if layers.len() > activations.len() {
                         return Err(refused("two linear layers without a ReLU between them"));
                     }
                     let [_, inputs] = weight.dims();
@@ -45,23 +41,48 @@ impl DenseNetwork {
                         bias: read(bias.clone()),
                         inputs,
                     });
-                    is_behind_relu = false;
+                    continue;
                 }
-                Part::Relu if is_behind_relu => {
-                    return Err(refused("a ReLU that follows no linear layer"));
-                }
-                Part::Relu => is_behind_relu = true,
-                Part::Softplus { .. } => return Err(refused("a network with softplus")),
+                Part::Relu => Activation::Relu,
+                Part::Softplus { beta } => Activation::Softplus { beta },
+            };
+            if layers.len() == activations.len() {
+                return Err(refused("an activation that follows no linear layer"));
             }
+            activations.push(activation);
         }
         match layers.pop() {
-            Some(head) if !is_behind_relu => Ok(Self {
-                hidden: layers,
-                head,
-                arithmetic,
+            Some(head) if layers.len() == activations.len() => Ok(Self {
+                dense: DenseNetwork {
+                    hidden: layers,
+                    head,
+                    arithmetic,
+                },
+                activations,
             }),
-            _ => Err(refused("a network that ends in a ReLU")),
+            _ => Err(refused("a network that ends in an activation")),
         }
+    }
+}
+
+impl DenseNetwork {
+    /// The layers of a network.
+    ///
+    /// # Errors
+    /// [`Error::CertifyInput`] if it is anything but dense layers with `ReLU` between them.
+    pub fn of(network: &Network) -> Result<Self> {
+        let SmoothNetwork { dense, activations } = SmoothNetwork::of(network)?;
+        if activations.iter().any(|one| *one != Activation::Relu) {
+            return Err(refused("a network with softplus"));
+        }
+        Ok(dense)
+    }
+}
+
+fn refused(got: &str) -> Error {
+    Error::CertifyInput {
+        expected: EXPECTED,
+        got: got.to_owned(),
     }
 }
 
@@ -75,23 +96,12 @@ pub(super) struct DeployedChain<'a> {
 
 impl Deployed for DeployedChain<'_> {
     fn nearest_input(&self, value: f64) -> f64 {
-        if self.arithmetic == Arithmetic::SINGLE {
-            #[expect(clippy::cast_possible_truncation, reason = "the model takes f32")]
-            let single = value as f32;
-            f64::from(single)
-        } else {
-            value
-        }
+        self.arithmetic.nearest(value)
     }
 
     fn run(&self, x: &[f64], class: usize) -> (usize, Vec<f64>) {
-        let output = match self.ranked {
-            Ranked::Probability => Output::Probability,
-            Ranked::Logit => Output::Logit,
-            Ranked::Loss => Output::Loss,
-        };
         let mut tile = self.chain.tile();
-        tile.run(x, output, &[class]);
+        tile.run(x, self.ranked.output(), &[class]);
         let importance = self.explained.importance(tile.gradient(), x);
         (largest(tile.logits()), importance)
     }

@@ -6,6 +6,7 @@
 //! among these.
 
 use serde::{Deserialize, Serialize};
+use thickset_engine::Output;
 
 use super::network::DenseNetwork;
 
@@ -59,6 +60,17 @@ pub enum Ranked {
     Logit,
     /// The loss with the class as label.
     Loss,
+}
+
+impl Ranked {
+    /// The same for a network.
+    pub(super) fn output(self) -> Output {
+        match self {
+            Self::Probability => Output::Probability,
+            Self::Logit => Output::Logit,
+            Self::Loss => Output::Loss,
+        }
+    }
 }
 
 impl Explained {

@@ -9,7 +9,11 @@
 //! model's own arithmetic in any order of sums, and the search takes its own rounding off every bound (`rounding`). What was
 //! found is a point that the deployed model was run at.
 //!
+//! Of contributions, which are no gradients but means of them along a way, a lower bound of the radius is proved (`contributions`).
+//!
 //! A [segmented model](segmented) has borders in place of gates, few and known, and its certificate is an enumeration.
+//!
+//! Softplus networks and probabilities of many classes have nothing to split, and are certified by [bounds] alone.
 //!
 //! How a row is searched: `case` holds the row, `node` a part of the search, `projection` its distance, `layers` bounds of
 //! its pre-activations, `pairs` and `swaps` what these say of the ranking, `search` the order of it all. Limits are counted
@@ -23,8 +27,10 @@ pub mod segmented;
 pub mod smoothed_top_k;
 
 mod ball;
+mod bounds;
 mod case;
 mod config;
+mod contributions;
 mod deployed;
 mod explained;
 mod gate;

@@ -39,6 +39,17 @@ impl Arithmetic {
         unit: SEARCH_UNIT,
         tiny: f64::MIN_POSITIVE,
     };
+
+    /// The number of the format that is nearest to this one.
+    pub(super) fn nearest(self, value: f64) -> f64 {
+        if self == Self::SINGLE {
+            #[expect(clippy::cast_possible_truncation, reason = "the model takes f32")]
+            let single = value as f32;
+            f64::from(single)
+        } else {
+            value
+        }
+    }
 }
 
 /// `γ_n`: the relative error of a sum of `operations` rounded terms.

@@ -12,7 +12,7 @@
 //! distance to where the first gate moves is certified.
 
 use thickset_engine::layer::Gating;
-use thickset_engine::{Network, Output, one_hot};
+use thickset_engine::{Network, one_hot};
 
 use super::explained::Ranked;
 use super::result::{CertifiedRadius, CertifiedWorstCase, Counterexample, Status};
@@ -248,11 +248,7 @@ impl<'a> Segments<'a> {
         let pass = self.network.pass(self.network.batch(x));
         let predicted = largest(&read(pass.logits()))?;
         let class = class.unwrap_or(predicted);
-        let output = match self.asked.ranked {
-            Ranked::Probability => Output::Probability,
-            Ranked::Logit => Output::Logit,
-            Ranked::Loss => Output::Loss,
-        };
+        let output = self.asked.ranked.output();
         let logits = pass.logits();
         let hot = one_hot(
             &[class],

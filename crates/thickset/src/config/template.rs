@@ -50,7 +50,7 @@ patience = {patience:<22} # stop after so many epochs that improve neither AUC n
 [selection]                       # of the epochs with a good AUC, the one whose explanations held best
 auc_within = 0.01                 # of the best epoch's AUC; or auc_at_least = 0.85
 
-# [retrain]                       # begin with a trained model and keep its ranking
+# [retrain]                       # start from a trained model, and train it so that its reasons stay the same
 # from = "runs/vanilla/model.safetensors"
 
 # [sweep]                         # every combination is a run, one a core; the selection's rule chooses among them

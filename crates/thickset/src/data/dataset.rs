@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::encode::encoding::Encoding;
+use super::encode::given::GivenValues;
 use super::references::References;
 use super::schema::{InputShape, Schema};
 use super::sets::recipe::{AttackDefaults, Recipe};
@@ -39,6 +40,8 @@ pub struct Dataset {
     pub(super) pairs: Option<Pairs>,
     /// How much each row counts.
     pub(super) weights: Option<Vec<f64>>,
+    /// What the features of a table's rows do not tell.
+    pub(super) given: Option<GivenValues>,
 }
 
 /// The inputs of a pair dataset.
@@ -143,6 +146,11 @@ impl Dataset {
             &self.labels,
             train,
         );
+    }
+
+    /// What the features of the rows do not tell, where they were read from a table.
+    pub(crate) fn given(&self) -> Option<&GivenValues> {
+        self.given.as_ref()
     }
 
     /// The inputs that rows are made of, row-major: the rows themselves, or what they pair.

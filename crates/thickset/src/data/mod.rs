@@ -17,6 +17,7 @@ pub use encode::encoding::{ColumnEncoding, Encoded, Encoding};
 pub use encode::feature_rule::{
     CategoryRule, FeatureRule, FlagRule, Group, NumberRule, Scale, Unseen,
 };
+pub use encode::given::{Given, GivenValues};
 pub use encode::infer::InferOptions;
 pub use encode::number_encoding::NumberEncoding;
 pub use read::csv::{read as read_csv, read_from as read_csv_from};

@@ -7,6 +7,7 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::io::{self, BufWriter, Write as _};
 use std::sync::Arc;
 
+use super::encode::given::GivenValues;
 use crate::{Error, Result};
 
 /// Bytes of rows that are kept in memory.
@@ -20,6 +21,7 @@ const NO_LABEL: u32 = u32::MAX;
 pub struct RowStore {
     width: usize,
     labels: Vec<u32>,
+    given: GivenValues,
     kept: Kept,
 }
 
@@ -48,6 +50,7 @@ pub struct RowStoreWriter {
     width: usize,
     most: usize,
     labels: Vec<u32>,
+    given: GivenValues,
     memory: Vec<f32>,
     disk: Option<BufWriter<File>>,
 }
@@ -65,9 +68,18 @@ impl RowStoreWriter {
             width,
             most,
             labels: Vec::new(),
+            given: GivenValues::default(),
             memory: Vec::new(),
             disk: None,
         }
+    }
+
+    /// Notes what the features of the next rows do not tell; before these rows are added.
+    ///
+    /// # Errors
+    /// As [`RowStoreWriter::push`].
+    pub(crate) fn note(&mut self, given: &GivenValues) -> Result<()> {
+        self.given.append(given, self.labels.len() as u64)
     }
 
     /// Adds rows, one after the other, with the class of each.
@@ -119,6 +131,7 @@ impl RowStoreWriter {
         Ok(RowStore {
             width: self.width,
             labels: self.labels,
+            given: self.given,
             kept,
         })
     }
@@ -129,6 +142,11 @@ impl RowStore {
     #[must_use]
     pub fn rows(&self) -> usize {
         self.labels.len()
+    }
+
+    /// What the features of the rows do not tell.
+    pub(crate) fn given(&self) -> &GivenValues {
+        &self.given
     }
 
     /// The class of a row, if it is known.

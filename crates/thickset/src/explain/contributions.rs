@@ -9,7 +9,7 @@
 //! [lines](line) find every kink: no error but rounding, for about the work of one gradient. Everywhere else, and where an objective
 //! differentiates contributions in the weights, it is a Gauss-Legendre rule of `points` points.
 
-pub(super) mod line;
+pub(crate) mod line;
 mod quadrature;
 mod reference;
 
@@ -165,6 +165,12 @@ pub(crate) fn score_weights(class: usize, classes: usize) -> Vec<f64> {
     let mut weights = vec![other; classes];
     weights[class] = 1.0;
     weights
+}
+
+/// Places and weights of the quadrature of so many points.
+pub(crate) fn quadrature_rule(points: usize) -> (Vec<f64>, Vec<f64>) {
+    let rule = Rule::new(points);
+    (rule.places, rule.weights)
 }
 
 /// The weights of each row's score, `[rows, classes]`.

@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use super::audit_reasons::AuditedRows;
 use super::{ExplainOptions, Model, OpenedRows, Origin};
 use crate::attack::ThreatConfig;
 use crate::attack::suite::{Effort, SuiteConfig};
@@ -155,8 +156,19 @@ impl Model {
         };
         Ok(match audit::run(&checked, &target, &run, observer)? {
             Outcome::Done(mut audit) => {
+                let audited = AuditedRows {
+                    rows,
+                    start: 0,
+                    all: rows.len(),
+                    records: &audit.rows,
+                    deciding: &deciding,
+                };
+                let reasons = self.reason_rows(origin, &audited, &own)?;
                 deciding.restore_probabilities(&mut audit);
-                audit.reasons = self.reasons_record(origin, rows, &own, &audit)?;
+                if let (Some(reasons), Some(decision)) = (reasons, self.recorded_decision(&own)?) {
+                    let decision = decision.of(self.classes())?;
+                    audit.reasons = Some(reasons.record(&audit, decision)?);
+                }
                 Some(*audit)
             }
             Outcome::Stopped => None,
@@ -177,29 +189,33 @@ impl Model {
         observer: &mut dyn Observer,
     ) -> Result<Option<AuditPart>> {
         let rows = opened.rows();
-        // What a part has measured cannot be brought back to the model's own probabilities when parts are put together.
-        if config.decision.cutoff.is_some() {
-            return Err(Error::AuditInput {
-                expected: "all rows at once where a cut-off is given",
-                got: "a part of them".to_owned(),
-            });
-        }
         let own = AuditConfig {
             explain: self.with_own_reference(config.explain.clone())?,
             ..config.clone()
         };
         let checked = own.check(rows.schema())?;
-        let target = self.audit_target(origin, &rows, options);
+        let deciding = self.deciding(&Origin::default(), &config.decision)?;
+        let target = deciding.audit_target(origin, &rows, options);
         let run = RunOptions {
             resume: options.resume.clone(),
             ..RunOptions::default()
         };
         let (shard, whole) = (opened.shard(), opened.whole()?);
         let found = audit::run_part(&checked, &target, shard, whole, &run, observer)?;
-        Ok(match found {
-            PartOutcome::Done(part) => Some(*part),
-            PartOutcome::Stopped => None,
-        })
+        let PartOutcome::Done(mut part) = found else {
+            return Ok(None);
+        };
+        let audited = AuditedRows {
+            rows: &rows,
+            start: shard.places(whole.count).start,
+            all: whole.count,
+            records: part.records(),
+            deciding: &deciding,
+        };
+        let reasons = self.reason_rows(origin, &audited, &own)?;
+        let decision = self.recorded_decision(&own)?;
+        part.add_reasons(reasons, decision);
+        Ok(Some(*part))
     }
 
     /// The model and its rows, as an audit records them.

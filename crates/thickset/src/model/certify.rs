@@ -175,24 +175,24 @@ impl Model {
             ids: &ids,
         };
         let found = certify.tolerances(&self.network, points)?;
-        let schema = rows.schema();
-        let in_units = |(x, row): (&[f64], Vec<Tolerance>)| -> Vec<ToleratedRange> {
-            let ranges = row.into_iter().filter_map(|tolerance| {
-                let feature = &schema.features[tolerance.feature];
-                let own = |encoded: f64| feature.offset + feature.factor * encoded;
-                let at = x[tolerance.feature];
-                (feature.kind == FeatureKind::Number).then(|| ToleratedRange {
-                    feature: feature.name.clone(),
-                    unit: feature.unit.clone(),
-                    value: own(at),
-                    from: own(at - tolerance.down),
-                    to: own(at + tolerance.up),
-                })
-            });
-            ranges.collect()
+        Ok(in_units(rows, &values, found))
+    }
+
+    /// The same of contributions, for the features of each row that are wanted; nothing of other explanations.
+    pub(super) fn tolerances_of(
+        &self,
+        rows: &Rows<'_>,
+        options: &CertifyOptions,
+        wanted: &(dyn Fn(usize, usize) -> bool + Sync),
+    ) -> Result<Vec<Vec<ToleratedRange>>> {
+        let certify = self.certify_settings(rows, options)?;
+        let (values, ids) = (rows.gather(0..rows.len()), rows.ids());
+        let points = Points {
+            values: &values,
+            ids: &ids,
         };
-        let rows = values.chunks(schema.len()).zip(found);
-        Ok(rows.map(in_units).collect())
+        let found = certify.tolerances_of(&self.network, points, wanted)?;
+        Ok(in_units(rows, &values, found))
     }
 
     /// What is certified of some rows as proofs, which [`ProofChecker`](crate::certify::check::ProofChecker) can check.
@@ -236,4 +236,30 @@ impl Model {
         };
         config.check(&explain, rows.schema())
     }
+}
+
+/// Tolerances in the columns' own units, of numbers.
+fn in_units(
+    rows: &Rows<'_>,
+    values: &[f64],
+    found: Vec<Vec<Tolerance>>,
+) -> Vec<Vec<ToleratedRange>> {
+    let schema = rows.schema();
+    let of_row = |(x, row): (&[f64], Vec<Tolerance>)| -> Vec<ToleratedRange> {
+        let ranges = row.into_iter().filter_map(|tolerance| {
+            let feature = &schema.features[tolerance.feature];
+            let own = |encoded: f64| feature.offset + feature.factor * encoded;
+            let at = x[tolerance.feature];
+            (feature.kind == FeatureKind::Number).then(|| ToleratedRange {
+                feature: feature.name.clone(),
+                unit: feature.unit.clone(),
+                value: own(at),
+                from: own(at - tolerance.down),
+                to: own(at + tolerance.up),
+            })
+        });
+        ranges.collect()
+    };
+    let rows = values.chunks(schema.len().max(1)).zip(found);
+    rows.map(of_row).collect()
 }

@@ -67,23 +67,8 @@ impl DecidingModel {
 
     /// Puts the model's own probabilities into an audit.
     pub(super) fn restore_probabilities(&self, audit: &mut Audit) {
-        if self.decision.is_none() {
-            return;
-        }
-        let rows = std::mem::take(&mut audit.rows);
-        for mut row in &rows {
-            row.probabilities = self.own_probabilities(&row.probabilities);
-            audit.rows.push(&row);
-        }
-        for row in &mut audit.worst {
-            let own = |probability: f64| {
-                let mut both = vec![1.0 - probability; 2];
-                both[row.class] = probability;
-                self.own_probabilities(&both)[row.class]
-            };
-            let (before, after) = (own(row.probability), own(row.attacked_probability));
-            row.probability = before;
-            row.attacked_probability = after;
+        if let Some(decision) = &self.decision {
+            audit.restore_probabilities(decision);
         }
     }
 }

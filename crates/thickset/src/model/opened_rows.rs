@@ -10,8 +10,10 @@ use crate::audit::result::SplitRecord;
 use crate::config::RunConfig;
 use crate::data::row_store::{RowStore, RowStoreWriter};
 use crate::data::{
-    self, Dataset, EncodedReader, Encoding, InputShape, Known, OpenOptions, Part, Schema,
+    self, Dataset, EncodedReader, Encoding, Given, GivenValues, InputShape, Known, OpenOptions,
+    Part, Schema,
 };
+use crate::train::RetrainConfig;
 use crate::{Error, Result, Rows, Seed};
 
 /// Which rows a model is asked about.
@@ -79,6 +81,8 @@ enum Source {
         values: Vec<f32>,
         labels: Vec<Option<usize>>,
         ids: Vec<u64>,
+        /// What the features do not tell.
+        given: GivenValues,
     },
 }
 
@@ -123,9 +127,11 @@ impl OpenedRows {
                 values,
                 labels,
                 ids,
+                given,
             } => Rows::new(values, schema)
                 .and_then(|rows| rows.with_some_labels(labels))
-                .and_then(|rows| rows.numbered(ids)),
+                .and_then(|rows| rows.numbered(ids))
+                .map(|rows| rows.with_given(given)),
         };
         let rows = rows.and_then(|rows| match &self.chosen {
             None => Ok(rows),
@@ -357,7 +363,18 @@ impl Model {
             image_size: data.image_size,
             recipe: data.recipe.as_deref().map(file_name),
         };
-        let dataset = data.open(Seed::new(split.seed))?;
+        let seed = Seed::new(split.seed);
+        let began_with_another = run.retrain.as_ref().is_some_and(RetrainConfig::is_onnx);
+        let dataset = if began_with_another {
+            let run = RunConfig {
+                data,
+                seed,
+                ..run.clone()
+            };
+            run.open_data_for(self)?
+        } else {
+            data.open(seed)?
+        };
         self.part_of(config, dataset, split)
     }
 
@@ -417,6 +434,7 @@ impl Model {
                 values,
                 labels: vec![None],
                 ids: vec![0],
+                given: GivenValues::default(),
             },
             chosen: None,
             all: 1,
@@ -539,6 +557,7 @@ fn read_files(
                 values: some.values,
                 labels: some.labels,
                 ids: some.ids,
+                given: some.given,
             },
         );
         rows.shard = Shard::WHOLE;
@@ -567,6 +586,7 @@ fn read_files(
         let Some(rows) = reader.next(most.min(READ_ROWS))? else {
             break;
         };
+        store.note(&rows.given)?;
         store.push(&rows.values, &rows.labels)?;
         next += rows.labels.len() as u64;
     }
@@ -594,6 +614,14 @@ struct SomeRows {
     values: Vec<f32>,
     labels: Vec<Option<usize>>,
     ids: Vec<u64>,
+    given: GivenValues,
+}
+
+/// A row of a file while it is kept.
+struct KeptRow {
+    values: Vec<f32>,
+    label: Option<usize>,
+    given: Vec<(usize, Given)>,
 }
 
 /// The rows of a sample or of some numbers, and how many there are in all.
@@ -611,17 +639,22 @@ fn some_of(
         RowChoice::Only(numbers) => numbers.iter().filter_map(|n| n.checked_sub(1)).collect(),
         _ => BTreeSet::new(),
     };
-    let mut kept: BTreeMap<u64, (Vec<f32>, Option<usize>)> = BTreeMap::new();
+    let mut kept: BTreeMap<u64, KeptRow> = BTreeMap::new();
     let mut all = 0;
     while let Some(rows) = reader.next(READ_ROWS)? {
         let found = rows.values.chunks(width.max(1)).zip(rows.labels);
-        for (id, (values, label)) in (rows.first..).zip(found) {
+        for (place, (id, (values, label))) in (rows.first..).zip(found).enumerate() {
             let (is_in, left) = match &mut sampler {
                 Some(sampler) => sampler.offer(id),
                 None => (asked.contains(&id), None),
             };
             if is_in {
-                kept.insert(id, (values.to_vec(), label));
+                let row = KeptRow {
+                    values: values.to_vec(),
+                    label,
+                    given: rows.given.row(place),
+                };
+                kept.insert(id, row);
             }
             if let Some(left) = left {
                 kept.remove(&left);
@@ -647,11 +680,13 @@ fn some_of(
         values: Vec::with_capacity(ids.len() * width),
         labels: Vec::with_capacity(ids.len()),
         ids: Vec::with_capacity(ids.len()),
+        given: GivenValues::default(),
     };
     for id in ids {
-        if let Some((values, label)) = kept.get(&id) {
-            some.values.extend(values);
-            some.labels.push(*label);
+        if let Some(row) = kept.get(&id) {
+            some.given.push_row(some.ids.len(), row.given.clone());
+            some.values.extend(&row.values);
+            some.labels.push(row.label);
             some.ids.push(id);
         }
     }

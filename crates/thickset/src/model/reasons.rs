@@ -9,12 +9,13 @@ use super::{CertifyOptions, ExplainOptions, Model, Origin};
 use crate::attack::ThreatConfig;
 use crate::attack::suite::{Effort, SuiteConfig};
 use crate::attack::threat::OneHot;
+use crate::data::FeatureKind;
 use crate::decision::{Decision, DecisionConfig};
 use crate::explain::{CheckedExplain, ExplanationConfig, Per, Points, chunk_rows};
 use crate::host::read;
 use crate::metric::ranking;
 use crate::reasons::{Codes, ColumnValue, Reason, Reasons, RowReasons, When};
-use crate::reasons::{column_values, plain_text};
+use crate::reasons::{column_values, number_text, plain_text};
 use crate::{Error, Result, Rows, defaults};
 
 /// Which reasons are given. What is left out is the model's own, or that of its data.
@@ -134,6 +135,7 @@ impl Model {
                 rows.schema(),
                 self.description.encoding.as_ref(),
                 &reference,
+                None,
             ),
             score: self.scores(&reference, decision.adverse).remove(0),
         };
@@ -145,9 +147,13 @@ impl Model {
             k,
             options,
         };
-        let mut found = Vec::new();
+        let (mut found, mut places, mut start) = (Vec::new(), Vec::new(), 0);
         for part in rows.parts(chunk_rows(self.network.features())) {
-            found.extend(asked.of_part(&part)?);
+            for (place, row) in asked.of_part(&part)? {
+                places.push(start + place);
+                found.push(row);
+            }
+            start += part.len();
         }
         let mut change = None;
         if options.attack {
@@ -158,6 +164,7 @@ impl Model {
                 explain: &explain,
                 threat: &threat,
                 options,
+                numbers: rows.numbers(places),
             };
             tested.hold(rows, &names, &mut found)?;
         }
@@ -175,14 +182,20 @@ impl Model {
         })
     }
 
-    /// The columns of an encoded row as a person knows them.
+    /// The columns of the row at this place as its person knows them: what its table has, not what stands for it in the model.
+    ///
+    /// # Panics
+    /// If there is no such place, or the rows do not fit the model.
     #[must_use]
-    pub fn column_values(&self, row: &[f64]) -> Vec<ColumnValue> {
-        column_values(self.schema(), self.description.encoding.as_ref(), row)
+    pub fn column_values(&self, rows: &Rows<'_>, place: usize) -> Vec<ColumnValue> {
+        let given = rows.given(place);
+        let row = rows.gather([place]);
+        let encoding = self.description.encoding.as_ref();
+        column_values(self.schema(), encoding, &row, given.as_deref())
     }
 
     /// The score of a class at each of these rows.
-    fn scores(&self, values: &[f64], class: usize) -> Vec<f64> {
+    pub(super) fn scores(&self, values: &[f64], class: usize) -> Vec<f64> {
         let network = &self.network;
         let weights = crate::explain::contributions::score_weights(class, network.classes());
         let mut scores = Vec::new();
@@ -225,8 +238,8 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// The reasons of the rows of a part that are decided against, or of all of them.
-    fn of_part(&self, part: &Rows<'_>) -> Result<Vec<RowReasons>> {
+    /// The reasons of the rows of a part that are decided against, or of all of them, with their places in the part.
+    fn of_part(&self, part: &Rows<'_>) -> Result<Vec<(usize, RowReasons)>> {
         let Self {
             model,
             explain,
@@ -255,14 +268,13 @@ impl Asked<'_> {
         let seed = self.options.explain.seed;
         let explained = explain.attribute_classes(network, points, &classes, seed)?;
         let scores = model.scores(&values, decision.adverse);
-        let width = network.features();
         let mut found = Vec::with_capacity(ids.len());
         let rows = explained.into_iter().zip(taken).enumerate();
-        for (row, (explained, (_, probability, is_adverse))) in rows {
-            let own = model.column_values(&values[row * width..][..width]);
+        for (row, (explained, (place, probability, is_adverse))) in rows {
+            let own = model.column_values(part, place);
             let reasons = compared.reasons(&own, &explained.importance, self.k, self.options)?;
             let sum: f64 = explained.importance.iter().sum();
-            found.push(RowReasons {
+            let found_row = RowReasons {
                 row: ids[row] + 1,
                 is_adverse,
                 probability,
@@ -275,7 +287,8 @@ impl Asked<'_> {
                 changes: None,
                 certified: None,
                 contributions: explained.importance,
-            });
+            };
+            found.push((place, found_row));
         }
         Ok(found)
     }
@@ -321,6 +334,7 @@ impl Compared {
                     code,
                     text,
                     holds: None,
+                    tolerance: None,
                 }
             })
             .collect())
@@ -333,6 +347,8 @@ struct Tested<'a> {
     explain: &'a CheckedExplain,
     threat: &'a ThreatConfig,
     options: &'a ReasonsOptions,
+    /// The number of each row in what the rows are taken from.
+    numbers: Vec<usize>,
 }
 
 impl Tested<'_> {
@@ -383,10 +399,7 @@ impl Tested<'_> {
             threat: self.threat.scaled(share),
         };
         let suite = suite.check(self.explain.config(), schema)?;
-        let numbers: Vec<usize> = places
-            .iter()
-            .map(|&place| source_row(&found[place]))
-            .collect();
+        let numbers = self.numbers_of(places);
         let chosen = rows.only(&numbers)?;
         let (values, ids) = (chosen.gather(0..chosen.len()), chosen.ids());
         let points = Points {
@@ -435,6 +448,10 @@ impl Tested<'_> {
         Ok(changed)
     }
 
+    fn numbers_of(&self, places: &[usize]) -> Vec<usize> {
+        places.iter().map(|&place| self.numbers[place]).collect()
+    }
+
     /// The radii that are proved, where such an explanation of such a network has proofs.
     fn certify(
         &self,
@@ -443,10 +460,7 @@ impl Tested<'_> {
         places: &[usize],
         found: &mut [RowReasons],
     ) -> Result<()> {
-        let numbers: Vec<usize> = places
-            .iter()
-            .map(|&place| source_row(&found[place]))
-            .collect();
+        let numbers = self.numbers_of(places);
         let options = CertifyOptions {
             k: Some(k),
             radius: Some(self.threat.ball.radius),
@@ -459,20 +473,65 @@ impl Tested<'_> {
             explain: self.options.explain.clone(),
             ..CertifyOptions::default()
         };
-        match self.deciding.certify(&rows.only(&numbers)?, &options) {
+        let chosen = rows.only(&numbers)?;
+        match self.deciding.certify(&chosen, &options) {
             Ok(certified) => {
                 for (&place, row) in places.iter().zip(&certified.rows) {
                     found[place].certified = Some(row.radius.certified);
                 }
-                Ok(())
+                self.tolerate(&chosen, &options, places, found)
             }
             Err(Error::CertifyInput { .. }) => Ok(()),
             Err(error) => Err(error),
         }
     }
+
+    /// Says of each reason that is a number in which range it is proved to change none of the reasons by itself.
+    fn tolerate(
+        &self,
+        rows: &Rows<'_>,
+        options: &CertifyOptions,
+        places: &[usize],
+        found: &mut [RowReasons],
+    ) -> Result<()> {
+        let schema = rows.schema();
+        let named: Vec<Vec<String>> = places
+            .iter()
+            .map(|&place| {
+                let reasons = found[place].reasons.iter();
+                reasons.map(|one| one.column.clone()).collect()
+            })
+            .collect();
+        let is_wanted = |row: usize, feature: usize| {
+            let feature = &schema.features[feature];
+            feature.kind == FeatureKind::Number && named[row].contains(&feature.column)
+        };
+        let ranges = self.deciding.tolerances_of(rows, options, &is_wanted)?;
+        let encoding = self.deciding.description.encoding.as_ref();
+        for (&place, ranges) in places.iter().zip(ranges) {
+            for range in ranges {
+                let feature = schema.features.iter().find(|one| one.name == range.feature);
+                let Some(feature) = feature.filter(|_| range.from < range.to) else {
+                    continue;
+                };
+                let reasons = found[place].reasons.iter_mut();
+                for reason in reasons.filter(|one| one.column == feature.column) {
+                    let text = |number: f64| number_text(feature, rounded(number), encoding);
+                    reason.tolerance = Some(format!("{} to {}", text(range.from), text(range.to)));
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
-/// The row's number in what rows are taken from, counted from 0.
-fn source_row(row: &RowReasons) -> usize {
-    usize::try_from(row.row.saturating_sub(1)).unwrap_or(usize::MAX)
+/// A bound with four digits, towards the inside as far as rounding goes is not needed: it is told to people, and the exact one is
+/// in the certificate.
+fn rounded(number: f64) -> f64 {
+    let size = number.abs();
+    if size == 0.0 || !size.is_finite() {
+        return number;
+    }
+    let unit = 10.0_f64.powf(size.log10().floor() - 3.0);
+    (number / unit).round() * unit
 }

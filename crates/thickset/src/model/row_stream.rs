@@ -106,7 +106,9 @@ impl RowStream {
                     is_empty = false;
                     left -= rows.labels.len() as u64;
                     let ids: Vec<u64> = (rows.first..).take(rows.labels.len()).collect();
+                    let given = &rows.given;
                     let rows = Rows::new(&rows.values, &schema)?.numbered(&ids)?;
+                    let rows = rows.with_given(given);
                     if visit(&rows)?.is_break() {
                         break;
                     }

@@ -238,6 +238,11 @@ impl Model {
         })
     }
 
+    /// Makes the schema again from the description when it is asked for next.
+    pub(crate) fn forget_schema(&mut self) {
+        self.schema = OnceLock::new();
+    }
+
     /// The names of the classes, in the order of probabilities.
     #[must_use]
     pub fn classes(&self) -> &[String] {

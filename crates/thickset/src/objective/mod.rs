@@ -7,6 +7,7 @@
 pub mod adv_aat;
 pub mod art;
 pub mod at;
+pub mod certified_radius;
 pub mod cl;
 pub mod distinct;
 pub mod est_h;
@@ -108,6 +109,7 @@ kinds! {
         AdvAat(adv_aat::AdvAatConfig),
         Art(art::ArtConfig),
         At(at::AtConfig),
+        CertifiedRadius(certified_radius::CertifiedRadiusConfig),
         Cl(cl::ClConfig),
         Distinct(distinct::DistinctConfig),
         EstH(est_h::EstHConfig),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
+use thickset_engine::layer::Form;
 use thickset_engine::{MAX_FILE_BYTES, read_regular};
 
 use super::assemble::assemble;
@@ -16,8 +17,8 @@ use super::lower::{Block, Lowering, Made, Place, Value};
 use super::problem::{OnnxError, Result as OnnxResult, broken};
 use super::proto::element;
 use super::read::Graph;
-use crate::data::{ClassRule, Encoding, InputShape, ReadRule, TargetRule};
-use crate::model::{Description, ModelConfig, ModelSource};
+use crate::data::{ClassRule, ColumnEncoding, Encoding, InputShape, ReadRule, TargetRule};
+use crate::model::{Description, GraphConfig, GraphLayer, ModelConfig, ModelSource};
 use crate::{Error, Model, Result, Seed};
 
 /// What a reader of an ONNX file may be told. Everything may be left out.
@@ -31,6 +32,8 @@ pub struct OnnxOptions {
     pub classes: Vec<String>,
     /// The column of a table that holds the classes, so that audits can measure accuracy.
     pub target: Option<String>,
+    /// The unit of each column of numbers that has one, by the column's name.
+    pub units: BTreeMap<String, String>,
     /// How columns of numbers are scaled, by name; for graphs that hold no scaler (see [`super::scales`]).
     pub scales: BTreeMap<String, ColumnScale>,
 }
@@ -54,6 +57,8 @@ pub struct About {
     pub unread: Vec<String>,
     /// Whether a column of numbers comes without a scale in the graph, and none was given.
     pub wants_scale: bool,
+    /// What else a person should know of it, in sentences.
+    pub notes: Vec<String>,
     /// How many layers the network has.
     pub layers: usize,
 }
@@ -86,6 +91,9 @@ impl fmt::Display for About {
                 formatter,
                 "columns of numbers come without a scale, so distances are in their own units; take it from data with --scale data"
             )?;
+        }
+        for note in &self.notes {
+            writeln!(formatter, "{note}")?;
         }
         write!(formatter, "{} layers", self.layers)
     }
@@ -208,6 +216,7 @@ fn ours(graph: &Graph, description: Description) -> OnnxResult<Built> {
         unread: Vec::new(),
         columns: columns.clone(),
         wants_scale: false,
+        notes: Vec::new(),
         layers: 0,
     };
     Ok(Built {
@@ -253,7 +262,8 @@ fn build(graph: &Graph, options: &OnnxOptions) -> OnnxResult<Built> {
     let class_names = class_names(graph, classes, &options.classes)?;
     let (encoding, read) = match &ended.front {
         Some(front) => {
-            let columns = front.encodings(&names, scales);
+            let mut columns = front.encodings(&names, scales);
+            name_units(&mut columns, &options.units)?;
             let read: Vec<String> = columns
                 .iter()
                 .map(|column| column.name().to_owned())
@@ -287,9 +297,10 @@ fn build(graph: &Graph, options: &OnnxOptions) -> OnnxResult<Built> {
         unread: unread.cloned().collect(),
         columns: read,
         wants_scale,
+        notes: notes(&ended.assembled.graph),
         layers: ended.assembled.graph.layers.len(),
     };
-    let layout = InputLayout::new(graph, &to, &names, ended.white);
+    let layout = InputLayout::new(graph, &to, &names, ended.white, (&about.output, head));
     Ok(Built {
         description: Description {
             references: None,
@@ -306,6 +317,38 @@ fn build(graph: &Graph, options: &OnnxOptions) -> OnnxResult<Built> {
         about,
         layout,
     })
+}
+
+/// Gives columns of numbers the units that were named.
+fn name_units(columns: &mut [ColumnEncoding], units: &BTreeMap<String, String>) -> OnnxResult<()> {
+    for (name, unit) in units {
+        let number = columns.iter_mut().find_map(|column| match column {
+            ColumnEncoding::Number(number) if number.column == *name => Some(number),
+            _ => None,
+        });
+        let Some(number) = number else {
+            return Err(OnnxError::Refused {
+                problem: format!(
+                    "a unit was given for `{name}`, which is no column of numbers that the model reads"
+                ),
+                instead: "give units of its columns of numbers".to_owned(),
+            });
+        };
+        number.unit = Some(unit.clone());
+    }
+    Ok(())
+}
+
+/// What a person should know of these layers.
+fn notes(graph: &GraphConfig) -> Vec<String> {
+    let is_coupled = |layer: &GraphLayer| layer.form == Form::PairwiseCoupling;
+    let coupled = "probabilities are those of libsvm's pairwise coupling, which stops early; gradients are those of the calibrated \
+                   score that it approaches, since the stopped one jumps";
+    if graph.layers.iter().any(is_coupled) {
+        vec![coupled.to_owned()]
+    } else {
+        Vec::new()
+    }
 }
 
 /// The output that holds scores or probabilities.
@@ -489,10 +532,7 @@ fn white(to: &Lowering<'_>) -> f64 {
         return 1.0;
     };
     let scale = first.weights.iter().find(|(name, ..)| *name == "weight");
-    let is_scale = matches!(
-        first.form,
-        thickset_engine::layer::Form::ChannelAffine { .. }
-    );
+    let is_scale = matches!(first.form, Form::ChannelAffine { .. });
     match scale {
         Some((_, _, values)) if is_scale && values.iter().all(|value| value.abs() < OF_BYTES) => {
             255.0

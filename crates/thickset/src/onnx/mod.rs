@@ -17,6 +17,7 @@
 mod agreement;
 mod array;
 mod assemble;
+mod background;
 mod cell;
 mod classes;
 mod columns;
@@ -35,10 +36,13 @@ mod read;
 mod scale;
 
 pub use agreement::{Agreement, DifferentRow, TOLERANCE};
+pub use background::LEAST_ROWS;
 pub use columns::ColumnScale;
 pub use export::ExportOptions;
 pub use head::Head;
 pub use import::{About, Imported, OnnxOptions, is_onnx, open, parse};
 pub use inputs::RawInput;
 pub use problem::OnnxError;
-pub use scale::{ScaleChoice, column_names, open_for_data, read_probabilities, scales};
+pub use scale::{
+    ScaleChoice, column_names, open_for_data, read_probabilities, scales, scales_of_columns,
+};

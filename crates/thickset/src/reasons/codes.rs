@@ -21,6 +21,8 @@ pub enum When {
     Other,
     /// The value is missing.
     Missing,
+    /// A category that the model has not seen.
+    Unseen,
 }
 
 impl When {
@@ -28,6 +30,7 @@ impl When {
     pub(crate) fn of(value: &ColumnValue, reference: &ColumnValue) -> Self {
         match (value.number, reference.number) {
             _ if value.is_missing => Self::Missing,
+            _ if value.is_unseen => Self::Unseen,
             (Some(own), Some(other)) if own < other => Self::Below,
             (Some(_), Some(_)) => Self::Above,
             _ => Self::Other,
@@ -42,6 +45,7 @@ impl When {
             Self::Below => "below",
             Self::Other => "other",
             Self::Missing => "missing",
+            Self::Unseen => "unseen",
         }
     }
 }
@@ -154,10 +158,14 @@ impl Codes {
                 rule.at_least.is_none_or(|least| number >= least)
                     && rule.at_most.is_none_or(|most| number <= most)
             };
+            // A code may be for the group that a category belongs to.
+            let names = |listed: &String| {
+                *listed == value.text || Some(listed) == value.counted_as.as_ref()
+            };
             let has_range = rule.at_least.is_some() || rule.at_most.is_some();
             rule.column == value.column
                 && rule.when.is_none_or(|wanted| wanted == when)
-                && (rule.values.is_empty() || rule.values.contains(&value.text))
+                && (rule.values.is_empty() || rule.values.iter().any(names))
                 && value.number.map_or(!has_range, in_range)
         };
         let rule = self.rules.iter().find(fits)?;
@@ -194,6 +202,9 @@ pub(crate) fn plain_text(value: &ColumnValue, reference: &ColumnValue) -> String
         When::Above => format!("{column} is {own}, above {other}"),
         When::Below => format!("{column} is {own}, below {other}"),
         When::Other => format!("{column} is {own} (compared with {other})"),
+        When::Unseen => {
+            format!("{column} is {own}, which the model has not seen (compared with {other})")
+        }
     }
 }
 
@@ -207,6 +218,8 @@ mod tests {
             text: text.to_owned(),
             number,
             is_missing: text == "missing",
+            is_unseen: false,
+            counted_as: None,
         }
     }
 

@@ -1,15 +1,17 @@
 //! The value of a column, as a person knows it.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use crate::data::{ColumnEncoding, Encoding, Feature, FeatureKind, NumberEncoding, Schema};
+use crate::data::{
+    ColumnEncoding, Encoding, Feature, FeatureKind, Given, NumberEncoding, NumberForm, Schema,
+};
 
 /// A column of a row.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ColumnValue {
     /// The column.
     pub column: String,
-    /// The value with its unit, as text.
+    /// The row's own value with its unit, as text: what its table has, also where something else stands for it in the model.
     pub text: String,
     /// The value, where it is a number.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -17,38 +19,134 @@ pub struct ColumnValue {
     /// Whether it is missing.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_missing: bool,
+    /// Whether it is a category that the model has not seen.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_unseen: bool,
+    /// What stands for it in the model, where that is another text: a group of categories, the greatest number that is told apart,
+    /// the median for a missing one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub counted_as: Option<String>,
+}
+
+impl ColumnValue {
+    /// The value that the model tells apart, by which rows are grouped.
+    pub(crate) fn group(&self) -> &str {
+        match &self.counted_as {
+            _ if self.is_missing => MISSING,
+            _ if self.is_unseen => UNSEEN,
+            Some(group) => group,
+            None => &self.text,
+        }
+    }
+
+    /// The value in a sentence.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        if self.is_unseen {
+            format!("{}, which the model has not seen", self.text)
+        } else {
+            self.text.clone()
+        }
+    }
 }
 
 /// What stands for a value that is not there.
-const MISSING: &str = "missing";
+pub(crate) const MISSING: &str = "missing";
+
+/// All categories that a model has not seen.
+const UNSEEN: &str = "not seen in training";
+
+/// A category that the model has not seen, of too many to be kept.
+const UNKNOWN: &str = "another value";
 
 /// A feature of zeros and ones counts as on above this; the mean of a class lies between.
 const ON: f64 = 0.5;
 
-/// The columns of an encoded row. With the encoding, the other side of a flag has its own name.
+/// The columns of an encoded row, with what its table says where the features do not tell it; `given` is none where that is not
+/// known. With the encoding, the other side of a flag has its own name.
 pub(crate) fn column_values(
     schema: &Schema,
     encoding: Option<&Encoding>,
     row: &[f64],
+    given: Option<&[(usize, Given)]>,
 ) -> Vec<ColumnValue> {
-    let columns = schema.by_column().into_iter();
+    let columns = schema.by_column().into_iter().enumerate();
     columns
-        .map(|(name, places)| {
+        .map(|(column, (name, places))| {
             let features: Vec<(&Feature, f64)> = places
                 .iter()
                 .map(|&place| (&schema.features[place], row[place]))
                 .collect();
-            of_column(name, &features, encoding)
+            // What a bound stands for is told where it is not known.
+            let bounds = encoding.filter(|_| given.is_none());
+            let counted = of_column(name, &features, encoding, bounds);
+            let own = given.unwrap_or_default().iter();
+            let own = own.into_iter().find(|(place, _)| *place == column);
+            match own {
+                Some((_, own)) => given_value(own, &features, encoding, counted),
+                None => counted,
+            }
         })
         .collect()
 }
 
-fn of_column(name: &str, features: &[(&Feature, f64)], encoding: Option<&Encoding>) -> ColumnValue {
+/// The value that a table has, given what stands for it in the model.
+fn given_value(
+    given: &Given,
+    features: &[(&Feature, f64)],
+    encoding: Option<&Encoding>,
+    counted: ColumnValue,
+) -> ColumnValue {
+    let (text, number) = match given {
+        Given::Missing => (MISSING.to_owned(), None),
+        Given::Number(number) => {
+            let feature = features.first().map(|(feature, _)| *feature);
+            let text = feature.map_or_else(String::new, |one| number_text(one, *number, encoding));
+            (text, Some(*number))
+        }
+        // The recipe's name of a group may say more than the value; that of all the rest says nothing.
+        Given::Text(text) if !counted.text.starts_with('(') => {
+            (format!("{text} ({})", counted.text), None)
+        }
+        Given::Text(text) | Given::Unseen(Some(text)) => (text.clone(), None),
+        Given::Unseen(None) => (UNKNOWN.to_owned(), None),
+    };
+    ColumnValue {
+        counted_as: Some(counted.text).filter(|counted| *counted != text),
+        column: counted.column,
+        text,
+        number,
+        is_missing: *given == Given::Missing,
+        is_unseen: matches!(given, Given::Unseen(_)),
+    }
+}
+
+/// A number with its unit; a date or a time as such.
+pub(crate) fn number_text(feature: &Feature, number: f64, encoding: Option<&Encoding>) -> String {
+    let form = encoding.and_then(|encoding| encoding.read.forms.get(&feature.column));
+    if let Some(text) = form.and_then(|form: &NumberForm| form.written(number)) {
+        return text;
+    }
+    let shown = shown(number);
+    match &feature.unit {
+        Some(unit) => format!("{shown} {unit}"),
+        None => shown,
+    }
+}
+
+fn of_column(
+    name: &str,
+    features: &[(&Feature, f64)],
+    encoding: Option<&Encoding>,
+    bounds: Option<&Encoding>,
+) -> ColumnValue {
     let value = |text: String, number: Option<f64>, is_missing: bool| ColumnValue {
         column: name.to_owned(),
         text,
         number,
         is_missing,
+        is_unseen: false,
+        counted_as: None,
     };
     let is_missing = features
         .iter()
@@ -61,12 +159,8 @@ fn of_column(name: &str, features: &[(&Feature, f64)], encoding: Option<&Encodin
         .find(|(one, _)| !matches!(one.kind, FeatureKind::Missing | FeatureKind::Level { .. }));
     if let Some((feature, encoded)) = number {
         let number = own_number(feature, *encoded);
-        let shown = shown(number);
-        let mut text = match &feature.unit {
-            Some(unit) => format!("{shown} {unit}"),
-            None => shown,
-        };
-        text.push_str(beyond(feature, number, encoding));
+        let mut text = number_text(feature, number, encoding);
+        text.push_str(beyond(feature, number, bounds));
         return value(text, Some(number), false);
     }
     let on: Vec<(&Feature, f64)> = features
@@ -74,10 +168,18 @@ fn of_column(name: &str, features: &[(&Feature, f64)], encoding: Option<&Encodin
         .filter(|(_, value)| *value > 0.0)
         .map(|(feature, value)| (*feature, *value))
         .collect();
+    if let [(feature, share)] = &on[..]
+        && *share > ON
+        && matches!(&feature.kind, FeatureKind::Level { values } if values[..] == [""])
+    {
+        let mut missing = value(MISSING.to_owned(), None, true);
+        missing.counted_as = Some(level(feature));
+        return missing;
+    }
     let text = match (&on[..], features) {
         ([(feature, share)], _) if *share > ON => level(feature),
         ([], [(flag, _)]) => other_side(flag, encoding),
-        ([], _) => "another value".to_owned(),
+        ([], _) => UNKNOWN.to_owned(),
         // The mean of a class is a mixture.
         (several, _) => several
             .iter()
@@ -148,14 +250,28 @@ fn other_side(flag: &Feature, encoding: Option<&Encoding>) -> String {
     reason = "features are f32 by design"
 )]
 fn own_number(feature: &Feature, encoded: f64) -> f64 {
-    feature.offset + feature.factor * f64::from(encoded as f32)
+    let number = feature.offset + feature.factor * f64::from(encoded as f32);
+    let is_whole = feature.integer && (number - number.round()).abs() <= WHOLE;
+    if is_whole { number.round() } else { number }
 }
+
+/// How far a whole number may be off in single precision. The mean of a class is further.
+const WHOLE: f64 = 1e-3;
 
 /// Digits of a number that is not whole; more come of rounding in single precision.
 const DIGITS: i32 = 6;
 
-/// A number as people write it: whole where it is but for rounding, else with six digits.
+/// Amounts below this have two decimals that double precision tells apart.
+const MOST_CENTS: f64 = 1e15;
+
+/// A number as people write it: an amount to the cent; else whole where it is but for rounding, or with six digits.
 pub(crate) fn shown(number: f64) -> String {
+    let cents = number.abs() * 100.0;
+    if cents < MOST_CENTS && (cents - cents.round()).abs() <= cents * f64::EPSILON {
+        let text = format!("{number:.2}");
+        let text = text.trim_end_matches('0').trim_end_matches('.');
+        return if text == "-0" { "0" } else { text }.to_owned();
+    }
     let size = number.abs().max(f64::MIN_POSITIVE).log10().floor();
     #[expect(clippy::cast_possible_truncation, reason = "a power of ten")]
     let places = DIGITS - 1 - size as i32;
@@ -205,8 +321,31 @@ mod tests {
     }
 
     fn texts(row: &[f64]) -> Vec<String> {
-        let values = column_values(&schema(), None, row).into_iter();
+        let values = column_values(&schema(), None, row, None).into_iter();
         values.map(|value| value.text).collect()
+    }
+
+    #[test]
+    fn what_the_table_says_is_told_instead_of_what_stands_for_it() {
+        let row = [0.35, 1250.5, 0.0, 0.0, 1.0, 1.0];
+        let given = [
+            (0, Given::Number(99.0)),
+            (1, Given::Missing),
+            (2, Given::Unseen(Some("west".to_owned()))),
+            (3, Given::Text("certainly".to_owned())),
+        ];
+        let values = column_values(&schema(), None, &row, Some(&given));
+        let texts: Vec<&str> = values.iter().map(|value| value.text.as_str()).collect();
+        assert_eq!(texts, ["99 years", "missing", "west", "certainly (yes)"]);
+        assert_eq!(values[0].number, Some(99.0));
+        assert!(values[1].is_missing && values[1].number.is_none());
+        assert!(values[2].is_unseen);
+        assert_eq!(values[2].in_words(), "west, which the model has not seen");
+        let groups: Vec<&str> = values.iter().map(ColumnValue::group).collect();
+        assert_eq!(
+            groups,
+            ["43.5 years", "missing", "not seen in training", "yes"]
+        );
     }
 
     #[test]

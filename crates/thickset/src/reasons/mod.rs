@@ -12,14 +12,14 @@ mod write;
 pub(crate) use codes::plain_text;
 pub use codes::{Codes, ReasonRule, When};
 pub use column_value::ColumnValue;
-pub(crate) use column_value::{column_values, shown};
+pub(crate) use column_value::{column_values, number_text, shown};
 pub use template::template;
-pub use write::{Format, ReasonsWriter};
+pub use write::{ReasonsWriter, columns, json, lines};
 
 use serde::{Deserialize, Serialize};
 
 /// Why rows were decided against.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reasons {
     /// The adverse class.
     pub adverse: String,
@@ -88,4 +88,8 @@ pub struct Reason {
     pub text: String,
     /// The largest share of the declared change under which it was still among the reasons.
     pub holds: Option<f64>,
+    /// From where to where the value of its column may move alone, in its own unit, while the reasons are proved to stay the same;
+    /// absent where there is no proof.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub tolerance: Option<String>,
 }

@@ -16,7 +16,8 @@ pub fn template(schema: &Schema) -> String {
         "# Reason codes for `thickset reasons --codes`. For each reason, the first entry that fits gives code and text.
 #
 # column    the column
-# when      above or below what the value is compared with, other (another category) or missing; any of them if left out
+# when      above or below what the value is compared with, other (another category), unseen (a category that the model
+#           has not seen) or missing; any of them if left out
 # values    for categories: the values it is for; any if left out
 # at_least  for numbers: the least value; at_most: the greatest
 # code      what you call the reason
@@ -55,6 +56,11 @@ pub fn template(schema: &Schema) -> String {
             entry("when = \"below\"\n", "B", below);
             continue;
         }
+        entry(
+            "when = \"unseen\"\n",
+            "U",
+            "{column} is {value}, which is not among the known values.",
+        );
         if levels.len() <= MOST_LEVELS && levels[0].group.is_some() {
             for (place, feature) in levels.iter().enumerate() {
                 let value = level(feature);
@@ -104,6 +110,7 @@ mod tests {
                 ("age", "R01B"),
                 ("a \"b\" {c}", "R02A"),
                 ("a \"b\" {c}", "R02B"),
+                ("job", "R03U"),
                 ("job", "R03-1"),
                 ("job", "R03-2"),
                 ("job", "R03"),

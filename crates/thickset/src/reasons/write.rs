@@ -1,48 +1,32 @@
-//! Reasons as a table or as JSON, written part by part.
+//! Reasons as a table or as JSON lines, written part by part.
 
-use std::io::{self, Write};
+use std::io::Write;
 
 use serde::Serialize;
 
 use super::{Reason, Reasons, RowReasons};
+use crate::row_writer::{Cell, OutputColumn, RowFormat, RowWriter};
+use crate::{Error, Result};
 
-/// How reasons are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// One line a reason, with a header.
-    Csv,
-    /// One JSON object a row.
-    JsonLines,
+/// Writes reasons as they come: CSV or Parquet with one line a reason, or JSON lines with one object a row. Nothing is kept but a
+/// row group of Parquet.
+///
+/// ```
+/// use thickset::reasons::ReasonsWriter;
+/// use thickset::row_writer::RowFormat;
+///
+/// let writer = ReasonsWriter::new(Vec::new(), RowFormat::Csv)?;
+/// let text = String::from_utf8_lossy(&writer.finish()?).into_owned();
+/// assert!(text.starts_with("row,decided_against,probability"));
+/// # Ok::<(), thickset::Error>(())
+/// ```
+pub struct ReasonsWriter<W: Write + Send> {
+    out: Out<W>,
 }
 
-/// Writes reasons as they come; nothing is kept.
-pub struct ReasonsWriter<W: Write> {
-    out: W,
-    format: Format,
-    has_header: bool,
-}
-
-/// One line of the table. A row that has no reason has one line without any.
-#[derive(Serialize)]
-struct Line<'a> {
-    row: u64,
-    decided_against: bool,
-    probability: f64,
-    score: f64,
-    reference_score: f64,
-    sum_of_contributions: f64,
-    rank: Option<usize>,
-    column: &'a str,
-    value: &'a str,
-    reference: &'a str,
-    when: &'a str,
-    contribution: Option<f64>,
-    code: &'a str,
-    text: &'a str,
-    holds: Option<f64>,
-    all_hold: Option<f64>,
-    change_found: Option<f64>,
-    certified: Option<f64>,
+enum Out<W: Write + Send> {
+    Lines(W),
+    Table(Box<RowWriter<W>>),
 }
 
 /// One JSON object.
@@ -53,86 +37,133 @@ struct Object<'a> {
     row: &'a RowReasons,
 }
 
-impl<W: Write> ReasonsWriter<W> {
+impl<W: Write + Send> ReasonsWriter<W> {
     /// To this place, which is best buffered.
-    #[must_use]
-    pub fn new(out: W, format: Format) -> Self {
-        Self {
-            out,
-            format,
-            has_header: false,
-        }
+    ///
+    /// # Errors
+    /// If it cannot be written to.
+    pub fn new(out: W, format: RowFormat) -> Result<Self> {
+        let out = match format {
+            RowFormat::JsonLines => Out::Lines(out),
+            _ => Out::Table(Box::new(RowWriter::new(format, columns(), out)?)),
+        };
+        Ok(Self { out })
     }
 
     /// Writes the rows of one part.
     ///
     /// # Errors
     /// If it cannot be written to.
-    pub fn write(&mut self, reasons: &Reasons) -> io::Result<()> {
-        match self.format {
-            Format::Csv => self.write_csv(reasons),
-            Format::JsonLines => {
-                for row in &reasons.rows {
-                    let adverse = &reasons.adverse;
-                    serde_json::to_writer(&mut self.out, &Object { adverse, row })?;
-                    self.out.write_all(b"\n")?;
-                }
-                Ok(())
-            }
-        }
-    }
-
-    fn write_csv(&mut self, reasons: &Reasons) -> io::Result<()> {
-        let mut csv = csv::WriterBuilder::new()
-            .has_headers(!self.has_header)
-            .from_writer(&mut self.out);
+    pub fn write(&mut self, reasons: &Reasons) -> Result<()> {
         for row in &reasons.rows {
-            if row.reasons.is_empty() {
-                csv.serialize(line(row, None)).map_err(io::Error::from)?;
+            match &mut self.out {
+                Out::Lines(out) => {
+                    let text = json(&reasons.adverse, row)?;
+                    writeln!(out, "{text}").map_err(|source| Error::Output { source })?;
+                }
+                Out::Table(out) => {
+                    for line in lines(row) {
+                        out.write(&line)?;
+                    }
+                }
             }
-            for reason in row.reasons.iter().enumerate() {
-                csv.serialize(line(row, Some(reason)))
-                    .map_err(io::Error::from)?;
-            }
-            self.has_header = true;
         }
-        csv.flush()
+        Ok(())
     }
 
     /// Hands the place back, having written what was buffered.
     ///
     /// # Errors
     /// If it cannot be written to.
-    pub fn finish(mut self) -> io::Result<W> {
-        self.out.flush()?;
-        Ok(self.out)
+    pub fn finish(self) -> Result<W> {
+        match self.out {
+            Out::Lines(mut out) => {
+                out.flush().map_err(|source| Error::Output { source })?;
+                Ok(out)
+            }
+            Out::Table(out) => out.finish(),
+        }
     }
 }
 
-fn line<'a>(row: &RowReasons, reason: Option<(usize, &'a Reason)>) -> Line<'a> {
-    let place = reason.map(|(place, _)| place + 1);
-    let reason = reason.map(|(_, reason)| reason);
-    let text = |of: fn(&Reason) -> &str| reason.map_or("", of);
-    Line {
-        row: row.row,
-        decided_against: row.is_adverse,
-        probability: row.probability,
-        score: row.score,
-        reference_score: row.reference_score,
-        sum_of_contributions: row.sum,
-        rank: place,
-        column: text(|one| &one.column),
-        value: text(|one| &one.value),
-        reference: text(|one| &one.reference),
-        when: text(|one| one.when.name()),
-        contribution: reason.map(|one| one.contribution),
-        code: text(|one| one.code.as_deref().unwrap_or_default()),
-        text: text(|one| &one.text),
-        holds: reason.and_then(|one| one.holds),
-        all_hold: row.holds,
-        change_found: row.changes,
-        certified: row.certified,
+/// The JSON object of a row.
+///
+/// # Errors
+/// If a number is none that JSON has.
+pub fn json(adverse: &str, row: &RowReasons) -> Result<String> {
+    serde_json::to_string(&Object { adverse, row }).map_err(|error| Error::Output {
+        source: error.into(),
+    })
+}
+
+/// The columns of a table of reasons, in which a line is a reason. A row that has no reason has one line without any.
+#[must_use]
+pub fn columns() -> Vec<OutputColumn> {
+    vec![
+        OutputColumn::whole("row"),
+        OutputColumn::flag("decided_against"),
+        OutputColumn::number("probability"),
+        OutputColumn::number("score"),
+        OutputColumn::number("reference_score"),
+        OutputColumn::number("sum_of_contributions"),
+        OutputColumn::whole("rank"),
+        OutputColumn::text("column"),
+        OutputColumn::text("value"),
+        OutputColumn::text("reference"),
+        OutputColumn::text("when"),
+        OutputColumn::number("contribution"),
+        OutputColumn::text("code"),
+        OutputColumn::text("text"),
+        OutputColumn::number("holds"),
+        OutputColumn::number("all_hold"),
+        OutputColumn::number("change_found"),
+        OutputColumn::number("certified"),
+        OutputColumn::text("tolerance"),
+    ]
+}
+
+/// The lines of a row, for [`columns`].
+#[must_use]
+pub fn lines(row: &RowReasons) -> Vec<Vec<Cell<'_>>> {
+    if row.reasons.is_empty() {
+        return vec![line(row, None)];
     }
+    let reasons = row.reasons.iter().enumerate();
+    reasons.map(|reason| line(row, Some(reason))).collect()
+}
+
+fn line<'a>(row: &'a RowReasons, reason: Option<(usize, &'a Reason)>) -> Vec<Cell<'a>> {
+    let rank = reason.map(|(place, _)| place + 1);
+    let reason = reason.map(|(_, reason)| reason);
+    let text = |of: fn(&Reason) -> &str| {
+        let text = reason.map_or("", of);
+        if text.is_empty() {
+            Cell::Missing
+        } else {
+            Cell::text(text)
+        }
+    };
+    vec![
+        Cell::count(row.row),
+        Cell::Flag(row.is_adverse),
+        Cell::Number(row.probability),
+        Cell::Number(row.score),
+        Cell::Number(row.reference_score),
+        Cell::Number(row.sum),
+        rank.map_or(Cell::Missing, Cell::count),
+        text(|one| &one.column),
+        text(|one| &one.value),
+        text(|one| &one.reference),
+        text(|one| one.when.name()),
+        Cell::maybe(reason.map(|one| one.contribution)),
+        text(|one| one.code.as_deref().unwrap_or_default()),
+        text(|one| &one.text),
+        Cell::maybe(reason.and_then(|one| one.holds)),
+        Cell::maybe(row.holds),
+        Cell::maybe(row.changes),
+        Cell::maybe(row.certified),
+        text(|one| one.tolerance.as_deref().unwrap_or_default()),
+    ]
 }
 
 #[cfg(test)]
@@ -166,6 +197,7 @@ mod tests {
                     code: Some("R1".to_owned()),
                     text: "It is long.".to_owned(),
                     holds: Some(0.5),
+                    tolerance: None,
                 }],
                 holds: Some(0.5),
                 changes: Some(0.9),
@@ -177,7 +209,7 @@ mod tests {
 
     #[test]
     fn a_table_has_one_header_and_one_line_a_reason() {
-        let mut writer = ReasonsWriter::new(Vec::new(), Format::Csv);
+        let mut writer = ReasonsWriter::new(Vec::new(), RowFormat::Csv).unwrap();
         writer.write(&reasons()).unwrap();
         writer.write(&reasons()).unwrap();
         let text = String::from_utf8(writer.finish().unwrap()).unwrap();
@@ -189,8 +221,29 @@ mod tests {
     }
 
     #[test]
+    fn parquet_holds_the_same_lines() {
+        let mut writer = ReasonsWriter::new(Vec::new(), RowFormat::Parquet).unwrap();
+        writer.write(&reasons()).unwrap();
+        writer.write(&reasons()).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("reasons.parquet");
+        std::fs::write(&path, writer.finish().unwrap()).unwrap();
+        let table = crate::data::read_parquet(
+            &path,
+            &crate::data::ReadRule::default(),
+            &crate::data::Wanted::default(),
+        )
+        .unwrap();
+        assert_eq!(table.rows(), 2);
+        let text = |name: &str| table.column(name).unwrap().values.text(1);
+        assert_eq!(text("value").as_deref(), Some("48 months, long"));
+        assert_eq!(text("contribution").as_deref(), Some("2.5"));
+        assert_eq!(text("certified"), None);
+    }
+
+    #[test]
     fn a_json_object_a_row_says_what_is_adverse() {
-        let mut writer = ReasonsWriter::new(Vec::new(), Format::JsonLines);
+        let mut writer = ReasonsWriter::new(Vec::new(), RowFormat::JsonLines).unwrap();
         writer.write(&reasons()).unwrap();
         let text = String::from_utf8(writer.finish().unwrap()).unwrap();
         let object: serde_json::Value = serde_json::from_str(&text).unwrap();

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::augment::AugmentConfig;
+use super::begin::OnnxSource;
 use super::optimizer::{OptimizerConfig, Schedule};
 use super::row_weights::ClassWeight;
 use crate::check::{check_positive, check_weight};
@@ -105,6 +106,9 @@ pub struct RetrainConfig {
     pub least_agreement: f64,
     /// Stops when the validation AUC falls by more than this below the reference's.
     pub most_auc_drop: f64,
+    /// What an ONNX file does not say itself.
+    #[serde(skip_serializing_if = "OnnxSource::is_default")]
+    pub onnx: OnnxSource,
 }
 
 impl Default for RetrainConfig {
@@ -114,6 +118,7 @@ impl Default for RetrainConfig {
             from: PathBuf::new(),
             least_agreement: 0.7,
             most_auc_drop: 0.02,
+            onnx: OnnxSource::default(),
         }
     }
 }

@@ -17,6 +17,7 @@ use super::folder::RunFolder;
 use super::observer::{Event, Observer};
 use super::row_weights::RowOrder;
 use super::selection::{Front, Standing};
+use super::settings::RetrainConfig;
 use super::sink::{InMemory, Sink};
 use super::validation::{Validation, Verdict};
 use super::validation_attack::ValidationAttack;
@@ -28,7 +29,7 @@ use crate::model::binned::monotone::SignRule;
 use crate::model::{Model, single_classifier};
 use crate::objective::term::reading::value;
 use crate::objective::{Batch, Objective};
-use crate::{Error, Result, defaults};
+use crate::{Error, Result, defaults, file};
 
 /// A validation AUC that has fallen by more than this is told.
 const FALL: f64 = 0.02;
@@ -130,7 +131,14 @@ pub fn train_into(
     if trainer.restore(folder, observer)?.is_break() {
         return Ok(None);
     }
-    trainer.train(&mut folder.clone(), observer)
+    let trained = trainer.train(&mut folder.clone(), observer)?;
+    if let (Some(trained), Some(retrain)) = (&trained, &config.retrain)
+        && retrain.is_onnx()
+    {
+        let bytes = retrain.written_back(&trained.model, &config.data)?;
+        file::write(&folder.onnx_model(), &bytes)?;
+    }
+    Ok(trained)
 }
 
 /// The run with everything that depends on the data filled in, and what it begins with.
@@ -143,6 +151,9 @@ fn fitted(run: &CheckedRun, dataset: &Dataset) -> Result<(RunConfig, Fit)> {
     let fit = Fit::new(run.config(), dataset)?;
     let mut config = run.config().clone();
     config.k = Some(fit.k);
+    if config.retrain.as_ref().is_some_and(RetrainConfig::is_onnx) {
+        config.model = fit.model.description.model.clone();
+    }
     // Files of before say nothing, and mean what the papers explain by.
     let handed_out = config.handed_out(&dataset.schema);
     if handed_out.explanation.behaviour().contributions().is_some() {

@@ -1,5 +1,6 @@
 //! Tests of the whole search: every activation pattern of tiny networks, the radii of a reference, and the deployed model.
 
+mod bounds;
 mod brute_force;
 mod by_hand;
 mod deployed;

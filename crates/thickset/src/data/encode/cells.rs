@@ -1,6 +1,7 @@
 //! Filling the features of one column, row by row.
 
 use super::feature_rule::{CategoryRule, FlagRule, Group, Unseen};
+use super::given::{Given, GivenValues, loses_digits};
 use super::number_encoding::NumberEncoding;
 use crate::data::read::table::{Values, alike};
 use crate::{Error, Result};
@@ -13,11 +14,19 @@ pub struct Cells<'a> {
     pub width: usize,
     /// The first of the column's features.
     pub first: usize,
+    /// What the features do not tell.
+    pub given: &'a mut GivenValues,
+    /// The place of the column.
+    pub column: usize,
 }
 
 impl Cells<'_> {
     fn set(&mut self, row: usize, offset: usize, value: f32) {
         self.values[row * self.width + self.first + offset] = value;
+    }
+
+    fn note(&mut self, row: usize, given: Given) {
+        self.given.push(row, self.column, given);
     }
 }
 
@@ -52,8 +61,15 @@ impl NumberEncoding {
                 });
             }
             cells.set(row, 0, encoded);
-            if self.indicator && value.is_none() {
-                cells.set(row, 1, 1.0);
+            match value {
+                None if self.indicator => cells.set(row, 1, 1.0),
+                None => cells.note(row, Given::Missing),
+                Some(value) => {
+                    let is_beyond = self.clip && !(self.low..=self.high).contains(&value);
+                    if is_beyond || loses_digits(value) {
+                        cells.note(row, Given::Number(value));
+                    }
+                }
             }
         }
         Ok(())
@@ -67,7 +83,10 @@ pub fn fill_flag(
     rows: usize,
     cells: &mut Cells,
 ) -> usize {
-    let Some(values) = source else { return 0 };
+    let Some(values) = source else {
+        (0..rows).for_each(|row| cells.note(row, Given::Missing));
+        return 0;
+    };
     let lists = |list: &[String], is_it: &dyn Fn(&str) -> bool| list.iter().any(|one| is_it(one));
     let decide = |is_it: &dyn Fn(&str) -> bool| {
         let (on, off) = (lists(&rule.on, is_it), lists(&rule.off, is_it));
@@ -89,6 +108,10 @@ pub fn fill_flag(
         |row, (on, is_unseen)| {
             cells.set(row, 0, f32::from(u8::from(on)));
             unseen += usize::from(is_unseen);
+            let side = if on { &rule.on } else { &rule.off };
+            note_text(values, row, cells, is_unseen, |text| {
+                !text.is_empty() && side.len() == 1
+            });
         },
     );
     unseen
@@ -129,6 +152,27 @@ pub fn fill_category(
         if let Some(group) = group.or(other) {
             cells.set(row, group, 1.0);
         }
+        match source {
+            Some(values) => {
+                let is_unseen = group.is_none() && !values.is_missing(row);
+                let is_told = |text: &str| {
+                    group.is_some_and(|group| {
+                        // A group of the missing value alone says that it is missing, and one of another value alone is another name
+                        // for it.
+                        if text.is_empty() {
+                            members[group][..] == [""]
+                        } else {
+                            members[group].len() == 1 || rule.groups[group].name == text
+                        }
+                    })
+                };
+                note_text(values, row, cells, is_unseen, is_told);
+            }
+            None if group.is_none_or(|group| members[group][..] != [""]) => {
+                cells.note(row, Given::Missing);
+            }
+            None => {}
+        }
     };
     match source {
         Some(values) => for_each_level(values, rows, None, find, &mut place),
@@ -144,6 +188,38 @@ pub fn fill_category(
                 .and_then(|values| values.text(row))
                 .unwrap_or_default(),
         }),
+    }
+}
+
+/// Notes the text of a row where the features do not tell it; the text is empty where it is missing.
+fn note_text(
+    values: &Values,
+    row: usize,
+    cells: &mut Cells,
+    is_unseen: bool,
+    is_told: impl Fn(&str) -> bool,
+) {
+    if values.is_missing(row) {
+        if !is_told("") {
+            cells.note(row, Given::Missing);
+        }
+        return;
+    }
+    let text = match values {
+        // Most texts are told, so none is copied to see it.
+        Values::Text(texts) => {
+            let text = texts.get(row);
+            if !is_unseen && text.is_some_and(&is_told) {
+                return;
+            }
+            text.map(str::to_owned)
+        }
+        Values::Number(_) => values.text(row).filter(|text| is_unseen || !is_told(text)),
+    };
+    match text {
+        Some(text) if !is_unseen => cells.note(row, Given::Text(text)),
+        None if matches!(values, Values::Number(_)) => {}
+        text => cells.note(row, Given::Unseen(text)),
     }
 }
 

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cells::{self, Cells};
 use super::feature_rule::{CategoryRule, FeatureRule, FlagRule};
+use super::given::GivenValues;
 use super::number_encoding::NumberEncoding;
 use crate::data::read::read_rule::{ReadRule, Wanted};
 use crate::data::read::table::{ColumnType, Table, Values};
@@ -51,6 +52,8 @@ pub struct Encoded {
     pub unseen: BTreeMap<String, usize>,
     /// Rows without a value, by column, where there are some; all rows for a column that is not there.
     pub missing: BTreeMap<String, usize>,
+    /// What the features do not tell of the rows.
+    pub given: GivenValues,
 }
 
 impl Encoding {
@@ -195,6 +198,7 @@ impl Encoding {
         let width: usize = widths.iter().sum();
         let mut values = vec![0.0_f32; rows * width];
         let (mut unseen, mut missing) = (BTreeMap::new(), BTreeMap::new());
+        let mut given = GivenValues::default();
         let mut first = 0;
         // Before columns are given back one by one, so that the message lists all of them.
         if self.missing_column == MissingColumn::Error {
@@ -210,6 +214,8 @@ impl Encoding {
                 values: &mut values,
                 width,
                 first,
+                given: &mut given,
+                column: position,
             };
             let count = match column {
                 ColumnEncoding::Number(number) => {
@@ -233,10 +239,12 @@ impl Encoding {
                 table.columns.remove(at);
             }
         }
+        given.sort();
         Ok(Encoded {
             values,
             unseen,
             missing,
+            given,
         })
     }
 

@@ -3,6 +3,7 @@
 pub(super) mod cells;
 pub(super) mod encoding;
 pub(super) mod feature_rule;
+pub(super) mod given;
 mod identifier;
 pub(super) mod infer;
 pub(super) mod number_encoding;

@@ -222,6 +222,7 @@ pub fn encode_table(
         values: encoded.values,
         pairs: None,
         weights: None,
+        given: Some(encoded.given),
     };
     dataset.learn_references();
     Ok(dataset)
@@ -296,6 +297,7 @@ pub fn finish_inputs(
         values: inputs.values,
         pairs: None,
         weights: None,
+        given: None,
     };
     let recipe = known.map(|(_, recipe)| recipe);
     let recipe = recipe.or(options.recipe.as_ref());

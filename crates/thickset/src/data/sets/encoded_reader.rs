@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::data::encode::encoding::Encoding;
+use crate::data::encode::given::GivenValues;
 use crate::data::read::table_reader::TableReader;
 use crate::{Error, Result};
 
@@ -16,6 +17,8 @@ pub struct EncodedRows {
     pub labels: Vec<Option<usize>>,
     /// The number of the first row, counted from 0 over all files.
     pub first: u64,
+    /// What the features do not tell, by the row's place among these.
+    pub given: GivenValues,
 }
 
 /// Reads files by an encoding that was fitted before, in their order.
@@ -86,6 +89,7 @@ impl EncodedReader {
             values: encoded.values,
             labels,
             first,
+            given: encoded.given,
         }))
     }
 

@@ -92,6 +92,7 @@ impl Dataset {
             values,
             pairs: None,
             weights: None,
+            given: None,
         };
         dataset.learn_ranges();
         dataset.learn_references();

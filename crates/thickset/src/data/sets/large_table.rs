@@ -11,6 +11,7 @@ use super::load::OpenOptions;
 use super::recipe::Recipe;
 use crate::data::dataset::Dataset;
 use crate::data::encode::encoding::Encoding;
+use crate::data::encode::given::GivenValues;
 use crate::data::encode::infer;
 use crate::data::read::read_rule::{ReadRule, Wanted};
 use crate::data::read::table::{Column, Table, Values};
@@ -233,8 +234,9 @@ impl LargeTable {
         let (rows, width) = (labels.len(), schema.len());
         let mut values = vec![0.0_f32; rows * width];
         let (mut missing, mut unseen) = (BTreeMap::new(), BTreeMap::new());
+        let mut given = GivenValues::default();
         let mut first = 0;
-        for column in &encoding.columns {
+        for (place, column) in encoding.columns.iter().enumerate() {
             let one = Encoding {
                 columns: vec![column.clone()],
                 ..encoding.clone()
@@ -249,6 +251,7 @@ impl LargeTable {
                 row[first..first + narrow].copy_from_slice(part);
             }
             first += narrow;
+            given.add_column(&encoded.given, place);
             missing.extend(encoded.missing);
             unseen.extend(encoded.unseen);
         }
@@ -257,7 +260,9 @@ impl LargeTable {
                 "column `{column}` has values outside its groups in {rows} rows"
             ));
         }
+        given.sort();
         Ok(Dataset {
+            given: Some(given),
             name: name.to_owned(),
             title: recipe.title.clone(),
             labels,

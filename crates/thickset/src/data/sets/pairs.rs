@@ -208,6 +208,7 @@ mod tests {
             values: (0..rows).map(|row| row as f32).collect(),
             pairs: None,
             weights: None,
+            given: None,
         }
     }
 

@@ -16,7 +16,7 @@ use super::score_weights;
 use crate::certify::{DenseLayer, DenseNetwork};
 
 /// A network of dense layers with `ReLU`, and the reference that ways start from.
-pub(in super::super) struct Lines {
+pub(crate) struct Lines {
     /// Of each feature, the weights to the first hidden layer.
     first: Columns,
     /// The hidden layers behind the first.
@@ -66,7 +66,7 @@ impl Later {
 
 impl Lines {
     /// `None` for any other network.
-    pub(in super::super) fn new(network: &Network, reference: &[f64]) -> Option<Self> {
+    pub(crate) fn new(network: &Network, reference: &[f64]) -> Option<Self> {
         let dense = DenseNetwork::of(network).ok()?;
         let mut layers = dense.hidden.iter();
         let first = layers.next();
@@ -121,13 +121,7 @@ impl Lines {
     }
 
     /// Contributions of the features of `x` to the score of a class.
-    pub(in super::super) fn contributions(
-        &self,
-        x: &[f64],
-        class: usize,
-        walk: &mut Walk,
-        out: &mut [f64],
-    ) {
+    pub(crate) fn contributions(&self, x: &[f64], class: usize, walk: &mut Walk, out: &mut [f64]) {
         walk.run(self, x, class);
         for (feature, (out, way)) in out.iter_mut().zip(&walk.way).enumerate() {
             *out = if *way == 0.0 {
@@ -193,7 +187,7 @@ struct Kink {
 
 /// Room for a walk, and what the latest one came to.
 #[derive(Default)]
-pub(in super::super) struct Walk {
+pub(crate) struct Walk {
     /// Whether kinks are kept, which only gradients need.
     pub(in super::super) keeps_kinks: bool,
     /// `x - b`.

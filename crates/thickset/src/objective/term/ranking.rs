@@ -74,6 +74,14 @@ pub fn levels(importance: &Tensor<2>) -> Tensor<2> {
     importance.clone().sign() * (size / floor).log1p()
 }
 
+/// The levels of the least and the most that sizes can be, against the mean size of `center`.
+#[must_use]
+pub fn levels_between(least: &Tensor<2>, most: &Tensor<2>, center: &Tensor<2>) -> [Tensor<2>; 2] {
+    let count = as_f64(center.dims()[1].max(1));
+    let floor = center.clone().abs().sum_dim(1) * (FLOOR / count) + LEAST_MEAN;
+    [least, most].map(|size| (size.clone() / floor.clone()).log1p())
+}
+
 /// The same of one row, in plain numbers.
 #[must_use]
 pub fn levels_of(importance: &[f64]) -> Vec<f64> {
@@ -136,7 +144,18 @@ impl RankedPairs {
     /// The loss of each row, `[rows, 1]`, given the [levels] of the same rows.
     #[must_use]
     pub fn loss(&self, levels: &Tensor<2>, margin: RankingMargin) -> Tensor<2> {
-        let above = self.taken(levels, &self.salient) - self.taken(levels, &self.other);
+        self.loss_between(levels, levels, margin)
+    }
+
+    /// The same with levels of their own for salient features and for the others.
+    #[must_use]
+    pub fn loss_between(
+        &self,
+        salient: &Tensor<2>,
+        others: &Tensor<2>,
+        margin: RankingMargin,
+    ) -> Tensor<2> {
+        let above = self.taken(salient, &self.salient) - self.taken(others, &self.other);
         let short = above.neg() + margin.margin;
         let each = match Softplus::new(1.0 / margin.softness) {
             Ok(softplus) => softplus.forward(&[short]),

@@ -356,7 +356,7 @@ fn complement(to: &mut Lowering<'_>, logit: &Made) -> Result<Made> {
     to.add(Form::Concatenate, &[&first, &second], vec![1, 2])
 }
 
-/// Two classes with probabilities: a sigmoid of a sum of kernels.
+/// Two classes with probabilities: the coupled sigmoid of a sum of kernels, as libsvm stops coupling.
 fn support_vectors(to: &mut Lowering<'_>, node: &Node) -> Result<Made> {
     let made = to.tensor(node, 0)?;
     let inputs = made.dims.last().copied().unwrap_or(1);
@@ -425,5 +425,6 @@ fn support_vectors(to: &mut Lowering<'_>, node: &Node) -> Result<Made> {
         .map(|coefficient| a * coefficient)
         .collect();
     let logit = to.dense(&kernels, weight, vec![a * rho + b])?;
+    let logit = to.apply(Form::PairwiseCoupling, &logit)?;
     complement(to, &logit)
 }

@@ -14,6 +14,7 @@ mod shape;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 
+use serde::{Deserialize, Serialize};
 use thickset_engine::layer::Form;
 
 use super::array::{Array, BATCH};
@@ -92,7 +93,7 @@ pub(super) enum Block {
 }
 
 /// The layout of an image input.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Image {
     pub(super) channels: usize,
     pub(super) height: usize,

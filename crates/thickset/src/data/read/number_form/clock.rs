@@ -26,6 +26,22 @@ pub(super) fn hours(text: &str) -> Option<f64> {
     Some(hours + minutes / 60.0 + seconds / 3600.0)
 }
 
+/// The time of so many hours; the seconds where there are some.
+#[expect(clippy::cast_possible_truncation, reason = "the size was checked")]
+pub(super) fn written(hours: f64) -> Option<String> {
+    if !(hours.is_finite() && hours.abs() < 1e9) {
+        return None;
+    }
+    let seconds = (hours.abs() * 3600.0).round() as i64;
+    let sign = if hours < 0.0 && seconds > 0 { "-" } else { "" };
+    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    Some(if seconds == 0 {
+        format!("{sign}{hours}:{minutes:02}")
+    } else {
+        format!("{sign}{hours}:{minutes:02}:{seconds:02}")
+    })
+}
+
 fn whole(text: &str, most: usize) -> Option<f64> {
     let is_number = (1..=most).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
     is_number.then(|| text.parse().ok()).flatten()

@@ -41,6 +41,35 @@ impl DateOrder {
     }
 }
 
+/// The date of so many days since 1970-01-01, as ISO 8601 has it, with the time where there is one; the month alone where the order
+/// has no day. None beyond the years 0 to 9999.
+#[expect(clippy::cast_possible_truncation, reason = "the size was checked")]
+pub(super) fn written(order: DateOrder, days: f64) -> Option<String> {
+    // 9999-12-31; and 0000-03-01, before which the count of eras below would be negative.
+    if !(-719_468.0..2_932_897.0).contains(&days) {
+        return None;
+    }
+    let minutes = (days * 24.0 * 60.0).round() as i64;
+    let (day, minute) = (minutes.div_euclid(24 * 60), minutes.rem_euclid(24 * 60));
+    // Years that begin in March, in eras of 400 years: the leap day comes last.
+    let day = day + 719_468;
+    let (era, of_era) = (day / 146_097, day % 146_097);
+    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let of_month = of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    let year = era * 400 + year + i64::from(month <= 2);
+    let mut text = format!("{year:04}-{month:02}");
+    if order != DateOrder::MonthYear {
+        text.push_str(&format!("-{of_month:02}"));
+    }
+    if minute > 0 {
+        text.push_str(&format!(" {:02}:{:02}", minute / 60, minute % 60));
+    }
+    Some(text)
+}
+
 /// The days since 1970-01-01 that a date stands for, with a fraction for its time; `None` if it is not in this order.
 pub(super) fn parse(order: DateOrder, text: &str) -> Option<f64> {
     let text = text.trim();

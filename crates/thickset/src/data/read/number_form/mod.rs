@@ -41,6 +41,16 @@ impl NumberForm {
         }
     }
 
+    /// A number as a person would write it in this form: a date as 2024-01-31, a time as 14:30. None for amounts, which are numbers.
+    #[must_use]
+    pub fn written(&self, number: f64) -> Option<String> {
+        match self {
+            Self::Amount(_) => None,
+            Self::Date { order } => date::written(*order, number),
+            Self::Clock => clock::written(number),
+        }
+    }
+
     /// The unit of the numbers, if the form has one.
     #[must_use]
     pub fn unit(&self) -> Option<&str> {
@@ -143,6 +153,29 @@ mod tests {
             let text = toml::to_string(&held).unwrap();
             assert_eq!(toml::from_str::<Held>(&text).unwrap(), held, "{text}");
         }
+    }
+
+    #[test]
+    fn dates_and_times_are_written_as_they_are_read() {
+        let date = |order| NumberForm::Date { order };
+        for (form, text, written) in [
+            (date(DateOrder::YearMonthDay), "2024-02-29", "2024-02-29"),
+            (date(DateOrder::DayMonthYear), "31.12.1969", "1969-12-31"),
+            (date(DateOrder::DayMonthYear), "1.3.1900", "1900-03-01"),
+            (
+                date(DateOrder::MonthDayYear),
+                "01/31/2024 2:30 PM",
+                "2024-01-31 14:30",
+            ),
+            (date(DateOrder::MonthYear), "Dec-2015", "2015-12"),
+            (NumberForm::Clock, "2:30 PM", "14:30"),
+            (NumberForm::Clock, "7:05:30", "7:05:30"),
+        ] {
+            let number = form.parse(text).unwrap();
+            assert_eq!(form.written(number).as_deref(), Some(written), "{text}");
+        }
+        assert_eq!(NumberForm::Clock.written(f64::NAN), None);
+        assert_eq!(date(DateOrder::Compact).written(1e300), None);
     }
 
     #[test]

@@ -1,0 +1,258 @@
+//! R2ET's Proposition 4.5 beside exact radii. It takes the ranking to be safe up to the least gap over the largest Hessian difference, but
+//! where a `ReLU` switches the gradient jumps, and no Hessian says so.
+
+use thickset::Result;
+use thickset::attack::ThreatConfig;
+use thickset::attack::threat::{BallConfig, Norm};
+use thickset::bench::{Bench, Cell, Figure, Series, Style, Table, TableRow};
+use thickset::certify::CertifyConfig;
+
+use crate::TABLES;
+use crate::bench_builder::BenchBuilder;
+use crate::dataset_tables::{ChosenDatasets, PaperTable, choose_datasets};
+use crate::measure::{Measure, Measured};
+use crate::method::BenchMethod;
+use crate::runner::{BenchRunner, GridEntry, explain};
+use crate::seeded_dataset::SeededDataset;
+
+/// The methods where none is named.
+const METHODS: [&str; 2] = ["vanilla", "r2et"];
+/// Seeds where no number is named.
+const SEEDS: u64 = 1;
+/// Points of the ball at which the Hessian is evaluated.
+const POINTS: usize = 2000;
+/// Parts of a row's search.
+const NODES: usize = 20_000;
+/// The largest radius that is asked about, in radii of the dataset's attacks.
+const FAR: f64 = 4.0;
+/// A promise without an end, as a number that JSON has.
+const UNLIMITED: f64 = 1e9;
+
+pub(crate) fn run(runner: &BenchRunner<'_>) -> Result<Bench> {
+    let mut bench = BenchBuilder::new(
+        "proposition45",
+        "Proposition 4.5 beside exact radii: the smallest l2 move that changes the top-k set",
+    );
+    bench.note_training(runner);
+    bench.add_setting(
+        "the proposition",
+        format!(
+            "min over pairs of the gap at the row over the largest ||H_i - H_j|| at the row and at {POINTS} points drawn in the ball of the dataset's \
+             attacks; the larger the ball, the smaller, so in smaller balls it would promise more"
+        ),
+    );
+    bench.add_setting(
+        "the exact radius",
+        format!(
+            "branch and bound over the network's gates, up to {NODES} parts a row and {FAR} radii of the attacks; the prediction is not held, since the \
+             proposition does not hold it"
+        ),
+    );
+    let ChosenDatasets { to_run, not_run } =
+        choose_datasets(runner, &TABLES, &PaperTable::figure(&[]))?;
+    let mut lines = Vec::new();
+    for name in to_run {
+        let datasets = runner.open(&name, SEEDS)?;
+        bench.note_datasets(&datasets);
+        let ids = if runner.options.methods.is_empty() {
+            METHODS.map(str::to_owned).to_vec()
+        } else {
+            runner.options.methods.clone()
+        };
+        let entries = GridEntry::of(BenchMethod::chosen(&ids)?, &datasets)?;
+        let grid = runner.grid(&datasets, entries)?;
+        let found = runner.measure_chosen(&datasets, &grid, "radii", radii)?;
+        for (row, found) in grid.rows.iter().zip(found) {
+            let label = format!("{name}, {}", row.entry.label);
+            let Some(found) = found else {
+                lines.push(TableRow {
+                    label,
+                    cells: vec![Cell::dash(row.dash()); COLUMNS.len()],
+                });
+                continue;
+            };
+            let known = Known::of(&found)?;
+            bench.add_figure(known.figure(&label));
+            lines.push(TableRow {
+                label,
+                cells: known.cells(),
+            });
+        }
+    }
+    bench.add_finding(
+        "Proposition 4.5 does not hold for ReLU networks: its radius is larger than the exact one wherever the column \"overstated\" counts a row, \
+         because the gradient jumps where a gate switches and the Hessian between the kinks does not show it",
+    );
+    bench.add_table(Table {
+        title: "Radii by the proposition and exact ones".to_owned(),
+        corner: "dataset and model".to_owned(),
+        columns: COLUMNS.map(str::to_owned).to_vec(),
+        rows: lines,
+    });
+    if let Some(not_run) = not_run {
+        bench.add_table(not_run);
+    }
+    Ok(bench.finish())
+}
+
+const COLUMNS: [&str; 5] = [
+    "rows",
+    "overstated",
+    "median exact",
+    "median of the proposition",
+    "median ratio",
+];
+
+/// The exact radius and the proposition's, of rows where both are known.
+struct Known {
+    pairs: Vec<[f64; 2]>,
+}
+
+impl Known {
+    fn of(found: &[Measured]) -> Result<Self> {
+        let mut pairs = Vec::new();
+        for seed in found {
+            let exact = seed.rows("exact")?.iter();
+            for (exact, claimed) in exact.zip(seed.rows("proposition")?) {
+                // Rows without an exact radius are written as zero, a promise without an end as UNLIMITED.
+                if *exact > 0.0 {
+                    pairs.push([*exact, *claimed]);
+                }
+            }
+        }
+        Ok(Self { pairs })
+    }
+
+    fn cells(&self) -> Vec<Cell> {
+        let overstated = self.pairs.iter().filter(|[exact, claimed]| claimed > exact);
+        let column = |of: fn(&[f64; 2]) -> f64| median(self.pairs.iter().map(of).collect());
+        let medians = [
+            column(|[exact, _]| *exact),
+            column(|[_, claimed]| *claimed),
+            column(|[exact, claimed]| claimed / exact),
+        ];
+        let mut cells = vec![
+            Cell::Text(self.pairs.len().to_string()),
+            Cell::Text(overstated.count().to_string()),
+        ];
+        cells.extend(medians.map(|median| {
+            median.map_or_else(|| Cell::dash("no row has an exact radius"), Cell::number)
+        }));
+        cells
+    }
+
+    fn figure(&self, label: &str) -> Figure {
+        let finite = self
+            .pairs
+            .iter()
+            .filter(|[_, claimed]| *claimed < UNLIMITED);
+        Figure {
+            title: label.to_owned(),
+            caption: "Each point is a test row. Right of the diagonal the proposition promises more than is true.".to_owned(),
+            x_label: "radius by Proposition 4.5, log10".to_owned(),
+            y_label: "exact radius, log10".to_owned(),
+            style: Style::Points,
+            series: vec![Series {
+                name: label.to_owned(),
+                points: finite
+                    .map(|[exact, claimed]| [claimed.log10(), exact.log10()])
+                    .collect(),
+            }],
+        }
+    }
+}
+
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    let upper = *values.get(middle)?;
+    if values.len() % 2 == 1 {
+        return Some(upper);
+    }
+    Some(f64::midpoint(values[middle - 1], upper))
+}
+
+fn radii(data: &SeededDataset) -> Measure {
+    Measure::Radii {
+        certify: CertifyConfig {
+            k: data.k,
+            threat: ThreatConfig {
+                ball: BallConfig {
+                    norm: Norm::L2,
+                    radius: FAR * data.radius,
+                },
+                ..ThreatConfig::papers()
+            },
+            hold_prediction: false,
+            nodes: NODES,
+        },
+        explain: explain(data),
+        points: POINTS,
+        ball: data.radius,
+    }
+}
+
+/// What the proposition promises of a row whose gradient of the probability is `first`, with the gradients and probabilities of the explained class at points around it, in a
+/// network that is linear between kinks: there the Hessian of the probability is `(1 - 2p) / (p (1 - p))` times the outer product of its gradient.
+pub(crate) fn promised(k: usize, first: &[f64], around: &[(Vec<f64>, f64)]) -> f64 {
+    let mut order: Vec<usize> = (0..first.len()).collect();
+    order.sort_by(|&a, &b| first[b].abs().total_cmp(&first[a].abs()).then(a.cmp(&b)));
+    let (salient, rest) = order.split_at(k.min(order.len()));
+    let scales: Vec<f64> = around
+        .iter()
+        .map(|(gradient, p)| {
+            let length = gradient.iter().map(|g| g * g).sum::<f64>().sqrt();
+            ((1.0 - 2.0 * p) / (p * (1.0 - p))).abs() * length
+        })
+        .collect();
+    let mut least = UNLIMITED;
+    for &ahead in salient {
+        for &behind in rest {
+            let gap = first[ahead].abs() - first[behind].abs();
+            let points = around.iter().zip(&scales);
+            // The row of the Hessian of |g_i| is sign(g_i) H_i, so the difference is (|g_i| - |g_j|) times the gradient.
+            let steepest = points
+                .map(|((gradient, _), scale)| {
+                    scale * (gradient[ahead].abs() - gradient[behind].abs()).abs()
+                })
+                .fold(0.0, f64::max);
+            if steepest > 0.0 {
+                least = least.min(gap / steepest);
+            }
+        }
+    }
+    least
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_promise_of_a_linear_model_by_hand() {
+        // p = 0.8 and gradient (3, 1): H = (1 - 1.6) / 0.16 g g', of length 3.75 sqrt(10) per unit of gap; the gap is 2 of 2.
+        let around = [(vec![3.0, 1.0], 0.8)];
+        let found = promised(1, &[3.0, 1.0], &around);
+        assert!((found - 1.0 / (3.75 * 10.0_f64.sqrt())).abs() < 1e-12);
+        // Where the probability is one half the Hessian is zero, and nothing limits the promise.
+        let unlimited = promised(1, &[3.0, 1.0], &[(vec![3.0, 1.0], 0.5)]);
+        assert!((unlimited - UNLIMITED).abs() < 1e-12);
+    }
+
+    #[test]
+    fn medians_by_hand() {
+        assert_eq!(median(vec![3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median(vec![4.0, 1.0]), Some(2.5));
+        assert_eq!(median(Vec::new()), None);
+    }
+
+    #[test]
+    fn rows_without_an_exact_radius_are_left_out() {
+        let known = Known {
+            pairs: vec![[0.1, 1.0], [0.2, 0.1]],
+        };
+        let cells = known.cells();
+        assert_eq!(cells[0], Cell::Text("2".to_owned()));
+        assert_eq!(cells[1], Cell::Text("1".to_owned()));
+    }
+}

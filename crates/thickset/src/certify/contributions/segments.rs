@@ -1,0 +1,333 @@
+//! Segmented models whose gates take the largest score: how far the gates at every point of the quadrature stand still.
+
+use thickset_engine::Network;
+use thickset_engine::layer::Gating;
+
+use super::move_set::MoveSet;
+use super::{Bounds, PairBound};
+use crate::explain::contributions::{quadrature_rule, score_weights};
+use crate::host::read;
+use crate::{Error, Result};
+
+/// Share of what was added up that rounding can have changed: these contributions are computed in `f32`.
+const SINGLE_SLACK: f64 = 1e-4;
+
+/// A score must be ahead by this share of what was added up for a gate to be decided in `f32`.
+const SCORE_SLACK: f64 = 1e-5;
+
+/// A segmented network and a class, with the reference that ways begin at.
+pub(in super::super) struct SegmentWays<'a> {
+    groups: &'a [Vec<usize>],
+    reference: &'a [f64],
+    /// Places and weights of the quadrature.
+    rule: (Vec<f64>, Vec<f64>),
+    features: usize,
+    blocks: Vec<usize>,
+    scores: Vec<f64>,
+    score_bias: Vec<f64>,
+    /// The score's gradient where no gate adds to it.
+    common: Vec<f64>,
+    /// What each gate adds.
+    gated: Vec<Vec<f64>>,
+}
+
+impl<'a> SegmentWays<'a> {
+    /// The network as numbers.
+    ///
+    /// # Errors
+    /// [`Error::CertifyInput`] where its gates are of another kind.
+    pub(in super::super) fn new(
+        network: &Network,
+        groups: &'a [Vec<usize>],
+        reference: &'a [f64],
+        points: usize,
+        class: usize,
+    ) -> Result<Self> {
+        let refused = |got: &str| Error::CertifyInput {
+            expected: "segmented models whose gate is `argmax`, for contributions",
+            got: got.to_owned(),
+        };
+        let (Some(gates), Some(gated)) = (network.gates(), network.gated_linear()) else {
+            return Err(refused("a network of another kind"));
+        };
+        if gates.gating() != Gating::Argmax {
+            return Err(refused("another gate"));
+        }
+        let features = network.features();
+        let count: usize = gates.blocks().iter().sum();
+        let weight = read(gated.weight().clone());
+        let gated = read(gated.gated_weight().clone());
+        let maps = weight.len() / features.max(1);
+        // Of two classes the one map is the second's margin, and the first's logit is zero.
+        let weights = score_weights(class, network.classes());
+        let of_map = |map: usize| if maps == 1 { weights[1] } else { weights[map] };
+        let mut common = vec![0.0; features];
+        let mut added = vec![vec![0.0; features]; count];
+        for map in 0..maps {
+            for (sum, part) in common.iter_mut().zip(&weight[map * features..]) {
+                *sum += of_map(map) * part;
+            }
+            for (gate, added) in added.iter_mut().enumerate() {
+                let start = (map * count + gate) * features;
+                for (sum, part) in added.iter_mut().zip(&gated[start..]) {
+                    *sum += of_map(map) * part;
+                }
+            }
+        }
+        Ok(Self {
+            groups,
+            reference,
+            rule: quadrature_rule(points),
+            features,
+            blocks: gates.blocks().to_vec(),
+            scores: read(gates.weight().clone()),
+            score_bias: read(gates.bias().clone()),
+            common,
+            gated: added,
+        })
+    }
+
+    fn score_of(&self, gate: usize) -> &[f64] {
+        &self.scores[gate * self.features..(gate + 1) * self.features]
+    }
+
+    /// The gate that every way has open in a block at a point; none where that is not the same for all.
+    fn open_gate(
+        &self,
+        set: &MoveSet<'_>,
+        place: f64,
+        gates: std::ops::Range<usize>,
+    ) -> Option<usize> {
+        let at: Vec<f64> = self
+            .reference
+            .iter()
+            .zip(set.x)
+            .map(|(b, x)| b + place * (x - b))
+            .collect();
+        let score = |gate: usize| {
+            let products = self.score_of(gate).iter().zip(&at).map(|(w, x)| w * x);
+            let (sum, size) = products.fold((0.0, 0.0), |(sum, size), part: f64| {
+                (sum + part, size + part.abs())
+            });
+            let bias = self.score_bias[gate];
+            (sum + bias, size + bias.abs())
+        };
+        let scores: Vec<(f64, f64)> = gates.clone().map(score).collect();
+        let first = (0..scores.len()).max_by(|&a, &b| {
+            let by_score = scores[a].0.total_cmp(&scores[b].0);
+            by_score.then(b.cmp(&a))
+        })?;
+        let open = gates.start + first;
+        for (place_of_gate, gate) in gates.enumerate() {
+            if gate == open {
+                continue;
+            }
+            let ahead = scores[first].0 - scores[place_of_gate].0;
+            let slack = SCORE_SLACK * (scores[first].1 + scores[place_of_gate].1);
+            let terms = self.score_of(open).iter().zip(self.score_of(gate));
+            let terms = terms.map(|(a, b)| a - b).enumerate();
+            // A move of the row moves the point by its share of the way.
+            if ahead - place * set.fall(terms) <= slack {
+                return None;
+            }
+        }
+        Some(open)
+    }
+
+    /// The mean gradient on every way; none where ways differ.
+    fn gradient(&self, set: &MoveSet<'_>) -> Option<Vec<f64>> {
+        let mut mean = self.common.clone();
+        for (place, weight) in self.rule.0.iter().zip(&self.rule.1) {
+            let mut start = 0;
+            for &size in &self.blocks {
+                let open = self.open_gate(set, *place, start..start + size)?;
+                for (mean, part) in mean.iter_mut().zip(&self.gated[open]) {
+                    *mean += weight * part;
+                }
+                start += size;
+            }
+        }
+        Some(mean)
+    }
+
+    /// The contributions of the columns of a row.
+    pub(in super::super) fn contributions(&self, x: &[f64]) -> Option<Vec<f64>> {
+        let still = vec![0.0; x.len()];
+        let set = MoveSet {
+            x,
+            norm: super::MoveNorm::L2,
+            radius: 0.0,
+            low: &still,
+            high: &still,
+        };
+        let gradient = self.gradient(&set)?;
+        let sum = |group: &Vec<usize>| -> f64 {
+            let parts = group.iter();
+            parts
+                .map(|&feature| gradient[feature] * (x[feature] - self.reference[feature]))
+                .sum()
+        };
+        Some(self.groups.iter().map(sum).collect())
+    }
+}
+
+impl Bounds for SegmentWays<'_> {
+    fn bound(&self, set: &MoveSet<'_>) -> Box<dyn PairBound + '_> {
+        let Some(gradient) = self.gradient(set) else {
+            return Box::new(Nothing);
+        };
+        let count = self.groups.len();
+        let mut least = vec![f64::NEG_INFINITY; count * count];
+        let of_column = |column: usize| {
+            let group = self.groups[column].iter();
+            let parts = group
+                .map(|&feature| gradient[feature] * (set.x[feature] - self.reference[feature]));
+            parts.fold((0.0, 0.0), |(sum, size), part: f64| {
+                (sum + part, size + part.abs())
+            })
+        };
+        let columns: Vec<(f64, f64)> = (0..count).map(of_column).collect();
+        for ahead in 0..count {
+            for behind in (0..count).filter(|behind| *behind != ahead) {
+                let of = |column: usize, sign: f64| {
+                    let gradient = &gradient;
+                    let group = self.groups[column].iter();
+                    group.map(move |&feature| (feature, sign * gradient[feature]))
+                };
+                let falls = set.fall(of(ahead, 1.0).chain(of(behind, -1.0)));
+                let size = columns[ahead].1 + columns[behind].1 + falls;
+                least[ahead * count + behind] =
+                    columns[ahead].0 - columns[behind].0 - falls - SINGLE_SLACK * size;
+            }
+        }
+        Box::new(Known { least, count })
+    }
+}
+
+/// Nothing is known.
+struct Nothing;
+
+impl PairBound for Nothing {
+    fn least(&self, _: usize, _: usize) -> f64 {
+        f64::NEG_INFINITY
+    }
+}
+
+struct Known {
+    least: Vec<f64>,
+    count: usize,
+}
+
+impl PairBound for Known {
+    fn least(&self, ahead: usize, behind: usize) -> f64 {
+        self.least[ahead * self.count + behind]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use thickset_engine::{
+        DType, Device, Init, Parameter, ParameterSource, Role, Tensor, TensorData,
+    };
+
+    use super::*;
+    use crate::attack::ThreatConfig;
+    use crate::attack::threat::BallConfig;
+    use crate::certify::CertifyConfig;
+    use crate::data::{InputShape, Schema};
+    use crate::explain::contributions::ContributionsConfig;
+    use crate::explain::{ExplainConfig, Points};
+    use crate::model::{Gate, ModelConfig, SegmentedConfig};
+
+    /// Two categories (features 0 and 1) and two numbers: the score is `2 a + b` in the first category, `a + 2 b` in the second.
+    struct Toy;
+
+    impl ParameterSource for Toy {
+        fn values(
+            &mut self,
+            name: &str,
+            shape: &[usize],
+            _: Init,
+            _: Role,
+        ) -> thickset_engine::Result<Tensor<2>> {
+            let values = match name {
+                "layers.0.score_weight" => vec![1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0],
+                "layers.1.weight" => vec![0.0, 0.0, 1.0, 1.0],
+                "layers.1.gated_weight" => vec![0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0],
+                _ => vec![0.0; shape.iter().product()],
+            };
+            let data = TensorData::new(values, Parameter::matrix_size(shape));
+            Ok(Tensor::from_data(data, (&Device::flex(), DType::F32)))
+        }
+
+        fn dtype(&self) -> DType {
+            DType::F32
+        }
+    }
+
+    fn network(gate: Gate) -> Network {
+        let model = ModelConfig::Segmented(SegmentedConfig {
+            gate,
+            prototypes: None,
+            blocks: vec![2],
+        });
+        model.network(&InputShape::Table, 4, 2, &mut Toy).unwrap()
+    }
+
+    fn certified(x: [f64; 4], reference: [f64; 4], gate: Gate) -> Result<f64> {
+        let schema = Schema::table(&["c0", "c1", "a", "b"]);
+        let explain = ExplainConfig {
+            explanation: ContributionsConfig {
+                row: Some(reference.to_vec()),
+                ..ContributionsConfig::default()
+            }
+            .into(),
+            ..ExplainConfig::for_schema(&schema)
+        };
+        let config = CertifyConfig {
+            k: 1,
+            threat: ThreatConfig {
+                ball: BallConfig {
+                    radius: 0.5,
+                    ..BallConfig::default()
+                },
+                ..ThreatConfig::papers()
+            },
+            ..CertifyConfig::default()
+        };
+        let rows = Points {
+            values: &x,
+            ids: &[0],
+        };
+        let found = config
+            .check(&explain, &schema)?
+            .radius(&network(gate), rows)?;
+        Ok(found[0].certified)
+    }
+
+    #[test]
+    fn within_a_segment_the_radius_is_that_of_a_linear_model() {
+        // 2 a - b = 0.5 falls by sqrt(5) a unit; no gate changes before 1 / sqrt(2).
+        let found = certified([1.0, 0.0, 0.5, 0.5], [1.0, 0.0, 0.0, 0.0], Gate::Argmax).unwrap();
+        let exact = 0.5 / 5.0_f64.sqrt();
+        assert!(found <= exact && found > exact - 1e-3, "{found} {exact}");
+    }
+
+    #[test]
+    fn a_gate_that_is_about_to_change_ends_it() {
+        // a is far ahead, and the categories' scores lie 0.2 apart: a gate changes at 0.2 / sqrt(2).
+        let found = certified([0.6, 0.4, 5.0, 0.0], [0.6, 0.4, 0.0, 0.0], Gate::Argmax).unwrap();
+        let border = 0.2 / 2.0_f64.sqrt();
+        assert!(
+            found > 0.9 * border && found < 1.1 * border,
+            "{found} {border}"
+        );
+    }
+
+    #[test]
+    fn gates_that_share_are_refused() {
+        let gate = Gate::Sparsemax { delta: 0.2 };
+        let refused = certified([1.0, 0.0, 0.5, 0.5], [1.0, 0.0, 0.0, 0.0], gate);
+        assert!(matches!(refused, Err(Error::CertifyInput { .. })));
+    }
+}
