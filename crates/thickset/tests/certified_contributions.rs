@@ -5,7 +5,8 @@ use thickset::attack::threat::{BallConfig, Norm};
 use thickset::certify::{CertifyConfig, Status};
 use thickset::data::{InputShape, Schema};
 use thickset::explain::contributions::ContributionsConfig;
-use thickset::explain::{ExplainConfig, Points};
+use thickset::explain::reduce::ReductionConfig;
+use thickset::explain::{ExplainConfig, Per, Points};
 use thickset::metric::ranking::TopK;
 use thickset::model::{Activation, LinearConfig, MlpConfig, Model, ModelConfig};
 use thickset::{Error, Seed, Stream};
@@ -51,7 +52,8 @@ fn explain(reference: &[f64]) -> ExplainConfig {
     };
     ExplainConfig {
         explanation: explanation.into(),
-        ..ExplainConfig::for_schema(&schema())
+        reduce: ReductionConfig::Signed,
+        per: Per::Column,
     }
 }
 
