@@ -79,7 +79,8 @@ pub fn run(
         let device = x.device().without_autodiff();
         let classes = vec![0; options.batch];
         let classes = one_hot(&classes, network.classes(), network.dtype(), &device);
-        let gradient = network.pass(x).input_gradient(Output::Probability, classes);
+        let pass = network.pass(x);
+        let gradient = pass.input_gradient(Output::Probability, classes);
         let _ = gradient.value().into_data();
         Ok(())
     })?;
