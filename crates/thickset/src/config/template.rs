@@ -36,14 +36,14 @@ pairs = "all"                     # or "closest": only the pairs that are neares
 epochs = {epochs:<24} # at most
 {batch:<33} # rows of a step
 optimizer = {optimizer}
-schedule = "{schedule}"{space} # how the step size falls; or "constant", "cosine"
+schedule = "{schedule}"{space} # how the step size changes: "constant" or "cosine"
 patience = {patience:<22} # stop after so many epochs that improve neither AUC nor P@k; 0 never stops early
 # class_weight = "balanced"       # show rare classes as often as others; or {{ {class} = 5.0 }}
 # clip = 1.0                      # longest gradient of a step
 
 [probe]                           # a quick attack on validation rows after each epoch
-rows = 256
-steps = 20                        # of ERAttack; another attack follows importances as shares
+{probe_rows:<33} # most of a training's time is spent on them
+{probe_steps:<33} # of ERAttack; another attack follows importances as shares
 # against = "er-attack"           # the papers' rule: ERAttack alone
 # epsilon = 0.5                   # radius of the l2 ball, in scaled units
 
@@ -87,6 +87,8 @@ auc_within = 0.01                 # of the best epoch's AUC; or auc_at_least = 0
         schedule = effort.schedule,
         space = " ".repeat(20_usize.saturating_sub(effort.schedule.len())),
         patience = effort.patience,
+        probe_rows = format!("rows = {}", effort.probe_rows),
+        probe_steps = format!("steps = {}", effort.probe_steps),
         class = key(dataset.classes.last().map_or("bad", String::as_str)),
     )
 }
@@ -98,6 +100,8 @@ struct Effort {
     optimizer: &'static str,
     schedule: &'static str,
     patience: usize,
+    probe_rows: usize,
+    probe_steps: usize,
 }
 
 /// Steps of an epoch that a table should have at least, as far as batches can be made smaller.
@@ -113,6 +117,8 @@ impl Effort {
                 optimizer: "{ kind = \"adam\", rate = 0.001 }",
                 schedule: "constant",
                 patience: 10,
+                probe_rows: 256,
+                probe_steps: 20,
             };
         }
         let rows = dataset.part(Part::Train).len();
@@ -127,6 +133,8 @@ impl Effort {
             },
             schedule: "cosine",
             patience: 10,
+            probe_rows: 64,
+            probe_steps: 10,
         }
     }
 }

@@ -60,7 +60,7 @@ pub static INFO: Info = Info {
 const MOST_POINTS: usize = 1000;
 
 /// Points of the quadrature in training. Each costs a pass and its gradient; `docs/results/models.md` has what fewer and more of them give.
-const TRAINING_POINTS: usize = 3;
+const TRAINING_POINTS: usize = 2;
 
 #[expect(
     clippy::trivially_copy_pass_by_ref,
