@@ -230,7 +230,8 @@ class Reasons(_Table):
     ----------
     rows : list of dict
         Each decided row: `row` (counted from 1), `probability` and `score` of the adverse class, `reasons` (dicts of `column`, `value`,
-        `reference`, `contribution`, `code`, `text`, `holds`), `holds` and `certified` of all of them, `contributions` of every column.
+        `reference`, `contribution`, `code`, `text`, `holds`, and `tolerance` where it is proved), `holds` and `certified` of all of them,
+        `contributions` of every column.
     adverse : str
         The adverse class.
     cutoff : float or None
@@ -290,6 +291,7 @@ class Reasons(_Table):
             columns[name] = [one.get(name) for _, _, one in lines]
         for name, key in (("all_hold", "holds"), ("change_found", "changes"), ("certified", "certified")):
             columns[name] = [row[key] for row, _, _ in lines]
+        columns["tolerance"] = [one.get("tolerance") for _, _, one in lines]
         return columns
 
     def save(self, path: str | os.PathLike[str]) -> None:
