@@ -14,17 +14,17 @@ pub struct ColumnValue {
     /// The row's own value with its unit, as text: what its table has, also where something else stands for it in the model.
     pub text: String,
     /// The value, where it is a number.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub number: Option<f64>,
     /// Whether it is missing.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub is_missing: bool,
     /// Whether it is a category that the model has not seen.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub is_unseen: bool,
     /// What stands for it in the model, where that is another text: a group of categories, the greatest number that is told apart,
     /// the median for a missing one.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub counted_as: Option<String>,
 }
 
