@@ -130,15 +130,18 @@ fn one(arguments: &Arguments, run: &CheckedRun, folder: &RunFolder) -> Result<()
         .is_some_and(RetrainConfig::is_onnx)
         .then(|| folder.onnx_model());
     if arguments.json {
-        return print_json(&json!({
+        let mut result = json!({
             "model": model,
-            "onnx": written_back,
             "selected_epoch": selected.epoch,
             "validation_auc": selected.auc,
             "validation_precision_at_k": selected.precision_at_k,
             "epochs": epochs,
             "reason": reason,
-        }));
+        });
+        if let Some(path) = &written_back {
+            result["onnx"] = json!(path);
+        }
+        return print_json(&result);
     }
     let probed = if config.probe.rows > 0 {
         format!(
