@@ -43,13 +43,13 @@ fn table(folder: &Path, model: &Path) -> PathBuf {
     let rows = Rows::new(&values, schema).unwrap();
     let predicted = imported.model.predict(&rows).unwrap();
     let classes = imported.model.classes();
-    let mut text = format!("{},outcome\n", names.join(","));
+    let mut text = vec![format!("{},outcome", names.join(","))];
     for (line, prediction) in lines.iter().zip(predicted) {
         let is_second = stream.uniform() < prediction.probabilities[1];
-        text += &format!("{line},{}\n", classes[usize::from(is_second)]);
+        text.push(format!("{line},{}", classes[usize::from(is_second)]));
     }
     let path = folder.join("rows.csv");
-    std::fs::write(&path, text).unwrap();
+    std::fs::write(&path, text.join("\n") + "\n").unwrap();
     path
 }
 
