@@ -1,4 +1,5 @@
-"""Writes docs/python/reference.md from the docstrings: `python docs/python/make_reference.py` with the package installed."""
+"""Writes docs/python/reference.md from the docstrings and docs/python/notebooks.md from the notebooks, with the package installed:
+`python docs/python/make_reference.py`."""
 
 from __future__ import annotations
 
@@ -7,7 +8,8 @@ import pathlib
 
 import thickset
 
-PAGE = pathlib.Path(__file__).with_name("reference.md")
+HERE = pathlib.Path(__file__).parent
+NOTEBOOKS = ("credit", "sklearn_pipeline", "torch_cnn", "boosted_trees")
 
 
 def described(name: str, thing: object, level: int) -> str:
@@ -23,7 +25,7 @@ def members(thing: type) -> list[str]:
     return [name for name, one in vars(thing).items() if not name.startswith("_") and callable(one) and inspect.getdoc(one)]
 
 
-def page() -> str:
+def reference() -> str:
     parts = ["# Reference\n\nMade from the docstrings by `docs/python/make_reference.py`.\n"]
     for name in sorted(thickset._HOME):
         thing = getattr(thickset, name)
@@ -33,5 +35,23 @@ def page() -> str:
     return "\n".join(parts)
 
 
+def notebooks() -> str:
+    """The notebooks as one page: cells of text as they are, a level below, and cells of code."""
+    parts = ["# Notebooks\n\nScripts in `docs/python/notebooks/` with cells (`# %%`), which editors and Jupytext open as notebooks. The tests run them.\n"]
+    for name in NOTEBOOKS:
+        text = (HERE / "notebooks" / f"{name}.py").read_text(encoding="utf-8")
+        for cell in text.split("# %%")[1:]:
+            head, _, body = cell.partition("\n")
+            if head.strip() == "[markdown]":
+                lines = [line.removeprefix("#").removeprefix(" ") for line in body.strip().splitlines()]
+                parts.append("\n".join(f"#{line}" if line.startswith("# ") else line for line in lines) + "\n")
+            else:
+                parts.append(f"```python\n{body.strip()}\n```\n")
+    return "\n".join(parts)
+
+
+PAGES = {"reference.md": reference, "notebooks.md": notebooks}
+
 if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")
+    for page, write in PAGES.items():
+        (HERE / page).write_text(write(), encoding="utf-8")

@@ -6,9 +6,9 @@ use thickset_engine::layer::{
     Absolute, Add, Adjacency, AveragePool, Axis, BatchNorm, ChannelAffine, Clip, Concatenate,
     Constant, Conv2d, Cosine, Divisor, Elu, Erf, Exp, Form, GatedLinear, Gates, Gather, Gating,
     Gelu, GraphConv, HardSigmoid, HardSwish, Layer, LayerNorm, LeakyRelu, Linear, LinearRuns, Log,
-    LogSoftmax, MatrixProduct, MaxPool, Mish, Multiply, NodeMean, PairSplit, Power, Prelu,
-    ProductShape, Reduce, Relu, Select, Selu, Sigmoid, Silu, SlidingAveragePool, Softmax, Softplus,
-    SquareRoot, Tanh, YeoJohnson,
+    LogSoftmax, MatrixProduct, MaxPool, Mish, Multiply, NodeMean, PairSplit, PairwiseCoupling,
+    Power, Prelu, ProductShape, Reduce, Relu, Select, Selu, Sigmoid, Silu, SlidingAveragePool,
+    Softmax, Softplus, SquareRoot, Tanh, YeoJohnson,
 };
 use thickset_engine::{
     DType, Device, Init, NetworkBuilder, Parameter, ParameterSource, Result, Role, Scope, Source,
@@ -67,6 +67,13 @@ fn values(tensor: &Tensor<2>) -> Vec<f64> {
 fn close(what: &str, got: f64, expected: f64) {
     assert!(
         (got - expected).abs() <= TOLERANCE * expected.abs().max(1.0),
+        "{what}: got {got}, expected {expected}"
+    );
+}
+
+fn close_within(what: &str, got: f64, expected: f64, most: f64) {
+    assert!(
+        (got - expected).abs() <= most,
         "{what}: got {got}, expected {expected}"
     );
 }
@@ -682,6 +689,21 @@ fn what_is_not_selected_may_be_no_number() {
 }
 
 #[test]
+fn coupled_probabilities_have_the_derivative_of_their_limit() {
+    let x = tensor(vec![-7.0, -1.0, -0.3, 0.0, 0.01, 2.0], [1, 6]);
+    let (output, at) = PairwiseCoupling.linearise(std::slice::from_ref(&x));
+    let output = values(&output);
+    assert_eq!(output[3..5], [0.0, 0.0], "no round is made near one half");
+    for (got, logit) in output.iter().zip(values(&x)) {
+        let probability = |logit: f64| 1.0 / (1.0 + (-logit).exp());
+        close_within("the limit", probability(*got), probability(logit), 0.005);
+    }
+    let g = tensor(vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [1, 6]);
+    assert_eq!(values(&at.pullback(g.clone())[0]), values(&g));
+    assert_eq!(values(&at.tangent(std::slice::from_ref(&g))), values(&g));
+}
+
+#[test]
 fn a_layer_is_built_again_from_its_form() {
     let layers: Vec<(Box<dyn Layer>, Vec<usize>)> = vec![
         (made(&[5], |scope| Linear::new(5, 2, scope)), vec![5]),
@@ -693,6 +715,11 @@ fn a_layer_is_built_again_from_its_form() {
             vec![12],
         ),
         (made(&[36], |_| Ok(AveragePool::global(1, 6, 6))), vec![36]),
+        (made(&[1], |_| Ok(PairwiseCoupling)), vec![1]),
+        (
+            made(&[5], |scope| Gates::new(5, &[2, 3], Gating::Argmax, scope)),
+            vec![5],
+        ),
     ];
     for (layer, features) in layers {
         let form = layer.form().unwrap();

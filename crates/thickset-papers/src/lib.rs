@@ -5,6 +5,7 @@
 //! numbers beside them, and the tables a [`Bench`], which is written as `bench.json` and `bench.md`.
 
 pub mod attack;
+pub mod file_speed;
 pub mod method;
 pub mod speed;
 

@@ -68,6 +68,11 @@ fn sentence(error: &Error) -> String {
         text = format!("{text}: {one}");
         cause = one.source();
     }
+    if let Error::Onnx { source, .. } = error
+        && let Some(instead) = source.instead()
+    {
+        text = format!("{text}; {instead}");
+    }
     text
 }
 

@@ -10,7 +10,9 @@ mod dataset;
 mod errors;
 mod foreign;
 mod model;
+mod onnx;
 mod options;
+mod reasons;
 mod rows;
 mod supervise;
 mod train;
@@ -29,6 +31,10 @@ mod _native {
     #[pymodule_export]
     use super::model::PyModel;
     #[pymodule_export]
+    use super::onnx::{load_onnx, parse_onnx};
+    #[pymodule_export]
+    use super::reasons::PyReasons;
+    #[pymodule_export]
     use super::rows::PyRows;
     #[pymodule_export]
     use super::train::{train, train_run};
@@ -38,6 +44,8 @@ mod _native {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-        module.add("instruction_set", thickset_engine::instruction_set())
+        module.add("instruction_set", thickset_engine::instruction_set())?;
+        // Texts that stand for a missing value, as in files.
+        module.add("missing_texts", thickset::data::ReadRule::default().missing)
     }
 }

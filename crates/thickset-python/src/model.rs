@@ -3,13 +3,16 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use numpy::PyReadonlyArray2;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use serde::Deserialize;
 use thickset::attack::{Attacked, decoded};
 use thickset::data::{InputShape, Part};
+use thickset::defaults::named;
 use thickset::explain::Explained;
-use thickset::model::{Fresh, Origin, PartChoice, RowsConfig};
+use thickset::model::{Fresh, Origin, PartChoice, RowChoice, RowsConfig, Selection};
+use thickset::onnx::ExportOptions;
 use thickset::{Model, Rows, Schema, Seed};
 use thickset_engine::NetworkBuilder;
 
@@ -19,6 +22,7 @@ use crate::columns::{PyColumn, columns};
 use crate::errors::{OrRaise as _, bad_value, failure};
 use crate::foreign::PythonLayer;
 use crate::options::{Options, read};
+use crate::reasons::PyReasons;
 use crate::rows::{LabelsArgument, PyRows, RowsArgument, labels};
 use crate::supervise::{Reporter, supervise};
 
@@ -26,6 +30,7 @@ use crate::supervise::{Reporter, supervise};
 const EXPLAINED: usize = 4096;
 const ATTACKED: usize = 256;
 const CERTIFIED: usize = 32;
+const REASONED: usize = 256;
 
 /// A network and what it is.
 #[pyclass(frozen, name = "Model", module = "thickset._native")]
@@ -157,17 +162,13 @@ impl PyModel {
     #[pyo3(signature = (settings, labelled))]
     fn open_rows(&self, py: Python<'_>, settings: &str, labelled: bool) -> PyResult<PyRows> {
         let settings: RowSettings = read("the rows' settings", settings)?;
-        let most = settings.limit;
+        let selection = settings.selection();
         let config = settings.config()?;
         let opened = py.detach(|| {
-            let opened = if labelled {
-                self.model.open_labelled_rows(&config)
+            if labelled {
+                self.model.open_labelled_selected(&config, &selection)
             } else {
-                self.model.open_rows(&config)
-            }?;
-            match most {
-                None => Ok(opened),
-                Some(most) => opened.first(most),
+                self.model.open_selected(&config, &selection)
             }
         });
         opened.or_raise().map(|opened| PyRows { opened })
@@ -195,22 +196,41 @@ impl PyModel {
         Ok(matrix(py, logits, self.model.classes().len())?.into_any())
     }
 
-    /// Why the model predicts what it predicts.
-    #[pyo3(signature = (rows, options, progress=None))]
+    /// Why the model predicts what it predicts, or would predict the target classes.
+    #[pyo3(signature = (rows, options, progress=None, target=None))]
     fn explain<'py>(
         &self,
         py: Python<'py>,
         rows: RowsArgument<'_>,
         options: &str,
         progress: Option<Py<PyAny>>,
+        target: Option<Vec<usize>>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let options = read::<Options>("the options", options)?.explain();
         let rows = rows.borrow(None)?;
         let rows = rows.rows(self.model.schema())?;
+        let target = target.as_deref();
+        if let Some(target) = target
+            && target.len() != rows.len()
+        {
+            return Err(bad_value(&format!(
+                "there must be one target a row, {}, got {}",
+                rows.len(),
+                target.len()
+            )));
+        }
         let found = supervise(py, progress.as_ref(), |reporter| {
             let mut found = None;
+            let mut start = 0;
             for part in parts(rows, EXPLAINED, reporter) {
-                let mut of_part = self.model.explain(&part, &options)?;
+                let mut of_part = match target {
+                    None => self.model.explain(&part, &options)?,
+                    Some(target) => {
+                        let target = &target[start..start + part.len()];
+                        self.model.explain_classes(&part, target, &options)?
+                    }
+                };
+                start += part.len();
                 match &mut found {
                     None => found = Some(of_part),
                     Some(found) => found.rows.append(&mut of_part.rows),
@@ -224,6 +244,10 @@ impl PyModel {
         let answer = PyDict::new(py);
         answer.set_item("config", json(&found.config)?)?;
         explained(&answer, "importance", &found.rows)?;
+        answer.set_item("k", named(&found.config, found.names.len()))?;
+        let base = self.model.base_values(&found.config);
+        let base = base.map(|base| found.rows.iter().map(|row| base[row.class]).collect());
+        answer.set_item("base", base.map(|base: Vec<f64>| list(py, base)))?;
         answer.set_item("names", found.names)?;
         Ok(answer)
     }
@@ -330,6 +354,78 @@ impl PyModel {
         Ok(answer)
     }
 
+    /// Why rows are decided against, and how far those reasons hold.
+    #[pyo3(signature = (rows, options, progress=None))]
+    fn reasons(
+        &self,
+        py: Python<'_>,
+        rows: RowsArgument<'_>,
+        options: &str,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<PyReasons> {
+        let options = read::<Options>("the options", options)?;
+        let rows = rows.borrow(None)?;
+        let rows = rows.rows(self.model.schema())?;
+        let found = supervise(py, progress.as_ref(), |reporter| {
+            let options = options.reasons()?;
+            let mut found = None;
+            for part in parts(rows, REASONED, reporter) {
+                let mut of_part = self.model.reasons(&part, &options)?;
+                match &mut found {
+                    None => found = Some(of_part),
+                    Some(found) => found.rows.append(&mut of_part.rows),
+                }
+            }
+            Ok(found)
+        })?;
+        found
+            .map(PyReasons::new)
+            .ok_or_else(|| bad_value("there are no rows to give reasons for"))
+    }
+
+    /// A file of codes to begin with, for the model's columns.
+    fn codes_template(&self) -> String {
+        thickset::reasons::template(self.model.schema())
+    }
+
+    /// The bytes of an ONNX file.
+    fn to_onnx<'py>(&self, py: Python<'py>, encoded: bool) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = self.model.to_onnx(ExportOptions { encoded }).or_raise()?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// Refuses the model where its probabilities differ from these, `[rows, classes]`; the largest difference.
+    fn check_probabilities(
+        &self,
+        py: Python<'_>,
+        rows: RowsArgument<'_>,
+        expected: PyReadonlyArray2<'_, f64>,
+        tolerance: f64,
+    ) -> PyResult<f64> {
+        let expected: Vec<f64> = expected.as_array().iter().copied().collect();
+        let rows = rows.borrow(None)?;
+        let rows = rows.rows(self.model.schema())?;
+        supervise(py, None, |_| {
+            let compared = self
+                .model
+                .compare_probabilities(&rows, &expected, tolerance)?;
+            Ok(compared.check()?.largest)
+        })
+    }
+
+    /// The same model with reference rows learned from encoded ones.
+    fn with_references_of(
+        &self,
+        py: Python<'_>,
+        rows: PyReadonlyArray2<'_, f32>,
+    ) -> PyResult<Self> {
+        let values: Vec<f32> = rows.as_array().iter().copied().collect();
+        let model = (*self.model).clone();
+        supervise(py, None, |_| model.with_references_of(&values)?.detached()).map(|model| Self {
+            model: Arc::new(model),
+        })
+    }
+
     /// How far the explanations can be trusted, over all rows.
     #[pyo3(signature = (rows, labels_, options, progress=None))]
     fn audit(
@@ -351,6 +447,24 @@ impl PyModel {
         found
             .map(PyAudit::new)
             .ok_or_else(|| failure("the audit was stopped"))
+    }
+
+    /// The columns of encoded rows as a person knows them: texts, row by row, and numbers, NaN for what is none.
+    fn column_values<'py>(
+        &self,
+        py: Python<'py>,
+        rows: PyReadonlyArray2<'_, f32>,
+    ) -> PyResult<(Vec<Vec<String>>, Bound<'py, PyAny>)> {
+        let (mut texts, mut numbers, mut width) = (Vec::new(), Vec::new(), 0);
+        let encoded: Vec<f32> = rows.as_array().iter().copied().collect();
+        let encoded = Rows::new(&encoded, self.model.schema()).or_raise()?;
+        for place in 0..encoded.len() {
+            let values = self.model.column_values(&encoded, place);
+            width = values.len();
+            numbers.extend(values.iter().map(|value| value.number.unwrap_or(f64::NAN)));
+            texts.push(values.into_iter().map(|value| value.text).collect());
+        }
+        Ok((texts, matrix(py, numbers, width)?.into_any()))
     }
 
     /// A row in its columns' own units: pairs of name and value.
@@ -451,10 +565,30 @@ struct RowSettings {
     #[serde(default)]
     random_test: bool,
     image_size: Option<(usize, usize)>,
-    limit: Option<usize>,
+    max_rows: Option<usize>,
+    /// Decides a sample of rows.
+    #[serde(default)]
+    seed: u64,
+    numbers: Option<Vec<u64>>,
 }
 
 impl RowSettings {
+    /// As the command's `--row` and `--max-rows` say it.
+    fn selection(&self) -> Selection {
+        let choice = match (&self.numbers, self.max_rows) {
+            (Some(numbers), _) => RowChoice::Only(numbers.clone()),
+            (None, None | Some(0)) => RowChoice::All,
+            (None, Some(count)) => RowChoice::Sample {
+                count,
+                seed: Seed::new(self.seed),
+            },
+        };
+        Selection {
+            choice,
+            ..Selection::default()
+        }
+    }
+
     fn config(self) -> PyResult<RowsConfig> {
         let part = match self.part.as_deref() {
             None => None,

@@ -1,14 +1,20 @@
 //! Settings as JSON: one object for all calls, each of which reads what concerns it. Names and forms are those of `run.toml`.
 
+use std::path::PathBuf;
+
 use pyo3::PyResult;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use thickset::Seed;
 use thickset::attack::suite::Effort;
 use thickset::attack::{AttackKind, ConstraintConfig, ThreatConfig};
+use thickset::decision::DecisionConfig;
 use thickset::explain::reduce::ReductionConfig;
 use thickset::explain::{ExplanationConfig, Per};
-use thickset::model::{AttackOptions, AuditOptions, CertifyOptions, ExplainOptions};
+use thickset::model::{
+    AttackOptions, AuditOptions, CertifyOptions, ExplainOptions, ReasonsOptions,
+};
+use thickset::reasons::Codes;
 
 use crate::errors::bad_value;
 
@@ -38,6 +44,13 @@ pub struct Options {
     worst: Option<usize>,
     require: Vec<String>,
     data_name: Option<String>,
+    certify: Option<bool>,
+    adverse: Option<String>,
+    cutoff: Option<f64>,
+    all_rows: bool,
+    attack: Option<bool>,
+    codes: Option<Codes>,
+    codes_file: Option<PathBuf>,
 }
 
 impl Options {
@@ -55,20 +68,16 @@ impl Options {
         self.threat.clone().unwrap_or_default()
     }
 
-    /// The radius asked for: on its own, or with the threat set.
-    fn radius(&self) -> Option<f64> {
-        self.radius
-    }
-
     /// How explanations are attacked.
     pub fn attack(&self) -> AttackOptions {
         AttackOptions {
             method: self.method.clone(),
             effort: self.effort,
             k: self.k,
-            radius: self.radius(),
+            radius: self.radius,
             threat: self.threat.clone(),
             constraint: self.constraint,
+            decision: self.decision(),
             steps: self.steps,
             step_size: self.step_size,
             restarts: self.restarts,
@@ -82,12 +91,43 @@ impl Options {
     pub fn certify(&self) -> CertifyOptions {
         CertifyOptions {
             k: self.k,
-            radius: self.radius(),
+            radius: self.radius,
             threat: self.threat(),
             any_class: self.any_class,
             nodes: self.nodes,
             explain: self.explain(),
         }
+    }
+
+    /// Which class is adverse, and from which probability on.
+    fn decision(&self) -> DecisionConfig {
+        DecisionConfig {
+            adverse: self.adverse.clone(),
+            cutoff: self.cutoff,
+        }
+    }
+
+    /// Which reasons are given.
+    ///
+    /// # Errors
+    /// If a file of codes cannot be read.
+    pub fn reasons(&self) -> thickset::Result<ReasonsOptions> {
+        let usual = ReasonsOptions::default();
+        let codes = match &self.codes_file {
+            Some(path) => Some(Codes::read(path)?),
+            None => self.codes.clone(),
+        };
+        Ok(ReasonsOptions {
+            k: self.k,
+            decision: self.decision(),
+            all_rows: self.all_rows,
+            explain: self.explain(),
+            threat: self.threat.clone(),
+            radius: self.radius,
+            effort: self.effort.unwrap_or(usual.effort),
+            attack: self.attack.unwrap_or(usual.attack),
+            codes,
+        })
     }
 
     /// How a model is audited.
@@ -96,8 +136,10 @@ impl Options {
             explain: self.explain(),
             effort: self.effort,
             k: self.k,
-            radius: self.radius(),
+            radius: self.radius,
             threat: self.threat.clone(),
+            decision: self.decision(),
+            certify: self.certify.unwrap_or(true),
             require: self.require.clone(),
             data_name: self.data_name.clone(),
             ..AuditOptions::default()

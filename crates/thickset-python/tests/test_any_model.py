@@ -43,14 +43,187 @@ def test_boosted_trees_with_shap_values_are_audited(rows):
     assert audit["accuracy"] > 0.8
 
 
-def test_a_torch_module_is_explained_attacked_and_audited(rows):
+@pytest.fixture(scope="module")
+def pipeline(frame):
+    """A pipeline of a data frame with numbers that are missing, categories and a network."""
+    pytest.importorskip("skl2onnx")
+    from sklearn.compose import ColumnTransformer
+    from sklearn.impute import SimpleImputer
+    from sklearn.neural_network import MLPClassifier
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    X, y = frame
+    X = X.astype({"job": object, "owner": float}).fillna({"job": "none"})
+    numbers = ["income", "age", "debt", "rooms", "cars", "pets", "owner"]
+    encode = ColumnTransformer(
+        [
+            ("numbers", make_pipeline(SimpleImputer(), StandardScaler()), numbers),
+            ("categories", OneHotEncoder(handle_unknown="ignore"), ["job"]),
+        ]
+    )
+    net = MLPClassifier((12, 8), max_iter=60, random_state=0)
+    return make_pipeline(encode, net).fit(X, y), X, y
+
+
+def test_a_pipeline_gives_its_own_probabilities_and_reasons(pipeline):
+    made, X, y = pipeline
+    model = thickset.from_sklearn(made, X)
+    assert model.backend == "thickset"
+    assert model.classes == ["no", "yes"]
+    assert model.largest_difference < 1e-5
+    np.testing.assert_allclose(model.predict_proba(X), made.predict_proba(X), atol=1e-5)
+    assert list(model.predict(X[:9])) == list(made.predict(X[:9]))
+    # Its columns are the data's, not the encoder's.
+    explained = model.explain(X[:20])
+    assert sorted(explained.names) == sorted(X.columns)
+    found = model.reasons(X[:30], adverse="no", effort="quick")
+    assert {one["column"] for row in found.rows for one in row["reasons"]} <= set(X.columns)
+    audit = thickset.audit(model, X[:30], y[:30], effort="quick", require="accuracy>=0.7")
+    assert audit.passed
+    # The attack leaves every category whole, and its perturbed rows are what scikit-learn would see.
+    changed = model.attack(X[:10], effort="quick").changes(0)
+    assert all(name in set(X.columns) or name.startswith("job") for name, _, _ in changed)
+    copy = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(copy.predict_proba(X), model.predict_proba(X))
+
+
+def test_a_pipeline_is_what_onnxruntime_says(pipeline):
+    runtime = pytest.importorskip("onnxruntime")
+    from thickset._onnx import _converted
+
+    made, X, _ = pipeline
+    session = runtime.InferenceSession(_converted(made, X, double=False), providers=["CPUExecutionProvider"])
+    feed = {
+        one.name: X[[one.name]].to_numpy(dtype=object if one.type == "tensor(string)" else np.float32) for one in session.get_inputs()
+    }
+    theirs = session.run(["probabilities"], feed)[0]
+    np.testing.assert_allclose(thickset.from_sklearn(made, X).predict_proba(X), theirs, atol=1e-4)
+
+
+def test_pipelines_of_arrays_are_scaled_by_the_rows_where_they_do_not_scale(rows):
+    pytest.importorskip("skl2onnx")
+    from sklearn.feature_selection import SelectKBest
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.neural_network import MLPClassifier
+    from sklearn.pipeline import make_pipeline
+
+    X, y = rows
+    wide = X * np.array([1e5, 1, 1, 1, 1, 1e-4]) + np.array([3e6, 0, 0, 0, 0, 0])
+    plain = LogisticRegression(max_iter=20).fit(X, y)
+    assert thickset.from_sklearn(plain, X).largest_difference < 1e-5
+    few = make_pipeline(SelectKBest(k=3), MLPClassifier((8,), max_iter=50, random_state=0)).fit(X, y)
+    model = thickset.from_sklearn(few, X)
+    # Columns that the prediction does not depend on are read and left out.
+    assert len(model.columns) == 3
+    np.testing.assert_allclose(model.predict_proba(X), few.predict_proba(X), atol=1e-5)
+    encoded = thickset.from_sklearn(LogisticRegression(max_iter=200).fit(wide, y), wide).encode(wide)
+    np.testing.assert_allclose(encoded.mean(axis=0), 0, atol=1e-3)
+    np.testing.assert_allclose(encoded.std(axis=0), 1, atol=1e-3)
+    assert (np.abs(model.attack(X[:5], effort="quick").perturbed) < 100).all()
+
+
+def test_three_classes_and_numbers_as_labels(rows):
+    pytest.importorskip("skl2onnx")
+    from sklearn.linear_model import LogisticRegression
+
+    X, _ = rows
+    y = (X[:, 0] * 3).astype(int) * 10
+    model = thickset.from_sklearn(LogisticRegression().fit(X, y), X)
+    assert model.classes == ["0", "10", "20"]
+    assert thickset.audit(model, X[:20], y[:20], effort="quick")["accuracy"] >= 0.5
+
+
+def test_a_converter_that_is_wrong_is_refused_with_rows_and_sizes(rows):
+    pytest.importorskip("skl2onnx")
+    from sklearn.linear_model import LogisticRegression
+
+    X, y = rows
+
+    class Other(LogisticRegression):
+        def predict_proba(self, X):
+            found = super().predict_proba(X)
+            return found * 0.9 + 0.05
+
+    from skl2onnx import update_registered_converter
+    from skl2onnx.common.shape_calculator import calculate_linear_classifier_output_shapes
+    from skl2onnx.operator_converters.linear_classifier import convert_sklearn_linear_classifier
+
+    update_registered_converter(
+        Other,
+        "Other",
+        calculate_linear_classifier_output_shapes,
+        convert_sklearn_linear_classifier,
+        options={"zipmap": [True, False, "columns"], "nocl": [True, False], "output_class_labels": [False, True], "raw_scores": [True, False]},
+    )
+    with pytest.raises(ValueError, match=r"row \d+ `(no|yes)` 0\.\d+ instead of 0\.\d+"):
+        thickset.from_sklearn(Other().fit(X, y), X)
+
+
+def test_trees_and_regressors_are_refused_with_what_can_be_done(rows):
+    pytest.importorskip("skl2onnx")
+    from sklearn.ensemble import RandomForestClassifier
+    from sklearn.linear_model import LinearRegression
+
+    X, y = rows
+    with pytest.raises(ValueError, match=r"TreeEnsembleClassifier.*thickset\.audit\(predict="):
+        thickset.from_sklearn(RandomForestClassifier(5).fit(X, y), X)
+    with pytest.raises(TypeError, match="predict_proba"):
+        thickset.from_sklearn(LinearRegression().fit(X, X[:, 0]), X)
+
+
+def test_an_onnx_file_is_loaded_and_ours_is_read_back(pipeline, rows, net, tmp_path):
+    from thickset._onnx import _converted
+
+    made, X, y = pipeline
+    (tmp_path / "pipeline.onnx").write_bytes(_converted(made, X, double=False))
+    model = thickset.load(tmp_path / "pipeline.onnx", classes=["no", "yes"])
+    np.testing.assert_allclose(model.predict_proba(X), made.predict_proba(X), atol=1e-4)
+    assert "skl2onnx" in model.about
+    X, _ = rows
+    net.model_.save(tmp_path / "ours.onnx")
+    np.testing.assert_array_equal(thickset.load(tmp_path / "ours.onnx").predict_proba(X), net.predict_proba(X))
+    with pytest.raises(FileNotFoundError):
+        thickset.load(tmp_path / "nothing.onnx")
+    (tmp_path / "wrong.onnx").write_bytes(b"no graph")
+    with pytest.raises(ValueError, match="ONNX"):
+        thickset.load(tmp_path / "wrong.onnx")
+    with pytest.raises(TypeError, match="are for ONNX files"):
+        thickset.load(tmp_path / "ours.safetensors", classes=["a", "b"])
+
+
+def test_a_graph_without_a_scaler_is_not_attacked_until_a_scale_is_given(rows, tmp_path):
+    pytest.importorskip("skl2onnx")
+    from sklearn.neural_network import MLPClassifier
+
+    from thickset._onnx import _converted
+
+    X, y = rows
+    net = MLPClassifier((8,), max_iter=30, random_state=0).fit(X, y)
+    file = tmp_path / "plain.onnx"
+    file.write_bytes(_converted(net, X, double=False))
+    model = thickset.load(file)
+    np.testing.assert_allclose(model.predict_proba(X), net.predict_proba(X), atol=1e-5)
+    assert len(model.explain(X[:3])) == 3
+    with pytest.raises(ValueError, match="have no scaler"):
+        model.attack(X[:3])
+    with pytest.raises(ValueError, match="have no scaler"):
+        thickset.audit(model, X[:3])
+    assert len(thickset.load(file, scale="none").attack(X[:3], effort="quick")) == 3
+    scaled = thickset.load(file, scale=X)
+    np.testing.assert_allclose(scaled.encode(X).std(axis=0), 1, atol=1e-4)
+    np.testing.assert_allclose(scaled.predict_proba(X), net.predict_proba(X), atol=1e-5)
+
+
+@pytest.mark.parametrize("backend", ["thickset", "torch"])
+def test_a_torch_module_is_explained_attacked_and_audited(rows, backend):
     torch = pytest.importorskip("torch")
     torch.manual_seed(0)
     X, _ = rows
     net = torch.nn.Sequential(torch.nn.Linear(6, 12), torch.nn.ReLU(), torch.nn.Linear(12, 2))
     example = torch.tensor(X, dtype=torch.float32)
-    model = thickset.from_torch(net, example, classes=["no", "yes"])
-    assert model.backend == "torch"
+    model = thickset.from_torch(net, example, classes=["no", "yes"], backend=backend)
+    assert model.backend == backend
     few = X[:10].astype(np.float32)
     at = example[:10].clone().requires_grad_()
     probability = torch.softmax(net(at), dim=1)
@@ -61,8 +234,50 @@ def test_a_torch_module_is_explained_attacked_and_audited(rows):
     attacks = model.attack(few, effort="quick", k=2, radius=0.3)
     assert (np.linalg.norm(attacks.perturbed - attacks.rows, axis=1) <= 0.3 + 1e-5).all()
     assert 0 <= model.audit(few, effort="quick", k=2)["p_at_k"] <= 1
-    with pytest.raises(thickset.ThicksetError, match="cannot be pickled"):
-        pickle.dumps(model)
+    if backend == "torch":
+        with pytest.raises(thickset.ThicksetError, match="cannot be pickled"):
+            pickle.dumps(model)
+    else:
+        copy = pickle.loads(pickle.dumps(model))
+        np.testing.assert_array_equal(copy.predict_proba(few), model.predict_proba(few))
+
+
+def test_our_engine_takes_a_module_where_it_can_and_pytorch_the_others(rows):
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(0)
+    X, _ = rows
+    image = torch.nn.Sequential(
+        torch.nn.Conv2d(1, 4, 3, padding=1), torch.nn.BatchNorm2d(4), torch.nn.ReLU(), torch.nn.MaxPool2d(2), torch.nn.Flatten(),
+        torch.nn.Linear(64, 3),
+    )
+    images = torch.rand(12, 1, 8, 8)
+    model = thickset.from_torch(image, images)
+    assert model.backend == "thickset" and model.backend_note == ""
+    with torch.no_grad():
+        np.testing.assert_allclose(model.logits(images.numpy()), image.eval()(images).numpy(), atol=1e-5)
+
+    class Odd(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first = torch.nn.Linear(6, 4)
+
+        def forward(self, x):
+            return torch.fft.rfft(self.first(x)).abs()
+
+    odd = thickset.from_torch(Odd(), X)
+    assert odd.backend == "torch" and "fft" in odd.backend_note
+    assert 0 <= odd.attack(X[:4].astype(np.float32), effort="quick", k=2).p_at_k <= 1
+    with pytest.raises(ValueError, match="fft"):
+        thickset.from_torch(Odd(), X, backend="thickset")
+    # One sigmoid, a softmax at the end, and one logit: the same probabilities from both.
+    body = [torch.nn.Linear(6, 8), torch.nn.ReLU()]
+    for tail in ([torch.nn.Linear(8, 1), torch.nn.Sigmoid()], [torch.nn.Linear(8, 3), torch.nn.Softmax(dim=1)], [torch.nn.Linear(8, 1)]):
+        net = torch.nn.Sequential(*body, *tail)
+        ours, theirs = (thickset.from_torch(net, X, backend=backend) for backend in ("thickset", "torch"))
+        few = X[:7].astype(np.float32)
+        np.testing.assert_allclose(ours.predict_proba(few), theirs.predict_proba(few), atol=1e-5)
+    with pytest.raises(ValueError, match="one number a class"):
+        thickset.from_torch(torch.nn.Flatten(0), X)
 
 
 def test_the_hessian_products_of_a_module_are_those_of_finite_differences(rows):
@@ -94,6 +309,6 @@ def test_exceptions_of_a_module_are_passed_on(rows):
             return x[:, :2]
 
     X, _ = rows
-    model = thickset.from_torch(Fails(), torch.tensor(X[:20], dtype=torch.float32))
+    model = thickset.from_torch(Fails(), torch.tensor(X[:20], dtype=torch.float32), backend="torch")
     with pytest.raises(RuntimeError, match="the module says no"):
         model.predict_proba(X[:5].astype(np.float32))

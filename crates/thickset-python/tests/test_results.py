@@ -93,8 +93,9 @@ def test_attacks_stay_in_the_ball_and_say_what_they_found(rows, net):
 
 def test_no_attack_breaks_a_certificate(rows, net):
     X, _ = rows
-    certified = net.certify(X[:15], radius=0.1, k=3)
-    attacked = net.attack(X[:15], radius=0.1, k=3, effort="quick")
+    # Contributions have no certificate; the gradient has.
+    certified = net.certify(X[:15], radius=0.1, k=3, explanation="grad")
+    attacked = net.attack(X[:15], radius=0.1, k=3, effort="quick", explanation="grad")
     held = attacked.held
     assert (attacked.precision[held] >= certified.certified_p_at_k[held] - 1e-9).all()
     assert certified.to_pandas().shape[0] == 15
@@ -121,6 +122,120 @@ def test_an_audit_has_figures_rows_a_gate_and_a_page(rows, net, tmp_path):
     assert "<html" in (tmp_path / "one.html").read_text()
     with pytest.raises(ValueError, match="none of the model's classes"):
         thickset.audit(net, X[:3], ["maybe"] * 3, effort="quick")
+
+
+def test_reasons_are_told_in_the_persons_own_values(frame, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    X, y = frame
+    net = thickset.ThicksetClassifier(max_iter=8, immutable=["age"]).fit(X, y)
+    found = net.reasons(X[:60], adverse="no", k=3, effort="quick", threat={"error": {"*": "5%"}})
+    assert found.adverse == "no" and len(found) == (net.predict(X[:60]) == "no").sum() > 0
+    probability = net.predict_proba(X[:60])[:, 0]
+    columns = set(X.columns)
+    for row in found.rows:
+        assert row["is_adverse"] and row["probability"] == pytest.approx(probability[row["row"] - 1])
+        # Contributions of all columns add up from the reference's score to the row's.
+        assert sum(row["contributions"]) == pytest.approx(row["score"] - row["reference_score"], abs=1e-4)
+        assert len(row["reasons"]) <= 3
+        for one in row["reasons"]:
+            assert one["column"] in columns and one["contribution"] > 0 and 0 <= one["holds"] <= 1
+            own = X["job"].iloc[row["row"] - 1]
+            if one["column"] == "job" and isinstance(own, str):
+                assert one["value"] == own
+    assert "off by" in found.change or "error" in found.change
+    table = found.to_pandas()
+    found.save(tmp_path / "reasons.csv")
+    written = pandas.read_csv(tmp_path / "reasons.csv")
+    assert list(table.columns) == list(written.columns) and len(table) == len(written)
+    np.testing.assert_allclose(table["contribution"].astype(float), written["contribution"])
+    assert found.to_polars().height == len(table)
+    found.save(tmp_path / "reasons.parquet")
+    found.save(tmp_path / "letters")
+    assert len(list((tmp_path / "letters").iterdir())) == len(found)
+    assert "<html" in found.letter(0)
+    assert "<table" in found._repr_html_()
+    copy = pickle.loads(pickle.dumps(found))
+    assert copy.rows == found.rows
+    everyone = net.reasons(X[:60], adverse="no", attack=False, all_rows=True)
+    assert len(everyone) == 60 and everyone.change is None
+    few = net.reasons(X[:60], adverse="no", cutoff=0.9, attack=False)
+    assert len(few) == (probability >= 0.9).sum()
+    with pytest.raises(ValueError, match="maybe"):
+        net.reasons(X[:3], adverse="maybe")
+    with pytest.raises(ValueError, match="adverse"):
+        net.reasons(X[:3])
+
+
+def test_reasons_have_the_codes_that_were_given(frame, tmp_path):
+    X, y = frame
+    net = thickset.ThicksetClassifier(max_iter=4).fit(X, y)
+    template = net.model_.codes_template()
+    assert 'column = "income"' in template
+    (tmp_path / "codes.toml").write_text(template)
+    of_file = net.reasons(X[:40], adverse="no", attack=False, codes=tmp_path / "codes.toml")
+    assert all(one["code"] for row in of_file.rows for one in row["reasons"])
+    rule = {"column": "income", "code": "R7", "text": "Your income is {value}."}
+    found = net.reasons(X[:40], adverse="no", attack=False, codes={"reason": [rule]})
+    codes = {one["code"] for row in found.rows for one in row["reasons"] if one["column"] == "income"}
+    assert codes == {"R7"}
+    with pytest.raises(FileNotFoundError):
+        net.reasons(X[:3], adverse="no", codes=tmp_path / "nothing.toml")
+
+
+def test_importances_that_add_up_have_their_base(rows, net):
+    X, _ = rows
+    explained = net.explain(X[:20])
+    assert explained.config["explanation"]["kind"] == "contributions"
+    probability = explained.probabilities[np.arange(20), explained.classes]
+    np.testing.assert_allclose(
+        explained.base_values + explained.values.sum(axis=1), np.log(probability / (1 - probability)), atol=1e-3
+    )
+    path = {"kind": "integrated-gradients", "steps": 400}
+    along = net.explain(X[:20], explanation=path, reduce="signed")
+    np.testing.assert_allclose(along.base_values + along.values.sum(axis=1), probability, atol=2e-3)
+    assert net.explain(X[:2], explanation="grad").base_values is None
+    assert net.explain(X[:2], explanation=path, reduce="absolute").base_values is None
+
+
+def test_every_result_shows_itself_in_a_notebook(rows, net):
+    X, y = rows
+    few = X[:12]
+    explained = net.explain(few)
+    shown = [
+        explained,
+        explained[0],
+        net.attack(few, effort="quick"),
+        net.certify(few[:3], explanation="grad", radius=0.05),
+        net.reasons(few, adverse="no", effort="quick"),
+        thickset.audit(net, few, y[:12], effort="quick"),
+        thickset.compare(net, net, few, effort="quick"),
+    ]
+    for one in shown:
+        page = one._repr_html_()
+        assert page.startswith("<") and "<script" not in page, type(one)
+        assert one.to_html().lstrip().startswith("<")
+        assert repr(one).startswith("<thickset.")
+
+
+def test_shap_draws_contributions_of_columns(frame):
+    shap = pytest.importorskip("shap")
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    X, y = frame
+    net = thickset.ThicksetClassifier(max_iter=3).fit(X, y)
+    explained = net.explain(X[:40])
+    made = explained.to_shap()
+    assert made.values.shape == (40, len(explained.names))
+    job = explained.names.index("job")
+    assert made.display_data[1, job] == X["job"].iloc[1]
+    np.testing.assert_array_equal(made.base_values, explained.base_values)
+    for draw in (shap.plots.bar, shap.plots.beeswarm, lambda one, show: shap.plots.waterfall(one[0], show=show)):
+        draw(made, show=False)
+        plt.close("all")
+    shap.plots.scatter(made[:, "income"], show=False)
+    plt.close("all")
 
 
 def test_shap_draws_an_explanation(rows, net):

@@ -66,22 +66,47 @@ def test_a_data_frame_is_audited_like_its_file(run, csv, frame):
     _, file = run
     X, y = frame
     model = thickset.load(file)
-    # All rows of a file that the model was not trained on: as a copy with another name.
+    # All rows of a file that the model was not trained on: the first 30 as a file with another name.
     other = csv.with_name("other.csv")
-    other.write_bytes(csv.read_bytes())
-    of_file = model.audit(other, effort="quick", max_rows=30)
+    other.write_text("".join(csv.read_text().splitlines(keepends=True)[:31]))
+    of_file = model.audit(other, effort="quick")
     of_frame = model.audit(X[:30], y[:30], effort="quick", data_name="other.csv")
     assert of_file.to_bytes() == of_frame.to_bytes()
 
 
 def test_explanations_are_those_of_the_command(run, csv):
     work, file = run
-    done = command("explain", "--model", file, "--data", csv, "--limit", 0, "--json", cwd=work)
+    done = command("explain", "--model", file, "--data", csv, "--max-rows", 0, "--json", cwd=work)
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     model = thickset.load(file)
     explained = model.explain(csv)
     assert [list(line["attribution"].values()) for line in lines] == explained.values.tolist()
-    assert [line["top"] for line in lines] == explained.top(8)
+    assert [line["top"] for line in lines] == explained.top()
+    plain = command("explain", "--model", file, "--data", csv, "--max-rows", 0, "--explanation", "grad", "--json", cwd=work)
+    lines = [json.loads(line) for line in plain.stdout.splitlines()]
+    explained = model.explain(csv, explanation="grad")
+    assert [list(line["attribution"].values()) for line in lines] == explained.values.tolist()
+    assert [line["top"] for line in lines] == explained.top()
+
+
+def test_reasons_are_those_of_the_command(run, csv, tmp_path):
+    work, file = run
+    done = command(
+        "reasons", "--model", file, "--data", csv, "--adverse", "no", "--cutoff", 0.4, "--max-rows", 0, "--effort", "quick",
+        "--error", "*=5%", "--out", "reasons.csv", "--letters", "letters", cwd=work,
+    )
+    assert done.returncode == 0, done.stderr
+    given = {"adverse": "no", "cutoff": 0.4, "effort": "quick"}
+    # `--error` changes the usual threat of a table.
+    threat = {"error": {"*": "5%"}, "box": True, "immutable": True, "integer": True, "one_hot": "whole"}
+    found = thickset.load(file).reasons(csv, threat=threat, **given)
+    found.save(tmp_path / "reasons.csv")
+    assert (tmp_path / "reasons.csv").read_bytes() == (work / "reasons.csv").read_bytes()
+    found.save(tmp_path / "letters")
+    theirs = sorted((work / "letters").iterdir())
+    assert [one.name for one in theirs] == sorted(one.name for one in (tmp_path / "letters").iterdir())
+    for one in theirs[:5]:
+        assert one.read_bytes() == (tmp_path / "letters" / one.name).read_bytes()
 
 
 def test_exit_codes_pass(run, csv):

@@ -20,7 +20,7 @@ mod prose;
 mod section;
 
 use askama::Template as _;
-use thickset::audit::Audit;
+use thickset::audit::{Audit, GradientFreeAudit};
 use thickset::bench::Bench;
 use thickset::reasons::{Reasons, RowReasons};
 
@@ -40,6 +40,14 @@ pub fn audit(audits: &[Audit]) -> Result<String, Error> {
         error::check_schema("audit", audit.schema, known)?;
     }
     Ok(page::audit::Page::new(audits).render()?)
+}
+
+/// The page of an audit that had no gradient to follow: it says first what such an audit cannot.
+///
+/// # Errors
+/// When the page cannot be made.
+pub fn gradient_free(audit: &GradientFreeAudit) -> Result<String, Error> {
+    Ok(page::gradient_free::Page::new(audit).render()?)
 }
 
 /// A letter with the reasons of one row, to be printed.

@@ -30,3 +30,9 @@ pub fn salient_of(explain: &ExplainConfig, of_data: Option<usize>) -> Option<usi
         None => of_data,
     }
 }
+
+/// How many of so many importances are named where nothing is said: [`REASONS`] contributions, else [`K`]; all if there are fewer.
+#[must_use]
+pub fn named(explain: &ExplainConfig, importances: usize) -> usize {
+    salient_of(explain, Some(K)).unwrap_or(K).min(importances)
+}

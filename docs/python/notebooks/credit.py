@@ -43,6 +43,19 @@ print(why.top(3)[:3])
 assert "<svg" in why[0]._repr_html_()
 
 # %% [markdown]
+# What are people told who are refused? Reasons are in their own values, add up to the score, and come with how far they hold: here
+# under an error of 5% in every number. `found.save("letters")` writes a page to print for each.
+
+# %%
+found = net.reasons(test, adverse="no", k=3, effort="quick", threat={"error": {"*": "5%"}})
+print(found)
+print(found.texts[0])
+table = found.to_pandas()
+print(table[["row", "rank", "text", "contribution", "holds"]].head())
+for row in found.rows:
+    assert abs(sum(row["contributions"]) - (row["score"] - row["reference_score"])) < 1e-3
+
+# %% [markdown]
 # How much of it survives a small change, and what is the smallest change that matters?
 
 # %%

@@ -1,11 +1,14 @@
 //! `thickset bench`: measurements on this machine, and the papers' tables and figures.
 
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
+use thickset::Model;
 use thickset_papers::attack;
+use thickset_papers::file_speed::{self, FileSpeedOptions};
 use thickset_papers::speed::{self, Measurement, SpeedOptions};
 
 use super::bench_paper::{self, Chosen};
@@ -43,6 +46,13 @@ enum What {
   thickset bench speed --only cnn --seconds 10
   thickset bench speed --json > speed.json")]
     Speed(Speed),
+    /// Milliseconds of predictions, input gradients and an attack of a model's file
+    ///
+    /// `benches/peer/torch_resnet18.py` does the same in `PyTorch` for torchvision's ResNet-18.
+    #[command(after_help = "Examples:
+  thickset bench file resnet18.onnx --batch 2 --steps 5
+  thickset bench file runs/loans/model.safetensors --batch 512 --json")]
+    File(File),
     #[command(flatten)]
     Paper(Chosen),
 }
@@ -56,6 +66,25 @@ struct Speed {
     #[arg(long, value_name = "STEP", value_parser = PossibleValuesParser::new(speed::steps()))]
     step: Option<String>,
     /// Seconds of timed steps in each cell
+    #[arg(long, default_value_t = 3.0, value_parser = positive_seconds)]
+    seconds: f64,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args)]
+struct File {
+    /// The model file, of ours or ONNX
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Rows of a batch
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=65536))]
+    batch: u32,
+    /// Steps of the attack
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    steps: u32,
+    /// Seconds of timed runs for each line
     #[arg(long, default_value_t = 3.0, value_parser = positive_seconds)]
     seconds: f64,
     /// Print JSON
@@ -89,6 +118,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
     let arguments = match arguments.what {
         What::Speed(arguments) => arguments,
         What::Attack(arguments) => return run_attack(&arguments),
+        What::File(arguments) => return run_file(&arguments),
         What::Paper(chosen) => return bench_paper::run(chosen),
     };
     let options = SpeedOptions {
@@ -113,6 +143,32 @@ fn run_attack(arguments: &Attack) -> Result<()> {
         return print_json(&cells);
     }
     print(&table(&cells))
+}
+
+fn run_file(arguments: &File) -> Result<()> {
+    let options = FileSpeedOptions {
+        batch: arguments.batch as usize,
+        steps: arguments.steps as usize,
+        seconds: arguments.seconds,
+    };
+    let model = Model::load(&arguments.file)?;
+    let lines = file_speed::run(&model, &options, |line| say!("measured {}", line.step))?;
+    if arguments.json {
+        return print_json(&lines);
+    }
+    let mut text = format!(
+        "{:<16}  {:>5}  {:>10}  {:>10}\n",
+        "STEP", "BATCH", "MEDIAN MS", "BEST MS"
+    );
+    for line in &lines {
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "{:<16}  {:>5}  {:>10.3}  {:>10.3}",
+            line.step, line.batch, line.median_ms, line.best_ms
+        );
+    }
+    print(&text)
 }
 
 fn table(cells: &[Measurement]) -> String {

@@ -340,11 +340,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             } = model.explain(rows, &options)?;
             let is_reason = matches!(config.explanation, ExplanationConfig::Contributions(_));
             let has_values = is_reason && config.per == Per::Column;
-            let usual = if is_reason {
-                defaults::REASONS
-            } else {
-                defaults::K
-            };
+            let usual = defaults::named(&config, names.len());
             let k = top_k(arguments.k, usual, names.len())?;
             if shown == 0 {
                 output.head(&format!(
@@ -389,6 +385,6 @@ fn top_k(given: Option<usize>, usual: usize, width: usize) -> Result<usize> {
     match given {
         Some(k) if (1..=width).contains(&k) => Ok(k),
         Some(k) => Err(thickset::Error::TopKOutOfRange { k, largest: width }.into()),
-        None => Ok(usual.min(width)),
+        None => Ok(usual),
     }
 }

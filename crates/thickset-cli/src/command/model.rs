@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
-use thickset::model::{Description, Model, RowsConfig};
+use thickset::model::binned::Direction;
+use thickset::model::{Description, Model, ModelConfig, RowsConfig};
 use thickset::onnx::{self, Agreement};
 
 use super::model_file::ModelFileOptions;
@@ -78,6 +79,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         description.features,
         one_line(&description.classes.join(", ")),
     );
+    if let Some(monotone) = monotone(&model) {
+        text += &monotone;
+    }
     if let Some(about) = about {
         let lines = about
             .lines()
@@ -97,6 +101,35 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         let _ = writeln!(text, "  {:<28} {:?}", one_line(tensor.name), tensor.shape);
     }
     print(&text)
+}
+
+/// In which columns it is monotone, and whether its weights prove it.
+fn monotone(model: &Model) -> Option<String> {
+    let ModelConfig::Binned(config) = &model.description.model else {
+        return None;
+    };
+    let is_proved = model.sign_rule()?.holds(&model.network, config);
+    let last = model.classes().last()?;
+    let mut text = String::new();
+    for (column, direction) in &config.monotone {
+        let way = match direction {
+            Direction::Rising => "never falls",
+            Direction::Falling => "never rises",
+        };
+        let proof = if is_proved {
+            "proved by the signs of all weights"
+        } else {
+            "NOT so: a weight has the wrong sign"
+        };
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "monotone the score of {} {way} with {}; {proof}",
+            one_line(last),
+            one_line(column)
+        );
+    }
+    Some(text)
 }
 
 /// The model, and what was understood of an ONNX file.

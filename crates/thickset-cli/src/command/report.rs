@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use thickset::audit::Audit;
+use thickset::audit::{Audit, GradientFreeAudit};
 use thickset::bench::Bench;
 use thickset_engine::{read_regular_text, write_whole};
 
@@ -33,20 +33,24 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<()> {
     let mut audits = Vec::new();
     let mut benches = Vec::new();
+    let mut gradient_free = Vec::new();
     for file in &arguments.files {
         match read(file)? {
             Content::Audit(audit) => audits.push(*audit),
             Content::Bench(bench) => benches.push(*bench),
+            Content::GradientFree(audit) => gradient_free.push(*audit),
         }
     }
-    let page = match (audits.as_slice(), benches.as_slice()) {
-        (audits, []) => thickset_report::audit(audits)?,
-        ([], [bench]) => thickset_report::bench(bench)?,
-        (audits, benches) => bail!(
+    let page = match (&audits[..], &benches[..], &gradient_free[..]) {
+        (audits, [], []) => thickset_report::audit(audits)?,
+        ([], [bench], []) => thickset_report::bench(bench)?,
+        ([], [], [audit]) => thickset_report::gradient_free(audit)?,
+        (audits, benches, []) => bail!(
             "expected audits, or one bench, got {} audits and {} benches",
             audits.len(),
             benches.len()
         ),
+        _ => bail!("an audit without gradients has a page of its own; give it alone"),
     };
     let out = arguments.out.clone().unwrap_or_else(|| {
         let first = arguments.files.first().and_then(|file| file.parent());
@@ -66,13 +70,15 @@ pub fn write(path: &Path, page: &str) -> Result<()> {
 enum Content {
     Audit(Box<Audit>),
     Bench(Box<Bench>),
+    GradientFree(Box<GradientFreeAudit>),
 }
 
-/// Keys that only one of the two has.
+/// Keys that only one of them has.
 #[derive(Deserialize)]
 struct Kind {
     bench: Option<IgnoredAny>,
     summary: Option<IgnoredAny>,
+    weaker: Option<IgnoredAny>,
 }
 
 fn read(file: &Path) -> Result<Content> {
@@ -92,6 +98,12 @@ fn read(file: &Path) -> Result<Content> {
         } => {
             let audit = Audit::parse(&text, &path)?.with_rows_beside(file)?;
             Ok(Content::Audit(Box::new(audit)))
+        }
+        Kind {
+            weaker: Some(_), ..
+        } => {
+            let audit = GradientFreeAudit::parse(&text, &path)?;
+            Ok(Content::GradientFree(Box::new(audit)))
         }
         _ => bail!("`{path}` holds neither an audit nor a bench"),
     }

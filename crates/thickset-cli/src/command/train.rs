@@ -1,18 +1,24 @@
 //! `thickset train`: a run from its configuration to its folder.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use serde::Serialize;
 use serde_json::json;
 use thickset::config::{CheckedRun, RunConfig};
-use thickset::train::{EpochRecord, Event, RunFolder, Sweep, Trained, sweep, train_into};
+use thickset::model::Shard;
+use thickset::train::{
+    ClassWeight, EpochRecord, Event, RetrainConfig, RunFolder, Sweep, Trained, sweep, sweep_share,
+    train_into,
+};
 use thickset_engine::read_regular_text;
 
 use super::interrupt::{self, Interrupted};
+use super::model_file::ModelFileOptions;
 use super::output::{note, print, print_json, shell_word};
 use crate::progress::{Progress, ProgressOption};
 
@@ -25,26 +31,47 @@ const MOST_CONFIG: u64 = 16 << 20;
   thickset train run.toml --resume
   thickset train run.toml --set name=vanilla --set objective.kind=vanilla --set train.epochs=50
   thickset train run.toml --set 'sweep={ \"objective.gap_weight\" = [0.1, 0.2, 0.4] }'
-  thickset train run.toml --set name=again --from runs/vanilla/model.safetensors")]
+  thickset train run.toml --tune
+  thickset train run.toml --class-weight balanced
+  thickset train run.toml --set name=again --from runs/vanilla/model.safetensors
+  thickset train --from model.onnx --data loans.csv --target default --set name=stable
+
+With --from MODEL.onnx the run takes the layers, the columns and the scaling of that file, and writes the trained model as model.safetensors and, with the same inputs as before, as model.onnx.")]
 pub struct Arguments {
-    /// The run's configuration
-    #[arg(value_name = "TOML")]
-    config: PathBuf,
+    /// The run's configuration [default: every setting's default, where --data is given]
+    #[arg(value_name = "TOML", required_unless_present = "data")]
+    config: Option<PathBuf>,
+    /// The data, in place of the configuration's
+    #[arg(long, value_name = "NAME|PATH")]
+    data: Option<String>,
+    #[command(flatten)]
+    file: ModelFileOptions,
     /// Go on where an interrupted run stands; the result is the same as without the interruption
     #[arg(long)]
     resume: bool,
     /// Change one setting; repeatable
     #[arg(long, value_name = "SETTING=VALUE")]
     set: Vec<String>,
-    /// Start from this model's weights, and train so that its ranking of features stays
+    /// Start from this model's weights, of ours or ONNX, and train so that its ranking of features stays
     #[arg(long, value_name = "MODEL")]
     from: Option<PathBuf>,
+    /// Try a few settings around those of the configuration, each trained as a run of its own, and keep the one that does best on
+    /// validation rows; --resume goes on with an interrupted search
+    #[arg(long, conflicts_with = "from")]
+    tune: bool,
+    /// How often classes are shown: `balanced`, or one class and its weight; repeatable
+    #[arg(long, value_name = "balanced|CLASS=WEIGHT")]
+    class_weight: Vec<String>,
     /// The folder that run folders are made in
     #[arg(long, value_name = "FOLDER", default_value = "runs")]
     out: PathBuf,
     /// Runs of a sweep at a time [default: one a core]
     #[arg(long, value_name = "NUMBER")]
     threads: Option<NonZero<usize>>,
+    /// This machine's share of a sweep's runs, like 3/64 for the third of 64 machines; once the folders sweep/1, sweep/2 and so on of all machines lie in one
+    /// run folder, --resume without --shard chooses among them
+    #[arg(long, value_name = "NUMBER/OF")]
+    shard: Option<Shard>,
     #[command(flatten)]
     progress: ProgressOption,
     /// Print JSON
@@ -56,6 +83,13 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let run = read(arguments)?.check()?;
     let folder = RunFolder::new(arguments.out.join(&run.config().name));
     if run.config().sweep.is_empty() {
+        if let Some(shard) = arguments.shard {
+            bail!(
+                "--shard {}/{} shares the runs of a sweep, and this configuration is one run; name settings to sweep, like --set 'sweep={{ \"seed\" = [0, 1] }}'",
+                shard.number,
+                shard.of
+            );
+        }
         one(arguments, &run, &folder)
     } else {
         many(arguments, &run, &folder)
@@ -64,7 +98,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 
 fn one(arguments: &Arguments, run: &CheckedRun, folder: &RunFolder) -> Result<()> {
     let config = run.config();
-    let dataset = config.data.open(config.seed)?;
+    let dataset = config.open_data()?;
     dataset.notes.iter().for_each(|text| note(text));
     let mut reporter = Reporter::new(arguments.progress);
     // The last step that a checkpoint has, and the last one that was made.
@@ -91,9 +125,14 @@ fn one(arguments: &Arguments, run: &CheckedRun, folder: &RunFolder) -> Result<()
     };
     let epochs = epochs.len();
     let model = folder.model();
+    let retrain = config.retrain.as_ref();
+    let written_back = retrain
+        .is_some_and(RetrainConfig::is_onnx)
+        .then(|| folder.onnx_model());
     if arguments.json {
         return print_json(&json!({
             "model": model,
+            "onnx": written_back,
             "selected_epoch": selected.epoch,
             "validation_auc": selected.auc,
             "validation_precision_at_k": selected.precision_at_k,
@@ -114,8 +153,11 @@ fn one(arguments: &Arguments, run: &CheckedRun, folder: &RunFolder) -> Result<()
     } else {
         format!("{} of {epochs} ({reason})", selected.epoch)
     };
+    let also = written_back.map_or_else(String::new, |path| {
+        format!("as ONNX, with the same inputs        {}\n", path.display())
+    });
     print(&format!(
-        "model                                {}\nselected epoch                       {epoch}\n\
+        "model                                {}\n{also}selected epoch                       {epoch}\n\
          validation AUC                       {:.4}\n{probed}",
         model.display(),
         selected.auc,
@@ -129,6 +171,28 @@ fn many(arguments: &Arguments, run: &CheckedRun, folder: &RunFolder) -> Result<(
         reporter.show(number + 1, event);
         interrupt::flow()
     };
+    if let Some(shard) = arguments.shard {
+        let trained = sweep_share(
+            run,
+            folder,
+            shard,
+            arguments.resume,
+            arguments.threads,
+            &mut observer,
+        )?;
+        reporter.progress.finish();
+        let Some(trained) = trained else {
+            return Err(sweep_stopped(arguments, folder).into());
+        };
+        if arguments.json {
+            return print_json(&json!({ "folder": folder.path(), "runs": trained }));
+        }
+        return print(&format!(
+            "{trained} runs of the sweep are in {}; put the folders in its `sweep` together with the other machines', then give the same command with --resume and \
+             without --shard\n",
+            folder.path().display()
+        ));
+    }
     let result = sweep(
         run,
         folder,
@@ -138,12 +202,7 @@ fn many(arguments: &Arguments, run: &CheckedRun, folder: &RunFolder) -> Result<(
     )?;
     reporter.progress.finish();
     let Some(result) = result else {
-        return Err(Interrupted(format!(
-            "the runs that ended and the checkpoints of the others are kept in {}; go on with: {}",
-            folder.path().display(),
-            resume_command(arguments)
-        ))
-        .into());
+        return Err(sweep_stopped(arguments, folder).into());
     };
     if arguments.json {
         return print_json(&result);
@@ -155,6 +214,15 @@ fn many(arguments: &Arguments, run: &CheckedRun, folder: &RunFolder) -> Result<(
         folder.model().display()
     );
     Ok(())
+}
+
+/// What is kept of a sweep that its user stopped.
+fn sweep_stopped(arguments: &Arguments, folder: &RunFolder) -> Interrupted {
+    Interrupted(format!(
+        "the runs that ended and the checkpoints of the others are kept in {}; go on with: {}",
+        folder.path().display(),
+        resume_command(arguments)
+    ))
 }
 
 /// What is kept of a training that its user stopped.
@@ -169,20 +237,41 @@ fn stopped(arguments: &Arguments, folder: &RunFolder, kept: u64, made: u64) -> I
 }
 
 fn resume_command(arguments: &Arguments) -> String {
-    let config = shell_word(&arguments.config.display().to_string());
-    let config = config.unwrap_or_else(|| "with the same configuration".to_owned());
+    let config = arguments.config.as_ref().map(|config| {
+        let word = shell_word(&config.display().to_string());
+        format!(
+            " {}",
+            word.unwrap_or_else(|| "with the same configuration".to_owned())
+        )
+    });
+    let config = config.unwrap_or_default();
     let given = |name: &str, value: &str| match shell_word(value) {
         Some(word) => format!(" --{name} {word}"),
         None => format!(" --{name} and the same value"),
     };
     let mut options: String = arguments.set.iter().map(|set| given("set", set)).collect();
+    if let Some(data) = &arguments.data {
+        options += &given("data", data);
+    }
     if let Some(from) = &arguments.from {
         options += &given("from", &from.display().to_string());
+    }
+    for (name, value) in arguments.file.given() {
+        options += &given(name, &value);
+    }
+    if let Some(shard) = arguments.shard {
+        options += &format!(" --shard {}/{}", shard.number, shard.of);
+    }
+    for weight in &arguments.class_weight {
+        options += &given("class-weight", weight);
+    }
+    if arguments.tune {
+        options += " --tune";
     }
     if arguments.out != Path::new("runs") {
         options += &given("out", &arguments.out.display().to_string());
     }
-    format!("thickset train {config}{options} --resume")
+    format!("thickset train{config}{options} --resume")
 }
 
 /// One line a run, the chosen one marked.
@@ -236,14 +325,51 @@ fn sweep_table(result: &Sweep) -> String {
 }
 
 fn read(arguments: &Arguments) -> Result<RunConfig> {
-    let path = arguments.config.display().to_string();
-    let text = read_regular_text(&arguments.config, MOST_CONFIG)
-        .with_context(|| format!("cannot read `{path}`"))?;
+    let (path, text) = match &arguments.config {
+        Some(file) => {
+            let path = file.display().to_string();
+            let text = read_regular_text(file, MOST_CONFIG);
+            let text = text.with_context(|| format!("cannot read `{path}`"))?;
+            (path, text)
+        }
+        None => ("the defaults".to_owned(), String::new()),
+    };
     let mut config = RunConfig::parse_with(&text, &path, &arguments.set)?;
+    if let Some(data) = &arguments.data {
+        config.data.source.clone_from(data);
+    }
+    if let Some(target) = arguments.file.target() {
+        config.data.target = Some(target.to_owned());
+    }
     if let Some(from) = &arguments.from {
-        config.retrain.get_or_insert_default().from.clone_from(from);
+        let retrain = config.retrain.get_or_insert_default();
+        retrain.from.clone_from(from);
+        arguments.file.write_to(&mut retrain.onnx);
+    }
+    if let Some(weights) = class_weight(&arguments.class_weight)? {
+        config.train.class_weight = Some(weights);
+    }
+    if arguments.tune {
+        config = config.tuned()?;
     }
     Ok(config)
+}
+
+/// The weights of classes that were given; none where there were none.
+fn class_weight(given: &[String]) -> Result<Option<ClassWeight>> {
+    match given {
+        [] => return Ok(None),
+        [one] if one == "balanced" => return Ok(Some(ClassWeight::Balanced)),
+        _ => {}
+    }
+    let mut weights = BTreeMap::new();
+    for text in given {
+        let expected =
+            || format!("--class-weight: expected `balanced` alone or CLASS=WEIGHT, got `{text}`");
+        let (class, weight) = text.rsplit_once('=').with_context(expected)?;
+        weights.insert(class.to_owned(), weight.parse().with_context(expected)?);
+    }
+    Ok(Some(ClassWeight::Each(weights)))
 }
 
 /// Shows a run's events.

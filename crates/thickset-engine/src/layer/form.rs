@@ -7,10 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Absolute, Add, Adjacency, AveragePool, Axis, BatchNorm, ChannelAffine, Clip, Concatenate,
-    Constant, Conv2d, Cosine, Divisor, Elu, Erf, Exp, Gather, Gelu, GraphConv, HardSigmoid,
-    HardSwish, Layer, LayerNorm, LeakyRelu, Linear, LinearRuns, Log, LogSoftmax, MatrixProduct,
-    MaxPool, Mish, Multiply, NodeMean, PairSplit, Power, Prelu, ProductShape, Reduce, Relu, Select,
-    Selu, Sigmoid, Silu, SlidingAveragePool, Softmax, Softplus, SquareRoot, Tanh, YeoJohnson,
+    Constant, Conv2d, Cosine, Divisor, Elu, Erf, Exp, GatedLinear, Gates, Gather, Gating, Gelu,
+    GraphConv, HardSigmoid, HardSwish, Layer, LayerNorm, LeakyRelu, Linear, LinearRuns, Log,
+    LogSoftmax, MatrixProduct, MaxPool, Mish, Multiply, NodeMean, PairSplit, PairwiseCoupling,
+    Power, Prelu, ProductShape, Reduce, Relu, Select, Selu, Sigmoid, Silu, SlidingAveragePool,
+    Softmax, Softplus, SquareRoot, Tanh, YeoJohnson,
 };
 use crate::kernel::{ConvShape, PoolShape};
 use crate::{Error, Result, Scope};
@@ -55,6 +56,16 @@ pub enum Form {
     },
     Erf,
     Exp,
+    GatedLinear {
+        features: usize,
+        gates: usize,
+        classes: usize,
+    },
+    Gates {
+        features: usize,
+        blocks: Vec<usize>,
+        gating: Gating,
+    },
     Gather {
         features: usize,
         indices: Vec<usize>,
@@ -103,6 +114,7 @@ pub enum Form {
         nodes: usize,
     },
     PairSplit,
+    PairwiseCoupling,
     Power {
         exponent: f64,
     },
@@ -176,6 +188,25 @@ impl Form {
             Self::Elu { alpha } => Box::new(Elu::new(*alpha)?),
             Self::Erf => Box::new(Erf),
             Self::Exp => Box::new(Exp),
+            Self::GatedLinear {
+                features,
+                gates,
+                classes,
+            } => {
+                Axis::new(*gates, *features, *classes)?;
+                Box::new(GatedLinear::new(*features, *gates, *classes, scope)?)
+            }
+            Self::Gates {
+                features,
+                blocks,
+                gating,
+            } => {
+                let gates = blocks
+                    .iter()
+                    .fold(0_usize, |sum, &size| sum.saturating_add(size));
+                Axis::new(1, *features, gates)?;
+                Box::new(Gates::new(*features, blocks, *gating, scope)?)
+            }
             Self::Gather { features, indices } => Box::new(Gather::new(*features, indices)?),
             Self::Gelu { tanh } => Box::new(if *tanh { Gelu::Tanh } else { Gelu::Exact }),
             Self::GraphConv {
@@ -215,6 +246,7 @@ impl Form {
             Self::Multiply => Box::new(Multiply),
             Self::NodeMean { nodes } => Box::new(NodeMean::new(positive("nodes", *nodes)?)),
             Self::PairSplit => Box::new(PairSplit),
+            Self::PairwiseCoupling => Box::new(PairwiseCoupling),
             Self::Power { exponent } => Box::new(Power::new(*exponent)?),
             Self::Prelu { channels } => {
                 Box::new(Prelu::new(positive("channels", *channels)?, scope)?)

@@ -5,7 +5,7 @@
 
 use burn::tensor::Tensor;
 
-use super::{Layer, Linearised};
+use super::{Form, Layer, Linearised};
 use crate::kernel::{linear, linear_input};
 use crate::{Init, Parameter, Result, Scope};
 
@@ -88,6 +88,14 @@ fn maps(classes: usize) -> usize {
 impl Layer for GatedLinear {
     fn kind(&self) -> &'static str {
         "gated-linear"
+    }
+
+    fn form(&self) -> Option<Form> {
+        Some(Form::GatedLinear {
+            features: self.features,
+            gates: self.gates,
+            classes: self.classes,
+        })
     }
 
     fn out_features(&self, inputs: &[usize]) -> Option<usize> {

@@ -9,13 +9,15 @@
 //! `(diag m - m m^T / |m|) / delta`.
 
 use burn::tensor::{Tensor, TensorData};
+use serde::{Deserialize, Serialize};
 
-use super::{Layer, Linearised, single};
+use super::{Form, Layer, Linearised, single};
 use crate::kernel::{affine, linear, linear_input};
 use crate::{Error, Init, Parameter, Result, Scope};
 
 /// How scores of a block become gates.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Gating {
     /// 1 for the largest score, 0 for the others.
     Argmax,
@@ -232,6 +234,14 @@ fn support(block: &[f64], delta: f64, out: &mut [f64]) {
 impl Layer for Gates {
     fn kind(&self) -> &'static str {
         "gates"
+    }
+
+    fn form(&self) -> Option<Form> {
+        Some(Form::Gates {
+            features: self.features,
+            blocks: self.blocks.clone(),
+            gating: self.gating,
+        })
     }
 
     fn out_features(&self, inputs: &[usize]) -> Option<usize> {

@@ -42,6 +42,21 @@ impl Linear {
             out_features,
         })
     }
+
+    /// The same with numbers that are no weights: gradients do not fit them. They begin at zero and are written by whoever knows
+    /// them.
+    ///
+    /// # Errors
+    /// If the scope's source cannot provide them.
+    pub fn fixed(in_features: usize, out_features: usize, scope: &mut Scope<'_>) -> Result<Self> {
+        let zero = Init::Constant(0.0);
+        Ok(Self {
+            weight: scope.statistic("weight", &[out_features, in_features], zero)?,
+            bias: scope.statistic("bias", &[out_features], zero)?,
+            in_features,
+            out_features,
+        })
+    }
 }
 
 impl Layer for Linear {

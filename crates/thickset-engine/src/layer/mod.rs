@@ -45,8 +45,8 @@ pub use constant::Constant;
 pub use conv2d::Conv2d;
 pub use cosine::Cosine;
 pub use elementwise::{
-    Absolute, Clip, Elu, Erf, Exp, Gelu, HardSigmoid, HardSwish, LeakyRelu, Log, Mish, Power,
-    Prelu, Relu, Selu, Sigmoid, Silu, Softplus, SquareRoot, Tanh,
+    Absolute, Clip, Elu, Erf, Exp, Gelu, HardSigmoid, HardSwish, LeakyRelu, Log, Mish,
+    PairwiseCoupling, Power, Prelu, Relu, Selu, Sigmoid, Silu, Softplus, SquareRoot, Tanh,
 };
 pub use form::Form;
 pub use gated_linear::GatedLinear;

@@ -1,9 +1,11 @@
 """Classifiers whose explanations stay put: train them, attack them, measure them.
 
 >>> import thickset
->>> model = thickset.load("runs/loans/model.safetensors")   # doctest: +SKIP
->>> model.explain(frame)                                     # doctest: +SKIP
->>> thickset.audit(model, frame, labels, require=["p_at_k>=0.9"])  # doctest: +SKIP
+>>> model = thickset.train({"data": {"source": "breast-cancer"}, "train": {"epochs": 2}}).model
+>>> len(model.explain("breast-cancer"))
+86
+>>> thickset.audit(model, "breast-cancer", effort="quick", max_rows=10, require=["auc>=0.9"]).passed
+True
 
 Nothing heavy is imported before it is used: not numpy, not scikit-learn, not PyTorch.
 """
@@ -19,6 +21,7 @@ from thickset._native import __version__
 if TYPE_CHECKING:
     from thickset._estimator import ThicksetClassifier as ThicksetClassifier
     from thickset._foreign import from_torch as from_torch
+    from thickset._onnx import from_sklearn as from_sklearn
     from thickset._functions import audit as audit
     from thickset._functions import compare as compare
     from thickset._functions import methods as methods
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
     from thickset._results import Certificates as Certificates
     from thickset._results import Comparison as Comparison
     from thickset._results import Explanation as Explanation
+    from thickset._results import Reasons as Reasons
     from thickset._train import Trained as Trained
     from thickset._train import train as train
 
@@ -37,6 +41,7 @@ if TYPE_CHECKING:
 _HOME = {
     "ThicksetClassifier": "_estimator",
     "from_torch": "_foreign",
+    "from_sklearn": "_onnx",
     "audit": "_functions",
     "compare": "_functions",
     "methods": "_functions",
@@ -48,6 +53,7 @@ _HOME = {
     "Certificates": "_results",
     "Comparison": "_results",
     "Explanation": "_results",
+    "Reasons": "_results",
     "Trained": "_train",
     "train": "_train",
 }

@@ -11,7 +11,7 @@ from thickset import _frames, _native
 from thickset._errors import ThicksetImportError, ThicksetTypeError, ThicksetValueError
 from thickset._model import Model
 from thickset._progress import reporting
-from thickset._results import Attacks, Audit, Certificates, Explanation
+from thickset._results import Attacks, Audit, Certificates, Explanation, Reasons
 from thickset._settings import Method, method, to_json
 from thickset._train import trained
 
@@ -330,6 +330,12 @@ class ThicksetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc, 
         settings.setdefault("threat", self.threat)
         rows = self._rows(X)
         return self.model_.certify(rows, encoded=True, **settings)
+
+    def reasons(self, X: Any, **settings: Any) -> Reasons:
+        """Why rows are decided against, as a person can be told: see `Model.reasons`."""
+        settings.setdefault("threat", self.threat)
+        rows = self._rows(X)
+        return self.model_.reasons(rows, encoded=True, **settings)
 
     def audit(self, X: Any, y: Any = None, **settings: Any) -> Audit:
         """How far the explanations can be trusted: see `thickset.audit`."""

@@ -13,13 +13,14 @@ from typing import Any
 
 import numpy as np
 
+from thickset import _native
 from thickset._errors import ThicksetTypeError, ThicksetValueError
 
 #: `(name, numbers)`, or `(name, codes, texts)` with a negative code for a missing value.
 Column = tuple[str, "np.ndarray[Any, Any]"] | tuple[str, "np.ndarray[Any, Any]", list[str]]
 
 #: Texts that stand for a missing value, as in files.
-MISSING = frozenset({"", "NA", "N/A", "NaN", "nan", "null", "NULL", "?"})
+MISSING = frozenset({"", *_native.missing_texts})
 
 
 def is_frame(data: Any) -> bool:
@@ -41,8 +42,10 @@ def _kind(data: Any) -> str | None:
     return None
 
 
-def columns_of_frame(data: Any, only: Iterable[str] | None = None) -> list[Column]:
-    """The columns of a data frame, or only those of these names that it has."""
+def columns_of_frame(
+    data: Any, only: Iterable[str] | None = None, *, flags_are_numbers: bool = False
+) -> list[Column]:
+    """The columns of a data frame, or only those of these names that it has. Truth values are texts, or 0 and 1."""
     kind = _kind(data)
     if kind == "polars" and type(data).__name__ == "LazyFrame":
         data = data.collect()
@@ -59,7 +62,16 @@ def columns_of_frame(data: Any, only: Iterable[str] | None = None) -> list[Colum
             columns.append(_of_polars(name, data.to_series(place)))
         else:
             columns.append(_of_values(name, data.column(place).to_pylist()))
-    return columns
+    return [_numbers_of_flags(column) for column in columns] if flags_are_numbers else columns
+
+
+def _numbers_of_flags(column: Column) -> Column:
+    """A column of truth values as 0, 1 and NaN; any other as it is."""
+    if len(column) == 2 or not column[2] or not set(column[2]) <= {"True", "False"}:
+        return column
+    name, codes, texts = column
+    values = np.array([float(text == "True") for text in texts])
+    return name, np.where(codes < 0, np.nan, values[codes])
 
 
 def _of_pandas(name: str, series: Any) -> Column:

@@ -35,6 +35,9 @@ def audit(
     points: int | None = None,
     noise_draws: int | None = None,
     worst: int | None = None,
+    certify: bool | None = None,
+    adverse: Any = None,
+    cutoff: float | None = None,
     data_name: str | None = None,
     part: str | None = None,
     split_seed: int | None = None,
@@ -59,6 +62,29 @@ def audit(
         The classes of the rows, where they are known. A file's own target is read where it has one.
     require
         What must hold, like `p_at_k>=0.9`; see `Audit.passed` and `Audit.raise_for_gate`.
+    effort
+        How hard attacks try: `quick`, `standard` or `thorough`.
+    k, radius, threat
+        The size of the salient set, the largest move in encoded units, and what a row could become; the model's own if left out.
+    explanation, reduce, per
+        As for `Model.explain`.
+    certify
+        False proves nothing and is sooner done.
+    adverse, cutoff
+        The class that a decision against a person is of, and the probability from which on; attacks then keep this decision.
+    part, split_seed, folder, max_rows
+        For a dataset or file by its name: which part, how it is split, where known datasets lie, and at most so many rows, a sample by
+        `seed`.
+
+    Examples
+    --------
+    >>> import thickset
+    >>> model = thickset.train({"data": {"source": "breast-cancer"}, "train": {"epochs": 2}}).model
+    >>> found = thickset.audit(model, "breast-cancer", effort="quick", max_rows=20, require="auc>=0.9")
+    >>> found.passed, len(found)
+    (True, 20)
+    >>> 0 <= found["p_at_k"] <= 1
+    True
     """
     from thickset._results import Audit
 
@@ -73,6 +99,7 @@ def audit(
     from thickset._model import Model
 
     found: Model = _model_of(model)
+    found._needs_scale()
     by_name = isinstance(X, (str, os.PathLike))
     if by_name and data_name is None:
         data_name = os.path.basename(os.fspath(X)) or os.fspath(X)
@@ -84,7 +111,8 @@ def audit(
             part=part,
             split_seed=split_seed,
             folder=None if folder is None else os.fspath(folder),
-            limit=max_rows,
+            max_rows=max_rows,
+            seed=seed if max_rows else None,
         ),
     )
     given = options(
@@ -100,6 +128,9 @@ def audit(
         points=points,
         noise_draws=noise_draws,
         worst=worst,
+        certify=certify,
+        adverse=None if adverse is None else found._class_name(adverse),
+        cutoff=cutoff,
         require=list(require) if not isinstance(require, str) else [require],
         data_name=data_name,
     )
@@ -125,13 +156,26 @@ def compare(
     """Two models on the same rows: which reasons changed, and is `b` less stable than `a`? Differences are `b` minus `a`.
 
     Both are audited with the same settings, those of `a` where something is left out. `settings` are those of `audit`.
+
+    Examples
+    --------
+    >>> import thickset
+    >>> run = {"data": {"source": "breast-cancer"}, "train": {"epochs": 2}}
+    >>> a = thickset.train({**run, "objective": {"kind": "vanilla"}}).model
+    >>> b = thickset.train(run).model
+    >>> thickset.compare(a, b, "breast-cancer", effort="quick", max_rows=20).verdict in ("less-stable", "more-stable", "not-shown")
+    True
     """
     from thickset._results import Comparison
 
     first, second = _model_of(a), _model_of(b)
     if isinstance(X, (str, os.PathLike)) and data_name is None:
         data_name = os.path.basename(os.fspath(X)) or os.fspath(X)
-    choice = _given(part=part, split_seed=split_seed, limit=max_rows)
+    for one in (first, second):
+        one._needs_scale()
+    choice = _given(part=part, split_seed=split_seed, max_rows=max_rows)
+    if max_rows:
+        choice["seed"] = settings.get("seed", 0)
     rows = [one._rows(X, labelled=True, **choice) for one in (first, second)]
     given = options(
         require=list(require) if not isinstance(require, str) else [require],
@@ -154,7 +198,12 @@ def read_audit(path: str | os.PathLike[str]) -> Audit:
 
 
 def methods() -> list[dict[str, str]]:
-    """Every method of the registry: its id, family and summary."""
+    """Every method of the registry: its id, family and summary.
+
+    >>> import thickset
+    >>> "r2et" in [one["id"] for one in thickset.methods() if one["family"] == "objective"]
+    True
+    """
     return [
         {"id": one, "family": family, "summary": summary}
         for one, family, summary in _native.methods()
@@ -173,6 +222,6 @@ def _model_of(given: Any) -> Any:
     if not isinstance(found, Model):
         raise ThicksetTypeError(
             f"expected a thickset.Model or a fitted ThicksetClassifier, got {type(given).__name__}; "
-            "`thickset.from_torch` makes a model of a module, and `predict=` and `explain=` take functions"
+            "`thickset.from_sklearn` and `thickset.from_torch` make models of pipelines and modules, and `predict=` and `explain=` take functions"
         )
     return found

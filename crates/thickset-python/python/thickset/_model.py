@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from thickset import _native
@@ -14,38 +15,116 @@ from thickset._settings import Method, options, to_json
 if TYPE_CHECKING:
     import numpy as np
 
-    from thickset._results import Attacks, Audit, Certificates, Explanation
+    from thickset._results import Attacks, Audit, Certificates, Explanation, Reasons
 
 #: A data frame, an array of rows, or the name of a dataset or file.
 Rows = Any
 
 
-def load(path: str | os.PathLike[str]) -> Model:
-    """Reads a model from its file.
+def load(
+    path: str | os.PathLike[str],
+    *,
+    scale: Any = None,
+    columns: Sequence[str] = (),
+    classes: Sequence[str] = (),
+    target: str | None = None,
+    output: str | None = None,
+) -> Model:
+    """Reads a model from its file: one of ours, or ONNX (`.onnx`) of another framework.
 
     The file may go away afterwards. If it lies in a run's folder, the explanation, k and requirements of that run are the model's.
+
+    Parameters
+    ----------
+    path
+        The file.
+    scale
+        Only for ONNX: rows (a data frame or an array) to take means and deviations from where the graph has no scaler, or `"none"` if
+        distances in the columns' own units are meant. Without it, such a model predicts and explains, but is not attacked.
+    columns, classes
+        Only for ONNX: names of the columns of the graph's input and of the classes, in order.
+    target
+        Only for ONNX: the column of files that holds the classes.
+    output
+        Only for ONNX: the graph's output that holds scores or probabilities.
+
+    Examples
+    --------
+    >>> import thickset
+    >>> run = {"data": {"source": "breast-cancer"}, "train": {"epochs": 2}}
+    >>> thickset.train(run).model.save("model.safetensors")
+    >>> model = thickset.load("model.safetensors")
+    >>> model.classes
+    ['malignant', 'benign']
     """
-    return Model(_native.Model.load(os.fspath(path)))
+    given = os.fspath(path)
+    asked = {"columns": list(columns), "classes": list(classes), "target": target, "output": output}
+    named = {name: value for name, value in asked.items() if value}
+    if not given.lower().endswith(".onnx"):
+        if named or scale is not None:
+            raise ThicksetTypeError(
+                f"{', '.join([*named, *(['scale'] if scale is not None else [])])} are for ONNX files, got `{given}`"
+            )
+        return Model(_native.Model.load(given))
+    from thickset._onnx import of_file
+
+    return of_file(given, named, scale)
 
 
 class Model:
-    """A classifier that can be explained, attacked, certified and audited. Made by `load`, `train` or an estimator.
+    """A classifier that can be explained, attacked, certified and audited.
+
+    Made by `load`, `train`, `from_sklearn`, `from_torch` or an estimator.
 
     Rows may be a data frame with the columns of the training data (pandas, polars, pyarrow), an array with those columns in order,
     an array of encoded features (`encoded=True`, or by its width), or the name of a dataset or file, as the command takes it.
+
+    Examples
+    --------
+    >>> import thickset
+    >>> model = thickset.train({"data": {"source": "breast-cancer"}, "train": {"epochs": 2}}).model
+    >>> model.predict_proba("breast-cancer").shape     # a dataset's name: its test rows
+    (86, 2)
+    >>> len(model.explain("breast-cancer").top()[0])
+    4
     """
 
-    #: How the model computes: `thickset`, or another library's name where that one answers.
+    #: What computes: `thickset`, or another library's name where that one answers.
     backend: str = "thickset"
 
-    def __init__(self, native: _native.Model) -> None:
+    #: Why another library computes; empty where it does not.
+    backend_note: str = ""
+
+    #: What was understood of an ONNX file, in lines; empty for models of ours.
+    about: str = ""
+
+    #: The largest difference from the probabilities of the framework that the model comes from, where they were compared.
+    largest_difference: float | None = None
+
+    def __init__(
+        self, native: _native.Model, *, inputs: list[str] | None = None, wants_scale: bool = False
+    ) -> None:
         self._native = native
+        # All columns of an ONNX graph's input, of which the prediction may depend on some.
+        self._inputs = inputs
+        self._wants_scale = wants_scale
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"content": self._native.to_bytes(), "origin": self._native.origin()}
+        return {
+            "content": self._native.to_bytes(),
+            "origin": self._native.origin(),
+            "inputs": self._inputs,
+            "wants_scale": self._wants_scale,
+            "about": self.about,
+            "largest_difference": self.largest_difference,
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._native = _native.Model.from_bytes(state["content"], state["origin"])
+        self._inputs = state.get("inputs")
+        self._wants_scale = state.get("wants_scale", False)
+        self.about = state.get("about", "")
+        self.largest_difference = state.get("largest_difference")
 
     def __repr__(self) -> str:
         kind = self.description["model"]["kind"]
@@ -77,8 +156,16 @@ class Model:
         return self._native.to_bytes()
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the model to one file, which the command and plain `safetensors` read too."""
+        """Writes the model to one file, which the command and plain `safetensors` read too; or as ONNX (`.onnx`)."""
+        if os.fspath(path).lower().endswith(".onnx"):
+            with open(path, "wb") as file:
+                file.write(self.to_onnx())
+            return
         self._native.save(os.fspath(path))
+
+    def to_onnx(self, *, encoded: bool = False) -> bytes:
+        """The bytes of an ONNX file that takes the raw columns, or the encoded features."""
+        return self._native.to_onnx(encoded)
 
     def encode(self, X: Rows, *, encoded: bool | None = None) -> np.ndarray[Any, Any]:
         """The rows as the network reads them, `[rows, features]` in single precision."""
@@ -110,6 +197,7 @@ class Model:
         explanation: Method | None = None,
         reduce: str | None = None,
         per: str | None = None,
+        target: Any = None,
         seed: int = 0,
         encoded: bool | None = None,
         progress: Progress = False,
@@ -124,13 +212,23 @@ class Model:
             How attributions become importances: `signed`, `absolute`, ...
         per
             `feature`, or `column` for the original columns.
+        target
+            The class to explain, a place in `classes`, for all rows or one a row; the predicted one if left out.
+
+        Examples
+        --------
+        >>> import thickset
+        >>> model = thickset.train({"data": {"source": "breast-cancer"}, "train": {"epochs": 2}}).model
+        >>> why = model.explain("breast-cancer", explanation="grad")
+        >>> why.values.shape, why.names[:2]
+        ((86, 30), ['mean radius', 'mean texture'])
         """
         from thickset._results import Explanation
 
         rows = self._rows(X, encoded=encoded)
         given = options(explanation=explanation, reduce=reduce, per=per, seed=seed)
         with reporting(progress, "explaining") as report:
-            answer = self._native.explain(rows, given, report)
+            answer = self._native.explain(rows, given, report, self._targets(target, len(rows)))
         return Explanation._of(self, answer, rows)
 
     def attack(
@@ -153,6 +251,7 @@ class Model:
         """Searches for small changes of the rows that change their explanations most, with the suite of all attacks or one method."""
         from thickset._results import Attacks
 
+        self._needs_scale()
         rows = self._rows(X, encoded=encoded)
         given = options(
             method=method,
@@ -188,6 +287,7 @@ class Model:
         """Proves, row by row, how far a row can move before its top-k set changes, and how low P@k can go within the radius."""
         from thickset._results import Certificates
 
+        self._needs_scale()
         rows = self._rows(X, encoded=encoded)
         given = options(
             k=k,
@@ -202,6 +302,106 @@ class Model:
         with reporting(progress, "certifying") as report:
             answer = self._native.certify(rows, given, report)
         return Certificates._of(answer)
+
+    def reasons(
+        self,
+        X: Rows,
+        *,
+        adverse: Any = None,
+        cutoff: float | None = None,
+        k: int | None = None,
+        all_rows: bool = False,
+        attack: bool = True,
+        effort: str | None = None,
+        radius: float | None = None,
+        threat: Method | None = None,
+        codes: str | os.PathLike[str] | Mapping[str, Any] | None = None,
+        explanation: Method | None = None,
+        seed: int = 0,
+        encoded: bool | None = None,
+        progress: Progress = False,
+    ) -> Reasons:
+        """Why rows are decided against, as a person can be told, and how far those reasons hold. Only for tables.
+
+        Parameters
+        ----------
+        adverse
+            The class that a decision against a person is of; the run's if left out.
+        cutoff
+            Rows are decided against from this probability of it on; if left out, where it is the most probable class.
+        k
+            The most reasons of a row; 4 if left out.
+        all_rows
+            Also for rows that are not decided against.
+        attack
+            Attack the reasons, to see how far they hold.
+        threat, radius
+            The change that they are to hold under, such as `{"error": {"*": "5%"}}`.
+        codes
+            Codes and sentences: the path of a `codes.toml` (see `codes_template`), or its content as a mapping.
+
+        Examples
+        --------
+        >>> import thickset
+        >>> model = thickset.train({"data": {"source": "breast-cancer"}, "train": {"epochs": 3}}).model
+        >>> found = model.reasons("breast-cancer", adverse="malignant", k=2, attack=False)
+        >>> all(len(row["reasons"]) <= 2 for row in found.rows)
+        True
+        """
+        from thickset._results import Reasons
+
+        if attack:
+            self._needs_scale()
+        rows = self._rows(X, encoded=encoded)
+        file = os.fspath(codes) if isinstance(codes, (str, os.PathLike)) else None
+        given = options(
+            adverse=None if adverse is None else self._class_name(adverse),
+            cutoff=cutoff,
+            k=k,
+            all_rows=all_rows,
+            attack=attack,
+            effort=effort,
+            radius=radius,
+            threat=threat,
+            codes=dict(codes) if isinstance(codes, Mapping) else None,
+            codes_file=file,
+            explanation=explanation,
+            seed=seed,
+        )
+        with reporting(progress, "giving reasons") as report:
+            answer = self._native.reasons(rows, given, report)
+        return Reasons(answer)
+
+    def codes_template(self) -> str:
+        """A file of codes and sentences to begin with, for the model's columns (`reasons(codes=...)`)."""
+        return self._native.codes_template()
+
+    @staticmethod
+    def _targets(target: Any, rows: int) -> list[int] | None:
+        """The class to explain of each row."""
+        if target is None:
+            return None
+        import numpy as np
+
+        given = np.asarray(target.detach().cpu() if hasattr(target, "detach") else target)
+        if given.dtype.kind not in "iu" or (given < 0).any():
+            raise ThicksetValueError(f"`target` must be places of classes, counted from 0, got {target!r}")
+        found: list[int] = np.broadcast_to(given.ravel() if given.ndim else given, (rows,)).tolist()
+        return found
+
+    def _needs_scale(self) -> None:
+        """Refuses to measure distances where they have no meaning."""
+        if self._wants_scale:
+            raise ThicksetValueError(
+                "the columns of this graph have no scaler, so a distance over them means nothing; "
+                'load it with `scale=X` to take means and deviations from rows, or `scale="none"` if the columns\' own units are meant'
+            )
+
+    def _class_name(self, label: Any) -> str:
+        """The name of a class that was given by its name or as the label that was trained on."""
+        if str(label) in self.classes:
+            return str(label)
+        return self.classes[int(self._labels([label])[0])]  # type: ignore[index]
 
     def audit(self, X: Rows, y: Any = None, **settings: Any) -> Audit:
         """How far the explanations can be trusted, over all rows: see `thickset.audit`."""
@@ -249,18 +449,19 @@ class Model:
         columns = self.columns
         if _frames.is_frame(X):
             if columns is not None:
-                given = _frames.columns_of_frame(X, columns)
+                given = _frames.columns_of_frame(X, columns, flags_are_numbers=self._inputs is not None)
                 return self._native.encode("the data frame", given)[0]
             return _frames.single_precision(_in_order(X, self.features))
         import numpy as np
 
         array = np.asarray(X)
+        names = columns if self._inputs is None else self._inputs
         if encoded is None:
             width = array.shape[1] if array.ndim == 2 else -1
-            encoded = columns is None or (width != len(columns) and width == len(self.features))
-        if encoded or columns is None:
+            encoded = not names or (width != len(names) and width == len(self.features))
+        if encoded or not names or columns is None:
             return _frames.single_precision(array)
-        given = _frames.columns_of_array(array, columns)
+        given = _frames.columns_of_array(array, names)
         return self._native.encode("the array", given)[0]
 
 

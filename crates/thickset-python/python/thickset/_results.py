@@ -76,7 +76,10 @@ class Explanation(_Table):
     config : dict
         How the rows were explained.
     base_values : array of shape (rows,) or None
-        What the importances of a row add up from, where the method has it.
+        What the importances of a row add up from, where the method has it: the score of the reference row for contributions, the
+        output at the baseline for integrated gradients.
+    k : int
+        How many importances are named where nothing is said: 4 contributions, else 8.
     """
 
     def __init__(
@@ -89,6 +92,8 @@ class Explanation(_Table):
         data: Array,
         config: dict[str, Any],
         base_values: Array | None = None,
+        k: int = 8,
+        model: Model | None = None,
     ) -> None:
         self.values = values
         self.names = names
@@ -98,6 +103,8 @@ class Explanation(_Table):
         self.data = data
         self.config = config
         self.base_values = base_values
+        self.k = k
+        self._model = model
 
     @classmethod
     def _of(cls, model: Model, answer: Mapping[str, Any], rows: Any) -> Explanation:
@@ -110,6 +117,9 @@ class Explanation(_Table):
             answer["probabilities"],
             data,
             json.loads(answer["config"]),
+            answer["base"],
+            answer["k"],
+            model,
         )
 
     def __len__(self) -> int:
@@ -130,11 +140,17 @@ class Explanation(_Table):
             self.data[rows],
             self.config,
             base,
+            self.k,
+            self._model,
         )
 
-    def top(self, k: int = 8) -> list[list[str]]:
-        """The names of each row's k most important features, the most important first; of equals the first."""
-        order = np.argsort(-self.values, axis=1, kind="stable")[:, :k]
+    def __getstate__(self) -> dict[str, Any]:
+        # A copy elsewhere needs the numbers, not the network.
+        return {**self.__dict__, "_model": None}
+
+    def top(self, k: int | None = None) -> list[list[str]]:
+        """The names of each row's k (`self.k`) most important features, the most important first; of equals the first."""
+        order = np.argsort(-self.values, axis=1, kind="stable")[:, : self.k if k is None else k]
         return [[self.names[place] for place in row] for row in order]
 
     def _columns(self) -> dict[str, Any]:
@@ -146,14 +162,33 @@ class Explanation(_Table):
         return columns
 
     def to_shap(self) -> Any:
-        """A `shap.Explanation` for shap's plots. Base values are 0 where the method has none."""
+        """A `shap.Explanation` for shap's plots.
+
+        Base values are what the importances of a row add up from, and 0 where the method has none. Where importances are of columns,
+        the data are the columns' own values; a category is shown by its name and counted by its place.
+        """
         shap = _import("shap", "to_shap")
         base = np.zeros(len(self)) if self.base_values is None else self.base_values
-        # Importances may be of columns while the rows are of features.
-        data = self.data if self.data.shape[1] == len(self.names) else None
+        data: Array | None = self.data
+        shown: Array | None = None
+        if self.data.shape[1] != len(self.names) or self.config["per"] == "column":
+            data, shown = self._column_data()
         return shap.Explanation(
-            values=self.values, base_values=base, data=data, feature_names=self.names
+            values=self.values, base_values=base, data=data, display_data=shown, feature_names=self.names
         )
+
+    def _column_data(self) -> tuple[Array | None, Array | None]:
+        """The rows' own values, column by column: as numbers, and as a person reads them."""
+        if self._model is None:
+            return None, None
+        texts, numbers = self._model._native.column_values(np.ascontiguousarray(self.data, dtype=np.float32))
+        shown = np.asarray(texts, dtype=object).reshape(len(self), -1)
+        if shown.shape[1] != len(self.names):
+            return None, None
+        for column in np.flatnonzero(np.isnan(numbers).all(axis=0)):
+            _, places = np.unique(shown[:, column].astype(str), return_inverse=True)
+            numbers[:, column] = places
+        return numbers, shown
 
     def to_html(self, row: int = 0, k: int = 12) -> str:
         """A row's k largest importances as a bar chart, in HTML that needs no script."""
@@ -173,11 +208,117 @@ class Explanation(_Table):
             return self.to_html()
         columns = self._columns()
         shown = {"class": columns["class"], "probability": columns["probability"]}
-        shown["top"] = [", ".join(names) for names in self.top(5)]
+        shown["top"] = [", ".join(names) for names in self.top()]
         return _html.table(f"{len(self)} explained rows", shown)
 
     def __repr__(self) -> str:
         return f"<thickset.Explanation of {len(self)} rows, {len(self.names)} importances, {self.config['explanation']['kind']}>"
+
+
+class Reasons(_Table):
+    """Why rows are decided against, as a person can be told.
+
+    Attributes
+    ----------
+    rows : list of dict
+        Each decided row: `row` (counted from 1), `probability` and `score` of the adverse class, `reasons` (dicts of `column`, `value`,
+        `reference`, `contribution`, `code`, `text`, `holds`), `holds` and `certified` of all of them, `contributions` of every column.
+    adverse : str
+        The adverse class.
+    cutoff : float or None
+        From this probability on rows are decided against; the most probable class decides where None.
+    k : int
+        The most reasons of a row.
+    reference : str
+        What rows are compared with; `reference_values` has that row, column by column.
+    change : str or None
+        What rows were changed by to see how far reasons hold, in words.
+    """
+
+    def __init__(self, native: _native.Reasons) -> None:
+        self._native = native
+        content: dict[str, Any] = json.loads(native.content())
+        self.rows: list[dict[str, Any]] = content["rows"]
+        self.adverse: str = content["adverse"]
+        self.cutoff: float | None = content["cutoff"]
+        self.k: int = content["k"]
+        self.reference: str = content["reference"]
+        self.reference_values: list[dict[str, Any]] = content["reference_values"]
+        self.reference_probability: float = content["reference_probability"]
+        self.change: str | None = content["change"]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, place: int) -> dict[str, Any]:
+        """What is said of the row at this place."""
+        return self.rows[place]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _reasons_of, (self._native.content(),)
+
+    @property
+    def texts(self) -> list[list[str]]:
+        """The sentences of each row, the strongest reason first."""
+        return [[one["text"] for one in row["reasons"]] for row in self.rows]
+
+    def _columns(self) -> dict[str, Any]:
+        lines: list[tuple[dict[str, Any], int | None, dict[str, Any]]] = []
+        for row in self.rows:
+            lines.extend((row, place, one) for place, one in enumerate(row["reasons"], 1))
+            if not row["reasons"]:
+                lines.append((row, None, {}))
+        of_row = {
+            "row": "row",
+            "decided_against": "is_adverse",
+            "probability": "probability",
+            "score": "score",
+            "reference_score": "reference_score",
+            "sum_of_contributions": "sum",
+        }
+        columns: dict[str, Any] = {name: [row[key] for row, _, _ in lines] for name, key in of_row.items()}
+        columns["rank"] = [place for _, place, _ in lines]
+        for name in ("column", "value", "reference", "when", "contribution", "code", "text", "holds"):
+            columns[name] = [one.get(name) for _, _, one in lines]
+        for name, key in (("all_hold", "holds"), ("change_found", "changes"), ("certified", "certified")):
+            columns[name] = [row[key] for row, _, _ in lines]
+        return columns
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes what `thickset reasons --out` writes (`.csv`, `.jsonl`), one page to print a row into a folder, or the table."""
+        path = Path(path)
+        if path.suffix in (".csv", ".jsonl"):
+            path.write_bytes(self._native.to_bytes(path.suffix[1:]))
+        elif path.suffix == ".html":
+            path.write_text(self.to_html(), encoding="utf-8")
+        elif path.suffix:
+            super().save(path)
+        else:
+            path.mkdir(parents=True, exist_ok=True)
+            for place, row in enumerate(self.rows):
+                (path / f"row-{row['row']}.html").write_text(self._native.letter(place), encoding="utf-8")
+
+    def letter(self, place: int) -> str:
+        """A page to print for the row at this place."""
+        return self._native.letter(place)
+
+    def to_html(self) -> str:
+        """The reasons as a table, one line a row."""
+        from thickset import _html
+
+        shown = {
+            "row": [row["row"] for row in self.rows],
+            "probability": [row["probability"] for row in self.rows],
+            "reasons": ["; ".join(texts) for texts in self.texts],
+            "all hold": ["" if row["holds"] is None else f"{row['holds']:.0%}" for row in self.rows],
+        }
+        return _html.table(repr(self)[1:-1], shown)
+
+    _repr_html_ = to_html
+
+    def __repr__(self) -> str:
+        against = sum(row["is_adverse"] for row in self.rows)
+        return f"<thickset.Reasons of {len(self)} rows, {against} of them decided as {self.adverse}>"
 
 
 class Attacks(_Table):
@@ -241,11 +382,14 @@ class Attacks(_Table):
             "moved": moved,
         }
 
-    def _repr_html_(self) -> str:
+    def to_html(self) -> str:
+        """The first rows as a table."""
         from thickset import _html
 
         title = f"{len(self)} attacked rows: {self.p_at_k:.3f} of the top {self.k} survive"
         return _html.table(title, self._columns())
+
+    _repr_html_ = to_html
 
     def __repr__(self) -> str:
         return f"<thickset.Attacks on {len(self)} rows, P@{self.k} {self.p_at_k:.4f}>"
@@ -298,10 +442,13 @@ class Certificates(_Table):
             "worst_case_status": self.worst_case_status,
         }
 
-    def _repr_html_(self) -> str:
+    def to_html(self) -> str:
+        """The first rows as a table."""
         from thickset import _html
 
         return _html.table(repr(self)[1:-1], self._columns())
+
+    _repr_html_ = to_html
 
     def __repr__(self) -> str:
         whole = int((self.kept_at_least == self.k).sum())
@@ -449,6 +596,10 @@ class Comparison(_Table):
     def __repr__(self) -> str:
         mean = self.content["precision_at_k"]["mean"]
         return f"<thickset.Comparison on {len(self)} rows: {self.verdict}, P@k differs by {mean['value']:+.4f}>"
+
+
+def _reasons_of(content: str) -> Reasons:
+    return Reasons(_native.Reasons.parse(content))
 
 
 def _audit_of(content: bytes) -> Audit:

@@ -52,6 +52,13 @@ def train(
         The folder that the run's folder is made in; nothing is written if left out. Only for a `run.toml`.
     resume
         Go on where an interrupted run stands.
+
+    Examples
+    --------
+    >>> import thickset
+    >>> trained = thickset.train({"data": {"source": "breast-cancer"}, "model": {"kind": "linear"}, "train": {"epochs": 3}})
+    >>> [epoch["epoch"] for epoch in trained.epochs]
+    [1, 2, 3]
     """
     with reporting(progress, "training") as report:
         if isinstance(config, Mapping):

@@ -61,6 +61,39 @@ impl Default for GradientFreeConfig {
     }
 }
 
+/// The version of the file's form.
+const SCHEMA: u32 = 1;
+
+/// How a point was come upon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PointOrigin {
+    /// No point was worse than the row itself.
+    Row,
+    /// A random neighbour within the radius.
+    Noise,
+    /// A random point at the radius.
+    Sphere,
+    /// On the way to another row.
+    Donor,
+    /// Just before the class changes.
+    Boundary,
+}
+
+impl PointOrigin {
+    /// What it is, for people.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Row => "the row itself: nothing worse was found",
+            Self::Noise => "random neighbours within the radius",
+            Self::Sphere => "random points at the radius",
+            Self::Donor => "points on the way to other rows",
+            Self::Boundary => "points just before the class changes",
+        }
+    }
+}
+
 /// What was found of one row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GradientFreeRow {
@@ -76,11 +109,25 @@ pub struct GradientFreeRow {
     pub comprehensiveness: f64,
     /// The worst point.
     pub worst: Vec<f32>,
+    /// How that was come upon.
+    pub found: PointOrigin,
+    /// The most important features of the row, in ascending order.
+    pub top: Vec<usize>,
+    /// Those of the worst point.
+    pub worst_top: Vec<usize>,
 }
 
 /// What an audit without gradients comes to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GradientFreeAudit {
+    /// The version of the file's form.
+    pub schema: u32,
+    /// The version of thickset that made it.
+    pub version: String,
+    /// What was audited, for people; to be filled in by whoever knows.
+    pub name: String,
+    /// Names of the features.
+    pub features: Vec<String>,
     /// How it was made.
     pub settings: GradientFreeConfig,
     /// The mean share that worst points keep.
@@ -97,6 +144,53 @@ pub struct GradientFreeAudit {
     pub weaker: String,
     /// Row by row.
     pub rows: Vec<GradientFreeRow>,
+}
+
+impl GradientFreeAudit {
+    /// The content of its file.
+    ///
+    /// # Panics
+    /// Never: it is plain data.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        serde_json::to_string_pretty(self).expect("an audit is plain data")
+    }
+
+    /// Reads what [`GradientFreeAudit::to_json`] wrote; `path` is for messages.
+    ///
+    /// # Errors
+    /// If the text is something else, or of a newer version.
+    pub fn parse(text: &str, path: &str) -> Result<Self> {
+        let malformed = |problem: String| Error::Malformed {
+            path: path.to_owned(),
+            line: None,
+            problem,
+        };
+        let audit: Self =
+            serde_json::from_str(text).map_err(|error| malformed(error.to_string()))?;
+        if audit.schema != SCHEMA {
+            let got = audit.schema;
+            return Err(malformed(format!("expected schema {SCHEMA}, got {got}")));
+        }
+        let features = audit.features.len();
+        let is_known = |feature: &usize| *feature < features;
+        let mut named = audit
+            .rows
+            .iter()
+            .flat_map(|row| row.top.iter().chain(&row.worst_top));
+        if !named.all(is_known) {
+            return Err(malformed(format!(
+                "a row names a feature beyond the {features} there are"
+            )));
+        }
+        Ok(audit)
+    }
+
+    /// Rows whose worst point was come upon in this way.
+    #[must_use]
+    pub fn found_by(&self, origin: PointOrigin) -> usize {
+        self.rows.iter().filter(|row| row.found == origin).count()
+    }
 }
 
 /// Audits the explanations of a model that is known by its answers alone.
@@ -155,6 +249,15 @@ pub fn gradient_free(
         mean::estimate(&values)
     };
     Ok(GradientFreeAudit {
+        schema: SCHEMA,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        name: "a model without gradients".to_owned(),
+        features: rows
+            .schema()
+            .features
+            .iter()
+            .map(|feature| feature.name.clone())
+            .collect(),
         settings: config.clone(),
         p_at_k: of(|row| row.p_at_k)?.of_share(),
         noise_p_at_k: of(|row| row.noise_p_at_k)?.of_share(),
@@ -216,22 +319,32 @@ impl Search<'_, '_> {
         let noise_shares = self.shares(&noise, &top)?;
         // The search: the sphere, the way to donors, and the boundary to points of another class.
         let mut points = Vec::new();
+        let mut origins = Vec::new();
         for _ in 0..config.sphere_points {
             points.extend(self.around(row, config.radius, &mut stream));
+            origins.push(PointOrigin::Sphere);
         }
         let count = others.len() / self.features;
         for _ in 0..config.donors.min(count) {
             let donor = stream.below(count);
             points.extend(self.towards(row, &others[donor * self.features..][..self.features]));
+            origins.push(PointOrigin::Donor);
         }
+        origins.resize(
+            origins.len() + noise.len() / self.features,
+            PointOrigin::Noise,
+        );
         points.extend(noise);
         points.extend(self.boundary(row, &points, class)?);
-        let kept = self.keeping(&points, class)?;
-        let shares = self.shares(&kept, &top)?;
-        let mut worst = (1.0, row.to_vec());
-        for (share, point) in shares.iter().zip(kept.chunks(self.features)) {
-            if *share < worst.0 {
-                worst = (*share, point.to_vec());
+        origins.resize(points.len() / self.features, PointOrigin::Boundary);
+        let (kept, origins) = self.keeping(&points, &origins, class)?;
+        let tops = self.tops(&kept)?;
+        let mut worst = (1.0, row.to_vec(), PointOrigin::Row, top.clone());
+        let points = kept.chunks(self.features).zip(origins);
+        for (found, (point, origin)) in tops.into_iter().zip(points) {
+            let share = precision_at_k::between(&top, &found)?;
+            if share < worst.0 {
+                worst = (share, point.to_vec(), origin, found);
             }
         }
         let mut without = row.to_vec();
@@ -252,6 +365,9 @@ impl Search<'_, '_> {
             },
             comprehensiveness,
             worst: worst.1,
+            found: worst.2,
+            top: top.iter().collect(),
+            worst_top: worst.3.iter().collect(),
         };
         Ok((line, top))
     }
@@ -341,14 +457,21 @@ impl Search<'_, '_> {
         Ok(made)
     }
 
-    /// Only the points that keep the prediction.
-    fn keeping(&mut self, points: &[f32], class: usize) -> Result<Vec<f32>> {
+    /// Only the points that keep the prediction, and how each was come upon.
+    fn keeping(
+        &mut self,
+        points: &[f32],
+        origins: &[PointOrigin],
+        class: usize,
+    ) -> Result<(Vec<f32>, Vec<PointOrigin>)> {
         let classes = self.classes(points)?;
-        let kept = points
-            .chunks(self.features)
-            .zip(classes)
-            .filter(|(_, found)| *found == class);
-        Ok(kept.flat_map(|(point, _)| point.to_vec()).collect())
+        let (mut kept, mut kept_origins) = (Vec::new(), Vec::new());
+        let all = points.chunks(self.features).zip(origins).zip(classes);
+        for ((point, origin), _) in all.filter(|(_, found)| *found == class) {
+            kept.extend_from_slice(point);
+            kept_origins.push(*origin);
+        }
+        Ok((kept, kept_origins))
     }
 
     fn classes(&mut self, points: &[f32]) -> Result<Vec<usize>> {
@@ -364,6 +487,14 @@ impl Search<'_, '_> {
 
     /// The share of the top-k set that each point keeps.
     fn shares(&mut self, points: &[f32], top: &TopK) -> Result<Vec<f64>> {
+        let tops = self.tops(points)?;
+        tops.iter()
+            .map(|found| precision_at_k::between(top, found))
+            .collect()
+    }
+
+    /// The most important features of each point.
+    fn tops(&mut self, points: &[f32]) -> Result<Vec<TopK>> {
         if points.is_empty() {
             return Ok(Vec::new());
         }
@@ -371,7 +502,7 @@ impl Search<'_, '_> {
         let importances = self.importances(points)?;
         importances
             .chunks(features)
-            .map(|one| precision_at_k::between(top, &TopK::of(one, k)?))
+            .map(|one| TopK::of(one, k))
             .collect()
     }
 
@@ -478,5 +609,27 @@ mod tests {
             ),
             "{refused}"
         );
+    }
+
+    #[test]
+    fn its_file_is_read_back_and_other_texts_are_refused() {
+        let found = audit(0.5);
+        let text = found.to_json();
+        assert_eq!(GradientFreeAudit::parse(&text, "a.json").unwrap(), found);
+        let newer = text.replacen("\"schema\": 1", "\"schema\": 9", 1);
+        for wrong in ["{}", &newer, &text.replace("\"a\",", "")] {
+            assert!(GradientFreeAudit::parse(wrong, "a.json").is_err());
+        }
+        let counted: usize = [
+            PointOrigin::Row,
+            PointOrigin::Noise,
+            PointOrigin::Sphere,
+            PointOrigin::Donor,
+            PointOrigin::Boundary,
+        ]
+        .map(|origin| found.found_by(origin))
+        .iter()
+        .sum();
+        assert_eq!(counted, found.rows.len());
     }
 }

@@ -27,7 +27,7 @@ mod target;
 
 pub use folder::{AuditFolder, PART};
 pub use gradient_free::{
-    Answers, GradientFreeAudit, GradientFreeConfig, GradientFreeRow, gradient_free,
+    Answers, GradientFreeAudit, GradientFreeConfig, GradientFreeRow, PointOrigin, gradient_free,
 };
 pub use part::{AuditPart, PartOutcome, WholeRows, merge, run_part};
 pub use plan::{AuditConfig, CheckedAudit};

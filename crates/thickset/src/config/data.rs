@@ -59,6 +59,20 @@ pub struct DataConfig {
 }
 
 impl DataConfig {
+    /// How the text of a file is read.
+    pub(crate) fn read_rule(&self) -> ReadRule {
+        let mut read = ReadRule {
+            delimiter: self.delimiter,
+            header: self.header,
+            text_encoding: self.text_encoding,
+            decimal: self.decimal,
+            day_first: self.day_first,
+            ..ReadRule::default()
+        };
+        read.missing.extend(self.missing.iter().cloned());
+        read
+    }
+
     /// Opens the data and splits it by the seed.
     ///
     /// # Errors
@@ -74,22 +88,13 @@ impl DataConfig {
             None => None,
             Some(path) => Some(Recipe::read(path)?),
         };
-        let mut read = ReadRule {
-            delimiter: self.delimiter,
-            header: self.header,
-            text_encoding: self.text_encoding,
-            decimal: self.decimal,
-            day_first: self.day_first,
-            ..ReadRule::default()
-        };
-        read.missing.extend(self.missing.iter().cloned());
         let options = OpenOptions {
             data_dir: self.folder.clone(),
             seed,
             random_test: self.random_test,
             recipe,
             target: self.target.clone(),
-            read,
+            read: self.read_rule(),
             categories: self.categories.clone(),
             infer: InferOptions {
                 scale: self.scale,

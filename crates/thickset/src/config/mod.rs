@@ -6,6 +6,7 @@ mod data;
 mod overrides;
 mod sweep;
 mod template;
+mod tune;
 
 pub use audit::AuditDefaults;
 pub use data::DataConfig;

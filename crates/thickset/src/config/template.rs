@@ -4,13 +4,14 @@ use std::fmt::Write as _;
 
 use super::DataConfig;
 use crate::Seed;
-use crate::data::{Dataset, FeatureKind, InputShape, MissingColumn, Scale};
+use crate::data::{Dataset, FeatureKind, InputShape, MissingColumn, Part, Scale};
 use crate::objective::r2et;
 
 /// A configuration for this data with the defaults spelled out, for a person to read and change.
 #[must_use]
 pub fn template(name: &str, seed: Seed, data: &DataConfig, dataset: &Dataset, k: usize) -> String {
     let is_table = *dataset.shape() == InputShape::Table;
+    let effort = Effort::of(dataset);
     format!(
         r#"# A training run: `thickset train run.toml` trains it, `--resume` goes on after an interruption,
 # `--set train.epochs=50` changes one setting. `thickset methods` lists what can be chosen.
@@ -32,16 +33,17 @@ pairs = "all"                     # or "closest": only the pairs that are neares
 # explain = {{ kind = "grad" }}     # what is ranked, if not what is handed out
 
 [train]
-epochs = 30
-batch = 128
-optimizer = {{ kind = "adam", rate = 0.001 }}
-schedule = "constant"             # or "cosine"
-# patience = 10                   # stop after so many epochs that improve nothing
+epochs = {epochs:<24} # at most
+{batch:<33} # rows of a step
+optimizer = {optimizer}
+schedule = "{schedule}"{space} # how the step size changes: "constant" or "cosine"
+patience = {patience:<22} # stop after so many epochs that improve neither AUC nor P@k; 0 never stops early
+# class_weight = "balanced"       # show rare classes as often as others; or {{ {class} = 5.0 }}
 # clip = 1.0                      # longest gradient of a step
 
 [probe]                           # a quick attack on validation rows after each epoch
-rows = 256
-steps = 20                        # of ERAttack; another attack follows importances as shares
+{probe_rows:<33} # most of a training's time is spent on them
+{probe_steps:<33} # of ERAttack; another attack follows importances as shares
 # against = "er-attack"           # the papers' rule: ERAttack alone
 # epsilon = 0.5                   # radius of the l2 ball, in scaled units
 
@@ -79,7 +81,62 @@ auc_within = 0.01                 # of the best epoch's AUC; or auc_at_least = 0
         hessian = r2et::hessian_weight(dataset.shape()),
         model = model(dataset).0,
         sizes = model(dataset).1,
+        epochs = effort.epochs,
+        batch = format!("batch = {}", effort.batch),
+        optimizer = effort.optimizer,
+        schedule = effort.schedule,
+        space = " ".repeat(20_usize.saturating_sub(effort.schedule.len())),
+        patience = effort.patience,
+        probe_rows = format!("rows = {}", effort.probe_rows),
+        probe_steps = format!("steps = {}", effort.probe_steps),
+        class = key(dataset.classes.last().map_or("bad", String::as_str)),
     )
+}
+
+/// How a run trains that nobody has tuned.
+struct Effort {
+    epochs: usize,
+    batch: usize,
+    optimizer: &'static str,
+    schedule: &'static str,
+    patience: usize,
+    probe_rows: usize,
+    probe_steps: usize,
+}
+
+/// Steps of an epoch that a table should have at least, as far as batches can be made smaller.
+const STEPS: usize = 64;
+
+impl Effort {
+    /// For tables what `docs/results/models.md` chose on validation rows: a batch that leaves enough steps, and a step size that falls to nothing.
+    fn of(dataset: &Dataset) -> Self {
+        if *dataset.shape() != InputShape::Table {
+            return Self {
+                epochs: 30,
+                batch: 128,
+                optimizer: "{ kind = \"adam\", rate = 0.001 }",
+                schedule: "constant",
+                patience: 10,
+                probe_rows: 256,
+                probe_steps: 20,
+            };
+        }
+        let rows = dataset.part(Part::Train).len();
+        let batch = (rows / STEPS).next_power_of_two().clamp(32, 256);
+        Self {
+            epochs: 20,
+            batch,
+            optimizer: if batch < 256 {
+                "{ kind = \"adamw\", rate = 0.001, decay = 0.3 }"
+            } else {
+                "{ kind = \"adamw\", rate = 0.002, decay = 0.3 }"
+            },
+            schedule: "cosine",
+            patience: 10,
+            probe_rows: 64,
+            probe_steps: 10,
+        }
+    }
 }
 
 /// What is handed out for rows of a table, all as comments: the defaults, and examples in the data's own columns.
@@ -87,16 +144,7 @@ fn reasons(dataset: &Dataset) -> String {
     let number = dataset.schema.features.iter();
     let number = number.filter(|one| one.kind == FeatureKind::Number && !one.immutable);
     let number = number.map(|one| one.column.as_str()).next();
-    let number = toml::Value::from(number.unwrap_or("income"));
-    // A bare key where the name allows one.
-    let is_bare = |text: &str| {
-        let letters = |letter: char| letter.is_ascii_alphanumeric() || "-_".contains(letter);
-        !text.is_empty() && text.chars().all(letters)
-    };
-    let number = match number.as_str() {
-        Some(name) if is_bare(name) => name.to_owned(),
-        _ => number.to_string(),
-    };
+    let number = key(number.unwrap_or("income"));
     let adverse = quoted(dataset.classes.last().map_or("bad", String::as_str));
     format!(
         r#"
@@ -108,6 +156,18 @@ fn reasons(dataset: &Dataset) -> String {
 # decision = {{ adverse = {adverse}, cutoff = 0.5 }}
 "#
     )
+}
+
+/// A text as a key of TOML in a comment: bare where it may be, and another one where it would not stay on its line.
+fn key(text: &str) -> String {
+    let is_letter = |letter: char| letter.is_ascii_alphanumeric() || "-_".contains(letter);
+    if text.chars().any(char::is_control) {
+        "name".to_owned()
+    } else if !text.is_empty() && text.chars().all(is_letter) {
+        text.to_owned()
+    } else {
+        quoted(text)
+    }
 }
 
 /// The settings of the data, one a line: those that were given, and the others as comments.
@@ -242,13 +302,27 @@ fn list_of(texts: &[String]) -> String {
 }
 
 /// The architecture that fits the shape of the data, and its settings.
-fn model(dataset: &Dataset) -> (&'static str, &'static str) {
+fn model(dataset: &Dataset) -> (&'static str, String) {
     match dataset.shape() {
-        InputShape::Image { .. } => ("cnn", ""),
+        InputShape::Image { .. } => ("cnn", String::new()),
         InputShape::Pair { of } if matches!(**of, InputShape::Graph { .. }) => {
-            ("siamese", "embedding = { kind = \"gcn\" }\n")
+            ("siamese", "embedding = { kind = \"gcn\" }\n".to_owned())
         }
-        InputShape::Pair { .. } => ("siamese", "embedding = { kind = \"cnn\" }\n"),
-        _ => ("mlp", "hidden = [64, 32]\n"),
+        InputShape::Pair { .. } => ("siamese", "embedding = { kind = \"cnn\" }\n".to_owned()),
+        InputShape::Table => ("binned", binned(dataset)),
+        InputShape::Graph { .. } => ("mlp", "hidden = [64, 32]\n".to_owned()),
     }
+}
+
+fn binned(dataset: &Dataset) -> String {
+    let number = dataset.schema.features.iter();
+    let number = number
+        .filter(|one| one.kind == FeatureKind::Number)
+        .map(|one| one.column.as_str());
+    let number = key(number.last().unwrap_or("income"));
+    format!(
+        "hidden = [128, 64]\n\
+         bins = 16                         # quantiles of every number that may bend the score; \"mlp\" is without\n\
+         # monotone = {{ {number} = \"-\" }}   # the score of the last class never rises with it; \"+\" never falls\n"
+    )
 }

@@ -21,7 +21,10 @@ use thickset_engine::{Network, Output, Pass, Tensor};
 use self::quadrature::Rule;
 use super::reduce::ReductionConfig;
 use super::stack::{add, groups};
-use super::{Binding, Explain, Explanation, ExplanationAt, ExplanationConfig, Per, check_count};
+use super::{
+    Binding, Explain, ExplainConfig, Explanation, ExplanationAt, ExplanationConfig, Per,
+    check_count,
+};
 use crate::Result;
 use crate::check::as_f64;
 use crate::data::Schema;
@@ -44,13 +47,28 @@ pub static INFO: Info = Info {
         ),
         Setting::new(
             "points",
-            "of the quadrature, where kinks cannot be found: other layers than dense ones with ReLU, and training",
+            "of the quadrature, where kinks cannot be found: other layers than dense ones with ReLU",
+        ),
+        Setting::new(
+            "training_points",
+            "of the quadrature while an objective trains for them",
         ),
     ],
 };
 
 /// The most points of the quadrature.
 const MOST_POINTS: usize = 1000;
+
+/// Points of the quadrature in training. Each costs a pass and its gradient; `docs/results/models.md` has what fewer and more of them give.
+const TRAINING_POINTS: usize = 2;
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes the field by reference"
+)]
+fn is_usual(points: &usize) -> bool {
+    *points == TRAINING_POINTS
+}
 
 /// Its settings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -60,6 +78,9 @@ pub struct ContributionsConfig {
     pub reference: Reference,
     /// Points of the quadrature, where kinks cannot be found.
     pub points: usize,
+    /// Points of the quadrature by which an objective differentiates them in the weights.
+    #[serde(skip_serializing_if = "is_usual")]
+    pub training_points: usize,
     /// The reference row itself, encoded; filled in from what the model or the data has learned where absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub row: Option<Vec<f64>>,
@@ -70,6 +91,7 @@ impl Default for ContributionsConfig {
         Self {
             reference: Reference::default(),
             points: 8,
+            training_points: TRAINING_POINTS,
             row: None,
         }
     }
@@ -95,6 +117,12 @@ impl Explain for ContributionsConfig {
             self.points,
             MOST_POINTS,
         )?;
+        check_count(
+            "`contributions.training_points`",
+            "in 1..=1000",
+            self.training_points,
+            MOST_POINTS,
+        )?;
         let row = self.reference.row(self.row.as_deref(), schema)?;
         Ok(Self {
             row: Some(row),
@@ -118,6 +146,16 @@ impl ContributionsConfig {
     pub(super) fn row(&self, features: usize) -> Vec<f64> {
         let row = self.row.clone();
         row.unwrap_or_else(|| vec![0.0; features])
+    }
+}
+
+impl ExplainConfig {
+    /// The same as an objective differentiates it.
+    pub(crate) fn for_training(mut self) -> Self {
+        if let ExplanationConfig::Contributions(config) = &mut self.explanation {
+            config.points = config.training_points;
+        }
+        self
     }
 }
 
@@ -202,8 +240,11 @@ impl ContributionsAt<'_> {
         total.unwrap_or_else(|| self.way.zeros_like())
     }
 
-    /// `∫ t H v dt`.
+    /// `∫ t H v dt`. The logits of a piecewise linear network have no second derivative.
     fn mean_product(&self, direction: &Tensor<2>) -> Tensor<2> {
+        if self.network.is_piecewise_linear() {
+            return direction.zeros_like();
+        }
         self.mean_of(|pass, seeds, places| {
             let directions = places.iter().map(|place| direction.clone() * *place);
             pass.input_gradient(Output::Logit, seeds)

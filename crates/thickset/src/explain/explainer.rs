@@ -364,6 +364,24 @@ impl CheckedExplain {
         self.attribute_parts(network, parts, None, seed)
     }
 
+    /// Explains these classes, one a row, in the same way.
+    ///
+    /// # Errors
+    /// As for [`CheckedExplain::attribute_classes`].
+    pub fn attribute_rows_of(
+        &self,
+        network: &Network,
+        rows: &Rows<'_>,
+        classes: &[usize],
+        seed: Seed,
+    ) -> Result<Vec<Explained>> {
+        rows.check(network)?;
+        check_length("the classes to explain", classes, rows.len())?;
+        let parts = rows.parts(chunk_rows(network.features()));
+        let parts = parts.map(|part| (part.tensor(network), part.ids()));
+        self.attribute_parts(network, parts, Some(classes), seed)
+    }
+
     fn attribute_parts(
         &self,
         network: &Network,

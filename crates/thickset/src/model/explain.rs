@@ -68,9 +68,36 @@ impl Model {
     /// # Errors
     /// When rows do not fit the model, the explanation does not fit the rows, or something is not finite.
     pub fn explain(&self, rows: &Rows<'_>, options: &ExplainOptions) -> Result<Explanations> {
+        self.explain_as(rows, None, options)
+    }
+
+    /// Why the model would predict these classes, one a row.
+    ///
+    /// # Errors
+    /// As for [`Model::explain`], and when there is not one class a row or a class does not exist.
+    pub fn explain_classes(
+        &self,
+        rows: &Rows<'_>,
+        classes: &[usize],
+        options: &ExplainOptions,
+    ) -> Result<Explanations> {
+        self.explain_as(rows, Some(classes), options)
+    }
+
+    fn explain_as(
+        &self,
+        rows: &Rows<'_>,
+        classes: Option<&[usize]>,
+        options: &ExplainOptions,
+    ) -> Result<Explanations> {
         let config = self.explain_config(&self.origin()?, options)?;
         let explain = config.check(rows.schema())?;
-        let explained = explain.attribute_rows(&self.network, rows, options.seed)?;
+        let explained = match classes {
+            None => explain.attribute_rows(&self.network, rows, options.seed)?,
+            Some(classes) => {
+                explain.attribute_rows_of(&self.network, rows, classes, options.seed)?
+            }
+        };
         let width = explained.first().map_or(0, |row| row.importance.len());
         Ok(Explanations {
             names: explain.names(width),

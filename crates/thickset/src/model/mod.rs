@@ -1,5 +1,6 @@
 //! Models: architectures that a configuration names, and one-file models on disk.
 
+pub mod binned;
 pub mod cnn;
 pub mod foreign;
 pub mod gcn;
@@ -14,6 +15,7 @@ pub mod siamese;
 mod attack;
 mod audit;
 mod audit_reasons;
+mod base_values;
 mod certify;
 mod decide;
 mod explain;
@@ -24,6 +26,7 @@ mod opened_rows;
 mod origin;
 mod predict;
 mod reasons;
+mod references;
 mod row_choice;
 mod row_stream;
 pub(crate) mod single_classifier;
@@ -32,6 +35,7 @@ mod theory;
 
 pub use attack::{AttackOptions, AttackedRow, Attacks, RadiusCurve};
 pub use audit::AuditOptions;
+pub use binned::BinnedConfig;
 pub use certify::{
     Certificates, CertifiedRow, CertifyOptions, SmoothedCertificates, SmoothedOptions,
     ToleratedRange,
@@ -98,6 +102,7 @@ pub trait Architecture {
 kinds! {
     /// An architecture as a configuration states it: `model = { kind = "mlp", hidden = [64, 32] }`.
     pub enum ModelConfig of Architecture, read as "the model" {
+        Binned(BinnedConfig),
         Cnn(CnnConfig),
         Foreign(ForeignConfig),
         Graph(GraphConfig),
@@ -270,6 +275,7 @@ mod tests {
     #[test]
     fn every_kind_is_reachable_from_a_configuration_with_its_defaults() {
         for (kind, expected) in [
+            ("binned", ModelConfig::Binned(BinnedConfig::default())),
             ("linear", ModelConfig::Linear(LinearConfig::default())),
             ("mlp", ModelConfig::Mlp(MlpConfig::default())),
             ("cnn", ModelConfig::Cnn(CnnConfig::default())),

@@ -13,6 +13,7 @@ use crate::data::{
     self, Dataset, EncodedReader, Encoding, Given, GivenValues, InputShape, Known, OpenOptions,
     Part, Schema,
 };
+use crate::train::RetrainConfig;
 use crate::{Error, Result, Rows, Seed};
 
 /// Which rows a model is asked about.
@@ -362,7 +363,18 @@ impl Model {
             image_size: data.image_size,
             recipe: data.recipe.as_deref().map(file_name),
         };
-        let dataset = data.open(Seed::new(split.seed))?;
+        let seed = Seed::new(split.seed);
+        let began_with_another = run.retrain.as_ref().is_some_and(RetrainConfig::is_onnx);
+        let dataset = if began_with_another {
+            let run = RunConfig {
+                data,
+                seed,
+                ..run.clone()
+            };
+            run.open_data_for(self)?
+        } else {
+            data.open(seed)?
+        };
         self.part_of(config, dataset, split)
     }
 

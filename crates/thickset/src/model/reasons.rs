@@ -195,7 +195,7 @@ impl Model {
     }
 
     /// The score of a class at each of these rows.
-    fn scores(&self, values: &[f64], class: usize) -> Vec<f64> {
+    pub(super) fn scores(&self, values: &[f64], class: usize) -> Vec<f64> {
         let network = &self.network;
         let weights = crate::explain::contributions::score_weights(class, network.classes());
         let mut scores = Vec::new();

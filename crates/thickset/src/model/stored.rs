@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use serde::{Deserialize, Serialize};
 use thickset_engine::{Network, StoredModel};
 
+use super::binned::monotone::SignRule;
 use super::{Fresh, ModelConfig, Origin};
 use crate::config::RunConfig;
 use crate::data::{Dataset, Encoding, InputShape, References, Schema};
@@ -155,12 +156,19 @@ impl Model {
     /// # Errors
     /// If the architecture does not fit the rows.
     pub fn for_dataset(model: ModelConfig, dataset: &Dataset, seed: Seed) -> Result<Self> {
-        let (model, scores) = match model {
+        let (mut scores, mut fixed) = (None, None);
+        let model = match model {
             ModelConfig::Segmented(config) => {
-                let (config, scores) = config.fit(dataset, seed)?;
-                (ModelConfig::Segmented(config), Some(scores))
+                let (config, found) = config.fit(dataset, seed)?;
+                scores = Some(found);
+                ModelConfig::Segmented(config)
             }
-            other => (other, None),
+            ModelConfig::Binned(config) => {
+                let (config, found) = config.fit(dataset)?;
+                fixed = Some(found);
+                ModelConfig::Binned(config)
+            }
+            other => other,
         };
         let mut fresh = Self::fresh(
             model,
@@ -173,11 +181,26 @@ impl Model {
         if let Some(scores) = scores {
             scores.write(&mut fresh.network);
         }
+        if let Some(fixed) = fixed {
+            fixed.write(&mut fresh.network)?;
+        }
+        if let Some(rule) = fresh.sign_rule() {
+            rule.project(&mut fresh.network)?;
+        }
         let is_plain = dataset.encoding.is_none() && *dataset.shape() == InputShape::Table;
         fresh.description.schema = is_plain.then(|| dataset.schema.clone());
         let references = &dataset.schema.references;
         fresh.description.references.clone_from(references);
         Ok(fresh)
+    }
+
+    /// Which signs its weights must have, where it is monotone in some columns.
+    #[must_use]
+    pub fn sign_rule(&self) -> Option<SignRule> {
+        match &self.description.model {
+            ModelConfig::Binned(config) => SignRule::new(config),
+            _ => None,
+        }
     }
 
     /// A model of parts that agree.
@@ -213,6 +236,11 @@ impl Model {
                 ..schema
             }
         })
+    }
+
+    /// Makes the schema again from the description when it is asked for next.
+    pub(crate) fn forget_schema(&mut self) {
+        self.schema = OnceLock::new();
     }
 
     /// The names of the classes, in the order of probabilities.

@@ -2,9 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
+use super::head::Head;
 use super::import::Imported;
 use super::lower::{Image, Lowering};
-use super::read::Graph;
+use super::ours::INPUTS_KEY;
+use super::proto::element;
+use super::read::{Graph, Input};
 use crate::data::{Column, Table, Texts, Values};
 use crate::{Error, Result};
 
@@ -17,17 +22,50 @@ pub enum RawInput {
     Texts(Vec<String>),
 }
 
-/// Which columns each input has, and how an image is laid out.
-#[derive(Clone, Debug)]
+/// Which columns each input has, how an image is laid out, and what the outputs are called.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct InputLayout {
-    /// The name of each input, and those of its columns.
-    inputs: Vec<(String, Vec<String>)>,
-    image: Option<Image>,
-    white: f64,
+    pub(super) inputs: Vec<GraphInput>,
+    pub(super) image: Option<Image>,
+    /// What white is in the graph's own pixels.
+    pub(super) white: f64,
+    /// The output of labels and the type of its elements.
+    pub(super) label: Option<(String, i32)>,
+    /// The output that holds the probabilities of all classes, if one does.
+    pub(super) probabilities: Option<String>,
+}
+
+/// One input of a graph.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct GraphInput {
+    pub(super) name: String,
+    pub(super) element: i32,
+    /// The sizes behind the rows.
+    pub(super) sizes: Vec<usize>,
+    /// Names of its columns; none of an image.
+    pub(super) columns: Vec<String>,
+}
+
+impl GraphInput {
+    fn new(input: &Input, columns: Vec<String>) -> Self {
+        let sizes = input.dims.iter().flatten().skip(1);
+        Self {
+            name: input.name.clone(),
+            element: input.element,
+            sizes: sizes.copied().flatten().collect(),
+            columns,
+        }
+    }
 }
 
 impl InputLayout {
-    pub(super) fn new(graph: &Graph, to: &Lowering<'_>, names: &[String], white: f64) -> Self {
+    pub(super) fn new(
+        graph: &Graph,
+        to: &Lowering<'_>,
+        names: &[String],
+        white: f64,
+        (output, head): (&str, Head),
+    ) -> Self {
         let columns = |input: usize| {
             let all = to.columns.iter().zip(names);
             all.filter(|(column, _)| column.input == input)
@@ -35,19 +73,33 @@ impl InputLayout {
                 .collect()
         };
         let inputs = graph.inputs.iter().enumerate();
+        let labels = graph.outputs.iter().find_map(|other| {
+            let kind = other.element?;
+            let is_label = matches!(kind, element::INT64 | element::STRING);
+            (is_label && other.name != output).then(|| (other.name.clone(), kind))
+        });
+        let of_all_classes = matches!(
+            head,
+            Head::Softmax | Head::Complement | Head::OppositeSigmoids | Head::Probabilities
+        );
         Self {
             inputs: inputs
-                .map(|(place, input)| (input.name.clone(), columns(place)))
+                .map(|(place, input)| GraphInput::new(input, columns(place)))
                 .collect(),
             image: to.image,
             white,
+            label: labels,
+            probabilities: of_all_classes.then(|| output.to_owned()),
         }
     }
-}
 
-impl InputLayout {
     /// Of a file that we wrote.
     pub(super) fn ours(graph: &Graph, description: &crate::model::Description) -> Self {
+        if let Some(layout) = graph.metadata.get(INPUTS_KEY)
+            && let Ok(layout) = serde_json::from_str(layout)
+        {
+            return layout;
+        }
         let has_columns = graph.inputs.iter().any(|input| input.name != "input");
         let columns = |name: &String| {
             if has_columns {
@@ -73,19 +125,29 @@ impl InputLayout {
             inputs: graph
                 .inputs
                 .iter()
-                .map(|input| (input.name.clone(), columns(&input.name)))
+                .map(|input| GraphInput::new(input, columns(&input.name)))
                 .collect(),
             image,
             white: 1.0,
+            label: None,
+            probabilities: None,
         }
+    }
+
+    /// As it stands in the metadata.
+    pub(super) fn to_text(&self) -> String {
+        serde_json::to_string(self).expect("a layout is plain data")
     }
 }
 
 impl Imported {
     /// The names of the graph's inputs, in order, each with the names of its columns (none for an image).
     #[must_use]
-    pub fn inputs(&self) -> &[(String, Vec<String>)] {
-        &self.layout.inputs
+    pub fn inputs(&self) -> Vec<(String, Vec<String>)> {
+        let inputs = self.layout.inputs.iter();
+        inputs
+            .map(|input| (input.name.clone(), input.columns.clone()))
+            .collect()
     }
 
     /// Rows of the model, made of one array an input in the order of [`Imported::inputs`].
@@ -102,7 +164,7 @@ impl Imported {
                 got: inputs.len(),
             });
         }
-        let has_columns = layout.inputs.iter().any(|(_, columns)| !columns.is_empty());
+        let has_columns = layout.inputs.iter().any(|input| !input.columns.is_empty());
         let encoding = self
             .model
             .description
@@ -121,7 +183,8 @@ impl Imported {
             columns: Vec::new(),
         };
         let mut rows = None;
-        for ((_, columns), input) in layout.inputs.iter().zip(inputs) {
+        for (declared, input) in layout.inputs.iter().zip(inputs) {
+            let columns = &declared.columns;
             let width = columns.len().max(1);
             let length = match input {
                 RawInput::Numbers(values) => values.len(),

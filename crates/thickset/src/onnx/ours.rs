@@ -11,6 +11,8 @@ use crate::model::Description;
 
 /// Where the model's description stands.
 pub(super) const DESCRIPTION_KEY: &str = "thickset";
+/// Where the inputs and outputs of the file are described that this one takes the place of.
+pub(super) const INPUTS_KEY: &str = "thickset.inputs";
 /// Where the hash of nodes and constants stands, so that a graph that was changed since is not taken for ours.
 pub(super) const GRAPH_KEY: &str = "thickset.graph";
 

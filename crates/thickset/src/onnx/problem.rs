@@ -62,4 +62,4 @@ pub(crate) fn broken(problem: impl Into<String>) -> OnnxError {
 }
 
 /// What to do about a model that has no gradient.
-pub(crate) const WITHOUT_GRADIENT: &str = "audit it from its probabilities alone: `thickset::audit::gradient_free` in Rust, `thickset.audit_function` in Python; that audit is weaker, since no attack can follow a gradient";
+pub(crate) const WITHOUT_GRADIENT: &str = "audit it from its probabilities alone: `thickset::audit::gradient_free` in Rust, `thickset.audit(predict=…, explain=…, X=…)` in Python; that audit is weaker, since no attack can follow a gradient";

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
+
 use super::columns::ColumnScale;
 use super::import::{Imported, OnnxOptions};
-use crate::data::{ColumnEncoding, Table, Values, Wanted, read_table};
+use crate::data::{Column, ColumnEncoding, Table, Values, Wanted, read_table, table_of};
 use crate::{Error, Result};
 
 /// The columns of a file in order, without the target: names for a graph whose input is one matrix.
@@ -24,7 +26,22 @@ pub fn column_names(path: &Path, target: Option<&str>) -> Result<Vec<String>> {
 /// # Errors
 /// If the file cannot be read or lacks a column.
 pub fn scales(path: &Path, imported: &Imported) -> Result<BTreeMap<String, ColumnScale>> {
-    let table = read(path)?;
+    scales_of(&read(path)?, imported)
+}
+
+/// The same, learned from columns in memory; `name` is what messages call them.
+///
+/// # Errors
+/// If columns differ in length or one is not there.
+pub fn scales_of_columns(
+    name: &str,
+    columns: Vec<Column>,
+    imported: &Imported,
+) -> Result<BTreeMap<String, ColumnScale>> {
+    scales_of(&table_of(name, columns)?, imported)
+}
+
+fn scales_of(table: &Table, imported: &Imported) -> Result<BTreeMap<String, ColumnScale>> {
     let Some(encoding) = &imported.model.description.encoding else {
         return Ok(BTreeMap::new());
     };
@@ -93,15 +110,26 @@ fn read(path: &Path) -> Result<Table> {
 }
 
 /// What is done about columns of numbers that the graph does not scale.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ScaleChoice {
     /// Nothing was said: such a graph is refused.
     #[default]
+    #[serde(rename = "unsaid")]
     Unsaid,
     /// The mean and the standard deviation of the data.
+    #[serde(rename = "data")]
     FromData,
     /// Distances are in the columns' own units.
+    #[serde(rename = "none")]
     AsItIs,
+}
+
+impl ScaleChoice {
+    /// Whether nothing was said.
+    #[must_use]
+    pub fn is_unsaid(&self) -> bool {
+        *self == Self::Unsaid
+    }
 }
 
 /// Reads the model of a file for rows of a table's file, which may name the columns of a matrix and give them a scale. The
@@ -128,7 +156,11 @@ pub fn open_for_data(
         .iter()
         .any(|(_, columns)| columns.len() > 1);
     if let Some(data) = data.filter(|_| is_matrix && options.columns.is_empty()) {
-        let names = column_names(data, options.target.as_deref())?;
+        let mut names = column_names(data, options.target.as_deref())?;
+        if options.target.is_none() && names.len() == raw + 1 {
+            // As for tables that are trained on: the last column is the target, where none is named.
+            options.target = names.pop();
+        }
         if names.len() == raw {
             notes.push(format!(
                 "the columns of the graph's input are taken to be those of `{}`, in order",

@@ -1,13 +1,13 @@
 //! The value of a column, as a person knows it.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::data::{
     ColumnEncoding, Encoding, Feature, FeatureKind, Given, NumberEncoding, NumberForm, Schema,
 };
 
 /// A column of a row.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ColumnValue {
     /// The column.
     pub column: String,

@@ -19,7 +19,7 @@ pub use write::{ReasonsWriter, columns, json, lines};
 use serde::{Deserialize, Serialize};
 
 /// Why rows were decided against.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reasons {
     /// The adverse class.
     pub adverse: String,

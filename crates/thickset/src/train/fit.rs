@@ -1,6 +1,6 @@
 //! Whether a run fits its data: all that can be refused before anything is written.
 
-use thickset_engine::Network;
+use thickset_engine::{Network, TensorData};
 
 use super::settings::salient_importances;
 use super::trainer::train;
@@ -8,7 +8,7 @@ use crate::config::RunConfig;
 use crate::data::{Dataset, Part, hash};
 use crate::explain::CheckedExplain;
 use crate::model::{Description, Model};
-use crate::{Error, Result, file};
+use crate::{Error, Result, Seed, file};
 
 /// What a run begins with.
 pub(super) struct Fit {
@@ -39,25 +39,42 @@ impl Fit {
                 what: "the training rows",
             });
         }
-        let explain = config.trained_for(&dataset.schema);
+        let explain = config.trained_for(&dataset.schema).for_training();
         let explain = explain.with_reference(dataset.encoding.as_ref())?;
         if let Some(augment) = config.train.augment {
             augment.check(dataset.shape())?;
         }
         let explain = explain.check(&dataset.schema)?;
-        let mut model = Model::for_dataset(config.model.clone(), dataset, config.seed)?;
+        let begin = match &config.retrain {
+            None => None,
+            Some(retrain) => Some((retrain.model(&config.data)?, retrain)),
+        };
+        let foreign = begin.as_ref().filter(|(_, retrain)| retrain.is_onnx());
+        // Another framework's model has layers that no setting names.
+        let architecture = match foreign {
+            Some((from, _)) => {
+                let own = from.description.model.clone();
+                config.objective.objective().model(own)
+            }
+            None => config.model.clone(),
+        };
+        let mut model = Model::for_dataset(architecture, dataset, config.seed)?;
         let importances = explain.importances(&model.network)?;
         let k = salient_importances(config.k, dataset, (explain.config(), importances))?;
         config.objective.objective().check_k(k)?;
         let mut reference = None;
-        if let Some(retrain) = &config.retrain {
-            let from = Model::load(&retrain.from)?;
-            check_alike(&from.description, &model.description)?;
+        if let Some((from, retrain)) = begin {
+            check_alike(&from.description, &model.description, retrain.is_onnx())?;
             let bytes = file::read(&retrain.from)?;
             let parameters = from.network.parameter_values();
             model.network.set_parameter_values(&parameters)?;
+            let network = if retrain.is_onnx() {
+                as_trained(&from, &parameters, dataset)?
+            } else {
+                from.network
+            };
             reference = Some(Reference {
-                network: from.network,
+                network,
                 sha256: hash(&bytes),
             });
         }
@@ -89,8 +106,16 @@ pub(super) fn teacher(config: &RunConfig, dataset: &Dataset, k: usize) -> Result
     Ok(Some(trained.model.network))
 }
 
-/// Refuses a reference whose rankings would mean something else.
-fn check_alike(theirs: &Description, ours: &Description) -> Result<()> {
+/// A network of another framework in the precision that is trained: graphs may be of doubles.
+fn as_trained(from: &Model, parameters: &[TensorData], dataset: &Dataset) -> Result<Network> {
+    let architecture = from.description.model.clone();
+    let mut model = Model::for_dataset(architecture, dataset, Seed::new(0))?;
+    model.network.set_parameter_values(parameters)?;
+    Ok(model.network)
+}
+
+/// Refuses a reference whose rankings would mean something else. The architecture of another framework's is the run's own.
+fn check_alike(theirs: &Description, ours: &Description, is_foreign: bool) -> Result<()> {
     let refuse = |expected, got| {
         Err(Error::ModelInput {
             model: ours.model.kind(),
@@ -98,7 +123,8 @@ fn check_alike(theirs: &Description, ours: &Description) -> Result<()> {
             got,
         })
     };
-    if theirs.model != ours.model || theirs.features != ours.features {
+    let is_alike = is_foreign || theirs.model == ours.model;
+    if !is_alike || theirs.features != ours.features {
         let got = format!("`{}` of {} features", theirs.model.kind(), theirs.features);
         return refuse(
             "a reference of its own architecture, settings and number of features",
@@ -115,11 +141,13 @@ fn check_alike(theirs: &Description, ours: &Description) -> Result<()> {
         );
     }
     // How text is read and what a missing column means may differ: they change no feature.
-    let columns = |description: &Description| {
-        let encoding = description.encoding.clone();
-        encoding.map(|encoding| encoding.columns)
+    let is_same = match (&theirs.encoding, &ours.encoding) {
+        (Some(theirs), Some(ours)) if is_foreign => theirs.makes_the_same(ours),
+        (Some(theirs), Some(ours)) => theirs.columns == ours.columns,
+        (None, None) => true,
+        _ => false,
     };
-    if columns(theirs) != columns(ours) {
+    if !is_same {
         return refuse(
             "a reference of the same columns and scaling, so of the same data and seed",
             "one of other columns or another scaling".to_owned(),

@@ -35,6 +35,12 @@ impl RunFolder {
         self.0.join("model.safetensors")
     }
 
+    /// The selected model as an ONNX file, where the run began with one.
+    #[must_use]
+    pub fn onnx_model(&self) -> PathBuf {
+        self.0.join("model.onnx")
+    }
+
     /// The resolved configuration.
     #[must_use]
     pub fn config(&self) -> PathBuf {

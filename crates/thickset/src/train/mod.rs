@@ -4,8 +4,10 @@
 //! run that was killed at any moment and resumed ends with the same bytes as one that was not.
 
 mod augment;
+mod begin;
 mod checkpoint;
 mod epoch_record;
+mod few_rows;
 mod fingerprint;
 mod fit;
 mod folder;
@@ -22,6 +24,7 @@ mod validation;
 mod validation_attack;
 
 pub use augment::AugmentConfig;
+pub use begin::OnnxSource;
 pub use epoch_record::EpochRecord;
 pub use folder::RunFolder;
 pub use observer::{Event, Observer};
@@ -32,6 +35,6 @@ pub(crate) use row_weights::is_weight;
 pub use selection::{Quality, SelectionConfig, Standing};
 pub use settings::{RetrainConfig, TrainConfig, salient_features, salient_reasons};
 pub use sink::Sink;
-pub use sweep::{Sweep, SweepRun, sweep};
+pub use sweep::{Sweep, SweepRun, sweep, sweep_share};
 pub use trainer::{Trained, train, train_into, train_objective, train_observed};
 pub use validation_attack::{Against, ValidationAttackConfig};

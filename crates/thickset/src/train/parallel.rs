@@ -8,6 +8,7 @@ use std::thread;
 
 use super::folder::RunFolder;
 use super::observer::Event;
+use super::settings::RetrainConfig;
 use super::trainer::{Trained, train_into};
 use crate::config::{CheckedRun, DataConfig};
 use crate::data::Dataset;
@@ -82,6 +83,7 @@ pub(super) struct Shelf(Vec<Held>);
 struct Held {
     data: DataConfig,
     seed: Seed,
+    retrain: Option<RetrainConfig>,
     jobs: usize,
     dataset: Option<Arc<Dataset>>,
 }
@@ -96,6 +98,7 @@ impl Shelf {
                 None => shelf.0.push(Held {
                     data: config.data.clone(),
                     seed: config.seed,
+                    retrain: config.retrain.clone(),
                     jobs: 1,
                     dataset: None,
                 }),
@@ -107,12 +110,14 @@ impl Shelf {
     fn place(&self, run: &CheckedRun) -> Option<usize> {
         let config = run.config();
         let mut held = self.0.iter();
-        held.position(|held| held.data == config.data && held.seed == config.seed)
+        held.position(|held| {
+            (&held.data, held.seed, &held.retrain) == (&config.data, config.seed, &config.retrain)
+        })
     }
 
     pub(super) fn take(&mut self, run: &CheckedRun) -> Result<Arc<Dataset>> {
         let config = run.config();
-        let open = || config.data.open(config.seed).map(Arc::new);
+        let open = || config.open_data().map(Arc::new);
         let Some(place) = self.place(run) else {
             return open();
         };

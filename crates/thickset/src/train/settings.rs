@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::augment::AugmentConfig;
+use super::begin::OnnxSource;
 use super::optimizer::{OptimizerConfig, Schedule};
 use super::row_weights::ClassWeight;
 use crate::check::{check_positive, check_weight};
@@ -31,7 +32,7 @@ pub struct TrainConfig {
     /// The longest gradient of a step; longer ones are shortened to it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clip: Option<f64>,
-    /// Stops after so many epochs in which neither AUC nor P@k improved.
+    /// Stops after so many epochs in which neither AUC nor P@k improved; never where it is 0 or absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub patience: Option<usize>,
     /// How classes are weighed against each other; all rows count alike where absent.
@@ -70,7 +71,6 @@ impl TrainConfig {
     pub fn check(&self) -> Result<()> {
         check_count("`train.epochs`", self.epochs)?;
         check_count("`train.batch`", self.batch)?;
-        check_count("`train.patience`", self.patience.unwrap_or(1))?;
         check_count("`train.rows_per_epoch`", self.rows_per_epoch.unwrap_or(1))?;
         if self.checkpoint_steps == Some(0) {
             check_count("`train.checkpoint_steps`", 0)?;
@@ -106,6 +106,9 @@ pub struct RetrainConfig {
     pub least_agreement: f64,
     /// Stops when the validation AUC falls by more than this below the reference's.
     pub most_auc_drop: f64,
+    /// What an ONNX file does not say itself.
+    #[serde(skip_serializing_if = "OnnxSource::is_default")]
+    pub onnx: OnnxSource,
 }
 
 impl Default for RetrainConfig {
@@ -115,6 +118,7 @@ impl Default for RetrainConfig {
             from: PathBuf::new(),
             least_agreement: 0.7,
             most_auc_drop: 0.02,
+            onnx: OnnxSource::default(),
         }
     }
 }

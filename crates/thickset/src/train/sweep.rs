@@ -14,7 +14,8 @@ use super::folder::RunFolder;
 use super::parallel::{Job, JobObserver, Shelf, train_all};
 use super::selection::{SelectionConfig, Standing};
 use super::trainer::Trained;
-use crate::config::CheckedRun;
+use crate::config::{CheckedRun, Variant};
+use crate::model::Shard;
 use crate::{Error, Result, file};
 
 /// What came of a sweep; the content of `sweep.json`.
@@ -69,25 +70,7 @@ pub fn sweep(
     observer: &mut JobObserver<'_>,
 ) -> Result<Option<Sweep>> {
     let config = run.config();
-    let variants = config.variants()?;
-    if variants.is_empty() {
-        return Err(Error::Sweep {
-            problem: "the configuration has no `sweep`".to_owned(),
-        });
-    }
-    let jobs: Vec<Job> = variants
-        .iter()
-        .zip(1..)
-        .map(|(variant, number)| Job {
-            run: variant.run.clone(),
-            folder: folder.of_sweep(number),
-        })
-        .collect();
-    // Every combination fits its data, or none is begun.
-    let mut shelf = Shelf::new(&jobs);
-    for job in &jobs {
-        Fit::new(job.run.config(), &*shelf.take(&job.run)?)?;
-    }
+    let Begun { variants, jobs } = begin(run, folder)?;
     let _lock = folder.lock()?;
     folder.prepare_sweep(&config.to_text(), resume)?;
     // The folder is this sweep's own, so whatever a run's folder holds is to be resumed.
@@ -127,6 +110,67 @@ pub fn sweep(
     let text = serde_json::to_string_pretty(&result).expect("a sweep is plain data");
     file::write(&folder.sweep_result(), text.as_bytes())?;
     Ok(Some(result))
+}
+
+/// Trains the combinations of a sweep that fall to one of several machines, every `shard.of`-th from the `shard.number`-th on, and chooses none. Once the
+/// folders `sweep/1/`, `sweep/2/`, … of all machines lie in one run folder, [`sweep`] with `resume` chooses among them, as if one machine had
+/// trained them all. Gives how many combinations are trained; nothing if the observer stopped it.
+///
+/// # Errors
+/// As for [`sweep`], but that runs which diverge are left to it.
+pub fn sweep_share(
+    run: &CheckedRun,
+    folder: &RunFolder,
+    shard: Shard,
+    resume: bool,
+    threads: Option<NonZero<usize>>,
+    observer: &mut JobObserver<'_>,
+) -> Result<Option<usize>> {
+    let jobs = begin(run, folder)?.jobs;
+    let _lock = folder.lock()?;
+    folder.prepare_sweep(&run.config().to_text(), resume)?;
+    let own = jobs.into_iter().skip(shard.number - 1).step_by(shard.of);
+    let own: Vec<Job> = own.collect();
+    let mut trained = 0;
+    for outcome in train_all(&own, true, threads, observer) {
+        match outcome {
+            Ok(Some(_)) => trained += 1,
+            Ok(None) => return Ok(None),
+            Err(Error::Diverged { .. } | Error::NotFinite { .. }) => {}
+            Err(other) => return Err(other),
+        }
+    }
+    Ok(Some(trained))
+}
+
+/// A sweep whose combinations fit their data.
+struct Begun {
+    variants: Vec<Variant>,
+    /// One a combination.
+    jobs: Vec<Job>,
+}
+
+fn begin(run: &CheckedRun, folder: &RunFolder) -> Result<Begun> {
+    let variants = run.config().variants()?;
+    if variants.is_empty() {
+        return Err(Error::Sweep {
+            problem: "the configuration has no `sweep`".to_owned(),
+        });
+    }
+    let jobs: Vec<Job> = variants
+        .iter()
+        .zip(1..)
+        .map(|(variant, number)| Job {
+            run: variant.run.clone(),
+            folder: folder.of_sweep(number),
+        })
+        .collect();
+    // Every combination fits its data, or none is begun.
+    let mut shelf = Shelf::new(&jobs);
+    for job in &jobs {
+        Fit::new(job.run.config(), &*shelf.take(&job.run)?)?;
+    }
+    Ok(Begun { variants, jobs })
 }
 
 /// The number of the run that the rule chooses. The threshold is that of one run with all the epochs: taken from selected

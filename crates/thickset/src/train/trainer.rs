@@ -10,12 +10,14 @@ use thickset_engine::{Network, one_hot};
 
 use super::checkpoint::Progress;
 use super::epoch_record::{EpochRecord, TOTAL, add_sums, means};
+use super::few_rows::few_rows;
 use super::fingerprint::Fingerprints;
 use super::fit::{Fit, Reference, teacher};
 use super::folder::RunFolder;
 use super::observer::{Event, Observer};
 use super::row_weights::RowOrder;
 use super::selection::{Front, Standing};
+use super::settings::RetrainConfig;
 use super::sink::{InMemory, Sink};
 use super::validation::{Validation, Verdict};
 use super::validation_attack::ValidationAttack;
@@ -23,10 +25,11 @@ use crate::check::as_f64;
 use crate::config::{CheckedRun, RunConfig};
 use crate::data::{Dataset, Part};
 use crate::explain::CheckedExplain;
+use crate::model::binned::monotone::SignRule;
 use crate::model::{Model, single_classifier};
 use crate::objective::term::reading::value;
 use crate::objective::{Batch, Objective};
-use crate::{Error, Result, defaults};
+use crate::{Error, Result, defaults, file};
 
 /// A validation AUC that has fallen by more than this is told.
 const FALL: f64 = 0.02;
@@ -128,7 +131,14 @@ pub fn train_into(
     if trainer.restore(folder, observer)?.is_break() {
         return Ok(None);
     }
-    trainer.train(&mut folder.clone(), observer)
+    let trained = trainer.train(&mut folder.clone(), observer)?;
+    if let (Some(trained), Some(retrain)) = (&trained, &config.retrain)
+        && retrain.is_onnx()
+    {
+        let bytes = retrain.written_back(&trained.model, &config.data)?;
+        file::write(&folder.onnx_model(), &bytes)?;
+    }
+    Ok(trained)
 }
 
 /// The run with everything that depends on the data filled in, and what it begins with.
@@ -141,6 +151,9 @@ fn fitted(run: &CheckedRun, dataset: &Dataset) -> Result<(RunConfig, Fit)> {
     let fit = Fit::new(run.config(), dataset)?;
     let mut config = run.config().clone();
     config.k = Some(fit.k);
+    if config.retrain.as_ref().is_some_and(RetrainConfig::is_onnx) {
+        config.model = fit.model.description.model.clone();
+    }
     // Files of before say nothing, and mean what the papers explain by.
     let handed_out = config.handed_out(&dataset.schema);
     if handed_out.explanation.behaviour().contributions().is_some() {
@@ -164,6 +177,8 @@ struct Trainer<'r> {
     /// Whether it was told that the AUC has fallen.
     fall_told: bool,
     optimizer: Box<dyn Optimizer>,
+    /// Which signs the weights must have, where the model is monotone in some columns.
+    signs: Option<SignRule>,
     attack: ValidationAttack,
     validation: Validation<'r>,
     order: RowOrder,
@@ -215,6 +230,7 @@ impl<'r> Trainer<'r> {
             config,
             dataset,
             objective,
+            signs: model.sign_rule(),
             explain,
             k,
             model,
@@ -265,6 +281,11 @@ impl<'r> Trainer<'r> {
             if observer.on_event(&Event::Note { text }).is_break() {
                 return Ok(ControlFlow::Break(()));
             }
+        }
+        if let Some(text) = few_rows(self.dataset)
+            && observer.on_event(&Event::Note { text: &text }).is_break()
+        {
+            return Ok(ControlFlow::Break(()));
         }
         let begin = Event::Begin {
             epochs: self.config.train.epochs,
@@ -392,6 +413,9 @@ impl<'r> Trainer<'r> {
         self.optimizer
             .set_rate(self.config.train.optimizer.rate() * factor);
         self.optimizer.step(&mut self.model.network, gradients);
+        if let Some(rule) = &self.signs {
+            rule.project(&mut self.model.network)?;
+        }
         for statistics in &loss.statistics {
             self.model.network.follow(statistics);
         }
@@ -442,7 +466,10 @@ impl<'r> Trainer<'r> {
             drifted
         } else if progress.epochs >= settings.epochs {
             Some("all epochs are done".to_owned())
-        } else if settings.patience.is_some_and(|most| progress.stale >= most) {
+        } else if settings
+            .patience
+            .is_some_and(|most| most > 0 && progress.stale >= most)
+        {
             Some(format!("{} epochs improved nothing", progress.stale))
         } else {
             None

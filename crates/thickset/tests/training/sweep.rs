@@ -6,7 +6,7 @@ use std::path::Path;
 
 use thickset::Error;
 use thickset::config::RunConfig;
-use thickset::train::{Event, RunFolder, Sweep, sweep};
+use thickset::train::{Event, RunFolder, Sweep, sweep, sweep_share};
 
 use super::{config, run, run_until, same};
 
@@ -156,4 +156,40 @@ fn a_combination_that_does_not_fit_the_data_is_refused_before_anything_is_begun(
         assert!(result.is_err(), "{sweep_of}: {result:?}");
         assert!(!out.exists(), "{sweep_of}");
     }
+}
+
+/// Copies a folder into another.
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let to = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &to);
+        } else {
+            std::fs::copy(entry.path(), &to).unwrap();
+        }
+    }
+}
+
+#[test]
+fn shares_of_several_machines_come_to_the_same_bytes_as_one_machine() {
+    let alone = tempfile::tempdir().unwrap();
+    let expected = whole(alone.path(), 2);
+    let run = grid().check().unwrap();
+    let gathered = tempfile::tempdir().unwrap();
+    for number in 1..=4 {
+        let machine = tempfile::tempdir().unwrap();
+        let shard = format!("{number}/4").parse().unwrap();
+        let folder = RunFolder::new(machine.path());
+        let mut observer = |_: usize, _: &Event<'_>| ControlFlow::Continue(());
+        let trained = sweep_share(&run, &folder, shard, false, None, &mut observer).unwrap();
+        // Of the combinations 1 to 6 the third and the sixth diverge.
+        assert_eq!(trained, Some([2, 1, 0, 1][number - 1]), "machine {number}");
+        assert!(!folder.model().exists(), "nothing is chosen yet");
+        copy(machine.path(), gathered.path());
+    }
+    let found = swept(gathered.path(), true, 2, |_, _| false);
+    assert_eq!(found.unwrap().unwrap(), expected);
+    same_sweep(alone.path(), gathered.path(), "shares");
 }

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from thickset._errors import ThicksetValueError
+from thickset._errors import ThicksetTypeError
 from thickset._model import Model
 from thickset._settings import Method
 
@@ -23,18 +23,18 @@ class Attribution:
         self.explanation = explanation
         self.reduce = reduce
 
-    def attribute(self, inputs: Any, target: Any = None) -> Any:
-        """Importances of the encoded features, in the shape of the inputs, for the predicted class.
+    def attribute(self, inputs: Any, target: Any = None, **_: Any) -> Any:
+        """Importances of the encoded features, in the shape of the inputs.
 
-        `target` may be given where it is the predicted class, as a number for all rows or one a row: explanations of other classes are
-        not what is trained, attacked and certified, and are refused.
+        `target` is the class to explain, a number for all rows or one a row; the predicted one if left out. Other arguments of captum's
+        methods, such as `baselines`, belong to the explanation's settings here and are refused.
         """
+        if _:
+            raise ThicksetTypeError(f"{', '.join(_)}: give settings of the explanation instead, like {{'kind': 'integrated-gradients', 'baseline': 0.0}}")
         is_tensor = hasattr(inputs, "detach")
         array = inputs.detach().cpu().numpy() if is_tensor else np.asarray(inputs)
-        explained = self.model.explain(array, encoded=True, explanation=self.explanation, reduce=self.reduce)
-        if target is not None:
-            wanted = target.detach().cpu().numpy() if hasattr(target, "detach") else np.asarray(target)
-            if (np.broadcast_to(wanted, explained.classes.shape) != explained.classes).any():
-                raise ThicksetValueError("`target` must be the predicted class of each row")
+        explained = self.model.explain(
+            array, encoded=True, explanation=self.explanation, reduce=self.reduce, per="feature", target=target
+        )
         values = explained.values.reshape(array.shape).astype(array.dtype if array.dtype.kind == "f" else np.float32)
         return inputs.new_tensor(values) if is_tensor else values

@@ -24,13 +24,29 @@ class TopKStability:
         self.settings = {"k": k, "radius": radius, "effort": effort, **settings}
         self.evaluation_scores: list[float] = []
 
-    def __call__(self, model: Model, x_batch: Any, y_batch: Any = None, a_batch: Any = None, **_: Any) -> list[float]:
-        attacks = model.attack(np.asarray(x_batch), encoded=True, **self.settings)
+    def __call__(self, model: Any, x_batch: Any, y_batch: Any = None, a_batch: Any = None, **_: Any) -> list[float]:
+        """Scores each row of a `thickset.Model` or a PyTorch module. Explanations that were made elsewhere (`a_batch`) are not looked at."""
+        rows = np.asarray(x_batch)
+        attacks = _model(model, rows).attack(rows, encoded=True, **self.settings)
         self.evaluation_scores = attacks.precision.tolist()
         return self.evaluation_scores
 
 
-def explain_func(model: Model, inputs: Any, targets: Any = None, **settings: Any) -> Any:
-    """What Quantus' metrics take as `explain_func`: importances in the shape of the inputs."""
+def explain_func(model: Any, inputs: Any, targets: Any = None, **settings: Any) -> Any:
+    """What Quantus' metrics take as `explain_func`: importances of the targets in the shape of the inputs."""
     array = np.asarray(inputs)
-    return model.explain(array, encoded=True, **settings).values.reshape(array.shape)
+    settings = {"reduce": "signed", **{name: value for name, value in settings.items() if name in _SETTINGS}}
+    explained = _model(model, array).explain(array, encoded=True, target=targets, per="feature", **settings)
+    return explained.values.reshape(array.shape)
+
+
+#: What is ours of the settings that Quantus hands on; it adds its own, such as `device`.
+_SETTINGS = ("explanation", "reduce", "seed")
+
+
+def _model(model: Any, rows: Any) -> Model:
+    if isinstance(model, Model):
+        return model
+    from thickset._foreign import from_torch
+
+    return from_torch(model, rows)

@@ -1,6 +1,7 @@
 //! Datasets: the known ones with their recipes, where their files are, how rows are split, paired, described and exported.
 
 pub(super) mod assemble;
+mod by_encoding;
 pub(super) mod describe;
 pub(super) mod encoded_reader;
 pub(super) mod export;

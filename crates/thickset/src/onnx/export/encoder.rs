@@ -1,51 +1,46 @@
 //! The encoding of raw columns as operators: one input a column, numbers in `float32` (NaN where missing), texts as strings.
 
-use super::value;
 use super::writer::{Setting, Writer};
 use crate::data::{CategoryRule, ColumnEncoding, Encoding, NumberEncoding, Unseen};
-use crate::onnx::proto::{ValueInfoProto, element};
+use crate::onnx::proto::element;
 
-/// Inputs, and the name of the matrix of features.
-pub(super) fn write(writer: &mut Writer, encoding: &Encoding) -> (Vec<ValueInfoProto>, String) {
-    let (mut inputs, mut parts) = (Vec::new(), Vec::new());
-    for column in &encoding.columns {
-        let name = column.name();
-        let is_number = matches!(column, ColumnEncoding::Number(_));
-        let kind = if is_number {
-            element::FLOAT
-        } else {
-            element::STRING
-        };
-        inputs.push(value(name, kind, &[1]));
+/// The matrix of features by its name, made of the columns by theirs, in the order of the encoding.
+pub(super) fn write(writer: &mut Writer, encoding: &Encoding, columns: &[String]) -> String {
+    let mut parts = Vec::new();
+    for (column, name) in encoding.columns.iter().zip(columns) {
         match column {
-            ColumnEncoding::Number(number) => write_number(writer, number, &mut parts),
+            ColumnEncoding::Number(number) => write_number(writer, number, name, &mut parts),
             ColumnEncoding::Flag(rule) => {
                 let hot = one_hot(writer, name, &rule.on, true);
                 let axes = writer.whole(&[1]);
                 parts.push(writer.node("ReduceSum", &[&hot, &axes], &[("keepdims", 1_i64.into())]));
             }
-            ColumnEncoding::Category(rule) => parts.push(write_category(writer, rule)),
+            ColumnEncoding::Category(rule) => parts.push(write_category(writer, rule, name)),
         }
     }
     let names: Vec<&str> = parts.iter().map(String::as_str).collect();
-    let features = writer.node("Concat", &names, &[("axis", 1_i64.into())]);
-    (inputs, features)
+    writer.node("Concat", &names, &[("axis", 1_i64.into())])
 }
 
 #[expect(
     clippy::cast_possible_truncation,
     reason = "what stands in is written in single precision"
 )]
-fn write_number(writer: &mut Writer, number: &NumberEncoding, parts: &mut Vec<String>) {
+fn write_number(
+    writer: &mut Writer,
+    number: &NumberEncoding,
+    column: &str,
+    parts: &mut Vec<String>,
+) {
     let stands_in = Setting::Floats(vec![number.impute as f32]);
     let settings = [
         ("imputed_value_floats", stands_in),
         ("replaced_value_float", f64::NAN.into()),
     ];
     let mut value = if number.required {
-        number.column.clone()
+        column.to_owned()
     } else {
-        writer.node("Imputer", &[&number.column], &settings)
+        writer.node("Imputer", &[column], &settings)
     };
     if number.clip {
         let (low, high) = (writer.number(number.low), writer.number(number.high));
@@ -55,7 +50,7 @@ fn write_number(writer: &mut Writer, number: &NumberEncoding, parts: &mut Vec<St
     let centred = writer.node("Sub", &[&value, &offset], &[]);
     parts.push(writer.node("Div", &[&centred, &factor], &[]));
     if number.indicator {
-        let missing = writer.node("IsNaN", &[&number.column], &[]);
+        let missing = writer.node("IsNaN", &[column], &[]);
         parts.push(writer.node(
             "Cast",
             &[&missing],
@@ -74,7 +69,7 @@ fn one_hot(writer: &mut Writer, column: &str, values: &[String], allows_others: 
     writer.reshape(&hot, &[values.len()])
 }
 
-fn write_category(writer: &mut Writer, rule: &CategoryRule) -> String {
+fn write_category(writer: &mut Writer, rule: &CategoryRule, column: &str) -> String {
     let members: Vec<(usize, String)> = rule
         .groups
         .iter()
@@ -82,7 +77,7 @@ fn write_category(writer: &mut Writer, rule: &CategoryRule) -> String {
         .flat_map(|(place, group)| group.members().into_iter().map(move |value| (place, value)))
         .collect();
     let values: Vec<String> = members.iter().map(|(_, value)| value.clone()).collect();
-    let hot = one_hot(writer, &rule.column, &values, rule.unseen != Unseen::Error);
+    let hot = one_hot(writer, column, &values, rule.unseen != Unseen::Error);
     let groups = rule.groups.len();
     let mut features = hot.clone();
     if members.len() != groups {

@@ -5,10 +5,12 @@
 use thickset_engine::kernel::PoolShape;
 use thickset_engine::layer::{Divisor, Form};
 
+use super::compound::{
+    adjacency, cosine, gated_linear, gates, gelu, pairwise_coupling, yeo_johnson,
+};
 use super::writer::{Setting, Writer};
 
-/// Added to the product of lengths by the cosine layer, and to variances by batch normalisation.
-const COSINE_EPSILON: f64 = 1e-12;
+/// Added to variances by batch normalisation.
 const BATCH_EPSILON: f64 = 1e-5;
 
 fn pair([a, b]: [usize; 2]) -> Setting {
@@ -227,6 +229,27 @@ pub(super) fn write(
         }
         Form::YeoJohnson { .. } => yeo_johnson(w, x, &parameter("lambda")),
         Form::PairSplit => w.reshape(x, &[features]),
+        Form::PairwiseCoupling => pairwise_coupling(w, x),
+        Form::Gates { blocks, gating, .. } => {
+            let (weight, bias) = (parameter("score_weight"), parameter("score_bias"));
+            let scores = w.node("Gemm", &[x, &weight, &bias], &[("transB", 1_i64.into())]);
+            gates(w, &scores, blocks, *gating)
+        }
+        Form::GatedLinear {
+            features: inputs,
+            gates,
+            classes,
+        } => {
+            let gated = (parameter("gated_weight"), parameter("gated_bias"));
+            let plain = w.node("Gemm", &[x, &weight, &bias], &[("transB", 1_i64.into())]);
+            gated_linear(
+                w,
+                (x, names[1]),
+                &plain,
+                (&gated.0, &gated.1),
+                [*inputs, *gates, *classes],
+            )
+        }
         Form::Cosine => cosine(w, x, read),
         Form::Adjacency { nodes } => adjacency(w, x, *nodes),
         Form::GraphConv {
@@ -280,107 +303,4 @@ fn pool(
     settings.extend(more.iter().cloned());
     let made = w.node(operator, &[&image], &settings);
     w.reshape(&made, &[features])
-}
-
-fn gelu(w: &mut Writer, x: &str, tanh: bool) -> String {
-    let half = w.number(0.5);
-    let one = w.number(1.0);
-    let inner = if tanh {
-        // tanh(sqrt(2 / pi) (x + 0.044715 x^3))
-        let (three, factor, root) = (
-            w.number(3.0),
-            w.number(0.044_715),
-            w.number((2.0 / std::f64::consts::PI).sqrt()),
-        );
-        let cube = w.node("Pow", &[x, &three], &[]);
-        let cube = w.node("Mul", &[&cube, &factor], &[]);
-        let sum = w.node("Add", &[x, &cube], &[]);
-        let scaled = w.node("Mul", &[&sum, &root], &[]);
-        w.node("Tanh", &[&scaled], &[])
-    } else {
-        let root = w.number(std::f64::consts::SQRT_2);
-        let scaled = w.node("Div", &[x, &root], &[]);
-        w.node("Erf", &[&scaled], &[])
-    };
-    let sum = w.node("Add", &[&inner, &one], &[]);
-    let product = w.node("Mul", &[x, &sum], &[]);
-    w.node("Mul", &[&product, &half], &[])
-}
-
-fn yeo_johnson(w: &mut Writer, x: &str, lambda: &str) -> String {
-    let (zero, one, two, minus) = (w.number(0.0), w.number(1.0), w.number(2.0), w.number(-1.0));
-    let least = w.number(1e-6);
-    let is_negative = w.node("Less", &[x, &zero], &[]);
-    let other = w.node("Sub", &[&two, lambda], &[]);
-    let power = w.node("Where", &[&is_negative, &other, lambda], &[]);
-    let size = w.node("Abs", &[x], &[]);
-    let size = w.node("Add", &[&size, &one], &[]);
-    let log = w.node("Log", &[&size], &[]);
-    let distance = w.node("Abs", &[&power], &[]);
-    let is_log = w.node("Less", &[&distance, &least], &[]);
-    let divisor = w.node("Where", &[&is_log, &one, &power], &[]);
-    let exponent = w.node("Mul", &[&log, &divisor], &[]);
-    let grown = w.node("Exp", &[&exponent], &[]);
-    let grown = w.node("Sub", &[&grown, &one], &[]);
-    let by_power = w.node("Div", &[&grown, &divisor], &[]);
-    let made = w.node("Where", &[&is_log, &log, &by_power], &[]);
-    let sign = w.node("Where", &[&is_negative, &minus, &one], &[]);
-    w.node("Mul", &[&made, &sign], &[])
-}
-
-/// Rows `2 r` and `2 r + 1`, of `width` numbers each, are the two sides.
-fn cosine(w: &mut Writer, x: &str, width: usize) -> String {
-    let pairs = w.reshape(x, &[2, width]);
-    let side = |w: &mut Writer, place: i64| {
-        let index = w.whole(&[place]);
-        let made = w.node("Gather", &[&pairs, &index], &[("axis", 1_i64.into())]);
-        w.reshape(&made, &[width])
-    };
-    let (u, v) = (side(w, 0), side(w, 1));
-    let axes = w.whole(&[1]);
-    let dot = |w: &mut Writer, a: &str, b: &str| {
-        let product = w.node("Mul", &[a, b], &[]);
-        w.node(
-            "ReduceSum",
-            &[&product, &axes],
-            &[("keepdims", 1_i64.into())],
-        )
-    };
-    let (product, first, second) = (dot(w, &u, &v), dot(w, &u, &u), dot(w, &v, &v));
-    let lengths = w.node("Mul", &[&first, &second], &[]);
-    let epsilon = w.number(COSINE_EPSILON);
-    let lengths = w.node("Add", &[&lengths, &epsilon], &[]);
-    let root = w.node("Sqrt", &[&lengths], &[]);
-    w.node("Div", &[&product, &root], &[])
-}
-
-/// `r_i S_ij r_j` with `S = A + I` and `r` one over the root of the sum of `|S_ij|`.
-fn adjacency(w: &mut Writer, x: &str, nodes: usize) -> String {
-    let edges = nodes * (nodes - 1) / 2;
-    // The diagonal is a column of ones after the last edge.
-    let (first, zero, one) = (w.whole(&[0]), w.number(0.0), w.number(1.0));
-    let ones = w.node("Gather", &[x, &first], &[("axis", 1_i64.into())]);
-    let ones = w.node("Mul", &[&ones, &zero], &[]);
-    let ones = w.node("Add", &[&ones, &one], &[]);
-    let all = w.node("Concat", &[x, &ones], &[("axis", 1_i64.into())]);
-    let mut places = vec![edges as i64; nodes * nodes];
-    let mut edge = 0;
-    for i in 0..nodes {
-        for j in i + 1..nodes {
-            places[i * nodes + j] = edge;
-            places[j * nodes + i] = edge;
-            edge += 1;
-        }
-    }
-    let places = w.whole(&places);
-    let flat = w.node("Gather", &[&all, &places], &[("axis", 1_i64.into())]);
-    let matrix = w.reshape(&flat, &[nodes, nodes]);
-    let sizes = w.node("Abs", &[&matrix], &[]);
-    let axes = w.whole(&[2]);
-    let degree = w.node("ReduceSum", &[&sizes, &axes], &[("keepdims", 1_i64.into())]);
-    let root = w.node("Sqrt", &[&degree], &[]);
-    let turned = w.node("Transpose", &[&root], &[("perm", vec![0_i64, 2, 1].into())]);
-    let scaled = w.node("Div", &[&matrix, &root], &[]);
-    let scaled = w.node("Div", &[&scaled, &turned], &[]);
-    w.reshape(&scaled, &[nodes * nodes])
 }

@@ -3,20 +3,25 @@
 //! Weights keep the names that the network gives them, and the model's description stands in the file's metadata, so a file that
 //! we wrote is read back exactly ([`super::ours`]).
 
+mod compound;
 mod encoder;
+mod interface;
 mod layers;
 mod writer;
 
 use prost::Message as _;
 use thickset_engine::{DType, Source};
 
-use super::ours::{DESCRIPTION_KEY, GRAPH_KEY, graph_hash};
+use super::import::Imported;
+use super::inputs::InputLayout;
+use super::ours::{DESCRIPTION_KEY, GRAPH_KEY, INPUTS_KEY, graph_hash};
 use super::proto::{
     Dimension, Entry, GraphProto, ModelProto, OperatorSet, Shape, TensorType, TypeProto,
     ValueInfoProto, element,
 };
 use crate::data::InputShape;
 use crate::{Error, Model, Result};
+use interface::Outputs;
 use writer::Writer;
 
 /// The versions of what is written: of the file's form, of the standard operators, of those of `ai.onnx.ml`.
@@ -37,6 +42,33 @@ impl Model {
     /// # Errors
     /// If a layer of the network has no form that can be written.
     pub fn to_onnx(&self, options: ExportOptions) -> Result<Vec<u8>> {
+        self.written(options, None)
+    }
+
+    /// The bytes of an ONNX file that takes the place of the one that a model was read from: the same inputs, with their names, types
+    /// and layout, and outputs of the same names. Where that file has logits or one number for two classes, the probabilities of all
+    /// classes come out as `probabilities`.
+    ///
+    /// # Errors
+    /// As for [`Model::to_onnx`], and if the model is of other columns than that one.
+    pub fn to_onnx_like(&self, imported: &Imported) -> Result<Vec<u8>> {
+        let (ours, theirs) = (&self.description, &imported.model.description);
+        let is_same = match (&ours.encoding, &theirs.encoding) {
+            (Some(ours), Some(theirs)) => ours.makes_the_same(theirs),
+            (None, None) => true,
+            _ => false,
+        };
+        if !is_same || ours.input != theirs.input || ours.features != theirs.features {
+            return Err(Error::ModelInput {
+                model: ours.model.kind(),
+                expected: "a file of the same columns and scaling to take the place of",
+                got: format!("one of {}, {} features", theirs.input, theirs.features),
+            });
+        }
+        self.written(ExportOptions::default(), Some(&imported.layout))
+    }
+
+    fn written(&self, options: ExportOptions, layout: Option<&InputLayout>) -> Result<Vec<u8>> {
         let refuse = |problem: &str| Error::ModelContent {
             path: "the ONNX file".to_owned(),
             problem: problem.to_owned(),
@@ -61,7 +93,8 @@ impl Model {
                 values.iter::<f32>().collect(),
             );
         }
-        let (inputs, features) = self.write_inputs(options, &mut writer);
+        let (inputs, features) = self.write_inputs(options, layout, &mut writer);
+        let outputs = Outputs::new(&inputs, layout, &self.description.classes);
         let mut made: Vec<String> = Vec::with_capacity(forms.len());
         for (place, (form, reads)) in forms.iter().enumerate() {
             let inputs: Vec<String> = reads
@@ -87,30 +120,41 @@ impl Model {
         writer.named(
             "Softmax",
             &[&logits],
-            "probabilities",
+            &outputs.probabilities,
             &[("axis", 1_i64.into())],
         );
         let best = writer.node(
             "ArgMax",
-            &["probabilities"],
+            &[&outputs.probabilities],
             &[("axis", 1_i64.into()), ("keepdims", 0_i64.into())],
         );
-        let names = writer.texts(&self.description.classes);
+        let names = if outputs.whole_labels {
+            let classes = self.description.classes.iter();
+            let numbers: Vec<i64> = classes.filter_map(|class| class.parse().ok()).collect();
+            writer.whole(&numbers)
+        } else {
+            writer.texts(&self.description.classes)
+        };
         writer.named(
             "Gather",
             &[&names, &best],
-            "label",
+            &outputs.label,
             &[("axis", 0_i64.into())],
         );
+        let label = if outputs.whole_labels {
+            element::INT64
+        } else {
+            element::STRING
+        };
         let (node, initializer) = writer.finish();
         let description = self.description_text();
         let graph = GraphProto {
             name: Some("thickset".to_owned()),
             input: inputs,
             output: vec![
-                value("label", element::STRING, &[]),
+                value(&outputs.label, label, &[]),
                 value(
-                    "probabilities",
+                    &outputs.probabilities,
                     element::FLOAT,
                     &[self.description.classes.len()],
                 ),
@@ -127,13 +171,17 @@ impl Model {
             version: Some(version),
         };
         let hash = graph_hash(&graph.node, &graph.initializer);
+        let mut metadata_props = vec![entry(DESCRIPTION_KEY, description), entry(GRAPH_KEY, hash)];
+        if let Some(layout) = layout {
+            metadata_props.push(entry(INPUTS_KEY, layout.to_text()));
+        }
         let model = ModelProto {
             ir_version: Some(IR_VERSION),
             producer_name: Some("thickset".to_owned()),
             producer_version: Some(env!("CARGO_PKG_VERSION").to_owned()),
             graph: Some(graph),
             opset_import: vec![set("", OPSET), set("ai.onnx.ml", ML_OPSET)],
-            metadata_props: vec![entry(DESCRIPTION_KEY, description), entry(GRAPH_KEY, hash)],
+            metadata_props,
             functions: Vec::new(),
         };
         Ok(model.encode_to_vec())
@@ -143,6 +191,7 @@ impl Model {
     fn write_inputs(
         &self,
         options: ExportOptions,
+        layout: Option<&InputLayout>,
         writer: &mut Writer,
     ) -> (Vec<ValueInfoProto>, String) {
         let features = self.description.features;
@@ -152,7 +201,8 @@ impl Model {
             .as_ref()
             .filter(|_| !options.encoded)
         {
-            return encoder::write(writer, encoding);
+            let (inputs, columns) = interface::columns(writer, encoding, layout);
+            return (inputs, encoder::write(writer, encoding, &columns));
         }
         if let InputShape::Image {
             channels,
@@ -160,9 +210,7 @@ impl Model {
             width,
         } = self.description.input
         {
-            let input = value("input", element::FLOAT, &[channels, height, width]);
-            let rows = writer.reshape("input", &[features]);
-            return (vec![input], rows);
+            return interface::image(writer, [channels, height, width], layout);
         }
         (
             vec![value("input", element::FLOAT, &[features])],

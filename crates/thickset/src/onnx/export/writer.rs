@@ -69,7 +69,12 @@ impl Writer {
     ) {
         self.nodes.push(NodeProto {
             input: inputs.iter().map(|&input| input.to_owned()).collect(),
-            output: vec![output.to_owned()],
+            output: if operator == "TopK" {
+                // Values are read, their places are not.
+                vec![output.to_owned(), format!("{output}_places")]
+            } else {
+                vec![output.to_owned()]
+            },
             name: Some(format!("node_{}", self.nodes.len())),
             op_type: Some(operator.to_owned()),
             attribute: settings
@@ -135,6 +140,15 @@ impl Writer {
             ),
             ..TensorProto::default()
         });
+        name
+    }
+
+    /// One whole number, of no axis.
+    pub(super) fn whole_number(&mut self, value: i64) -> String {
+        let name = self.whole(&[value]);
+        if let Some(constant) = self.constants.last_mut() {
+            constant.dims.clear();
+        }
         name
     }
 
