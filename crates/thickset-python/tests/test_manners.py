@@ -57,7 +57,7 @@ ENDLESS = """
         "ThicksetClassifier(max_iter=100000).fit(X, y)",
         "net.attack(np.tile(X, (20, 1)), effort='thorough')",
         "net.audit(np.tile(X, (20, 1)), effort='thorough')",
-        "net.certify(np.tile(X, (20, 1)), radius=2.0, nodes=1000000)",
+        "net.certify(np.tile(X, (20, 1)), radius=2.0, nodes=1000000, explanation='grad')",
         "net.explain(np.tile(X, (50, 1)), explanation={'kind': 'integrated-gradients', 'steps': 2000})",
     ],
 )

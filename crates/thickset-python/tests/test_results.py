@@ -139,8 +139,9 @@ def test_reasons_are_told_in_the_persons_own_values(frame, tmp_path):
         assert len(row["reasons"]) <= 3
         for one in row["reasons"]:
             assert one["column"] in columns and one["contribution"] > 0 and 0 <= one["holds"] <= 1
-            if one["column"] == "job" and one["when"] == "other":
-                assert one["value"] == X["job"].iloc[row["row"] - 1]
+            own = X["job"].iloc[row["row"] - 1]
+            if one["column"] == "job" and isinstance(own, str):
+                assert one["value"] == own
     assert "off by" in found.change or "error" in found.change
     table = found.to_pandas()
     found.save(tmp_path / "reasons.csv")

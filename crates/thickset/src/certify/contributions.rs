@@ -186,6 +186,3 @@ fn halved(size: f64, holds: impl Fn(f64) -> bool) -> f64 {
     }
     low
 }
-
-#[cfg(test)]
-mod tests;

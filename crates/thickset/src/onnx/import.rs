@@ -1,25 +1,24 @@
 //! An ONNX file as a [`Model`], and what was understood of it.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::Path;
 
-use thickset_engine::layer::Form;
 use thickset_engine::{MAX_FILE_BYTES, read_regular};
 
-use super::assemble::assemble;
+use super::about::{About, notes};
 use super::classes::class_names;
-use super::columns::{ColumnScale, Front};
+use super::columns::ColumnScale;
+use super::end::{are_probabilities, end};
 use super::external::Beside;
 use super::head::{self, Head};
 use super::inputs::InputLayout;
-use super::lower::{Block, Lowering, Made, Place, Value};
+use super::lower::{Lowering, Place, Value};
 use super::problem::{OnnxError, Result as OnnxResult, broken};
 use super::proto::element;
 use super::read::Graph;
-use crate::data::{ClassRule, ColumnEncoding, Encoding, InputShape, ReadRule, TargetRule};
-use crate::model::{Description, GraphConfig, GraphLayer, ModelConfig, ModelSource};
-use crate::{Error, Model, Result, Seed};
+use crate::data::{ClassRule, ColumnEncoding, Encoding, ReadRule, TargetRule};
+use crate::model::{Description, ModelConfig, ModelSource};
+use crate::{Error, Model, Result};
 
 /// What a reader of an ONNX file may be told. Everything may be left out.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -36,67 +35,6 @@ pub struct OnnxOptions {
     pub units: BTreeMap<String, String>,
     /// How columns of numbers are scaled, by name; for graphs that hold no scaler (see [`super::scales`]).
     pub scales: BTreeMap<String, ColumnScale>,
-}
-
-/// What was understood of a file.
-#[derive(Clone, Debug, PartialEq)]
-pub struct About {
-    /// The program that wrote it.
-    pub producer: String,
-    /// The version of its operators.
-    pub opset: i64,
-    /// The output that was taken.
-    pub output: String,
-    /// Outputs that were not.
-    pub other_outputs: Vec<String>,
-    /// How it becomes probabilities.
-    pub head: Head,
-    /// Names of the columns that the graph reads; empty for images.
-    pub columns: Vec<String>,
-    /// Columns of inputs that the prediction does not depend on.
-    pub unread: Vec<String>,
-    /// Whether a column of numbers comes without a scale in the graph, and none was given.
-    pub wants_scale: bool,
-    /// What else a person should know of it, in sentences.
-    pub notes: Vec<String>,
-    /// How many layers the network has.
-    pub layers: usize,
-}
-
-impl fmt::Display for About {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let producer = if self.producer.is_empty() {
-            "an unknown program"
-        } else {
-            &self.producer
-        };
-        writeln!(
-            formatter,
-            "written by {producer}, operators of version {}",
-            self.opset
-        )?;
-        writeln!(formatter, "output `{}`: {}", self.output, self.head)?;
-        if !self.other_outputs.is_empty() {
-            writeln!(formatter, "not read: {}", self.other_outputs.join(", "))?;
-        }
-        if !self.unread.is_empty() {
-            writeln!(
-                formatter,
-                "columns that the prediction does not depend on: {}",
-                self.unread.join(", ")
-            )?;
-        }
-        if self.wants_scale {
-            writeln!(
-                formatter,
-                "columns of numbers come without a scale, so distances are in their own units; take it from data with --scale data"
-            )?;
-        }
-        for note in &self.notes {
-            writeln!(formatter, "{note}")?;
-        }
-        write!(formatter, "{} layers", self.layers)
-    }
 }
 
 /// A model and what was understood of its file.
@@ -339,18 +277,6 @@ fn name_units(columns: &mut [ColumnEncoding], units: &BTreeMap<String, String>) 
     Ok(())
 }
 
-/// What a person should know of these layers.
-fn notes(graph: &GraphConfig) -> Vec<String> {
-    let is_coupled = |layer: &GraphLayer| layer.form == Form::PairwiseCoupling;
-    let coupled = "probabilities are those of libsvm's pairwise coupling, which stops early; gradients are those of the calibrated \
-                   score that it approaches, since the stopped one jumps";
-    if graph.layers.iter().any(is_coupled) {
-        vec![coupled.to_owned()]
-    } else {
-        Vec::new()
-    }
-}
-
 /// The output that holds scores or probabilities.
 fn choose_output(graph: &Graph, options: &OnnxOptions) -> OnnxResult<String> {
     if let Some(name) = &options.output {
@@ -448,118 +374,4 @@ fn target(options: &OnnxOptions, columns: &[String], classes: &[String]) -> Targ
         column,
         classes: classes.iter().map(class).collect(),
     }
-}
-
-/// What a lowering ends in.
-struct Ended {
-    assembled: super::assemble::Assembled,
-    /// Of a table.
-    front: Option<Front>,
-    input: InputShape,
-    features: usize,
-    /// What white is in the graph's own pixels.
-    white: f64,
-}
-
-/// Puts the front before the layers.
-fn end(
-    to: &mut Lowering<'_>,
-    end: Place,
-    names: &[String],
-    scales: &BTreeMap<String, ColumnScale>,
-) -> OnnxResult<Ended> {
-    if let Some(image) = to.image {
-        let features = image.channels * image.height * image.width;
-        let white = white(to);
-        to.blocks.push(Block::Cells(vec![
-            super::cell::Cell::Constant(0.0);
-            features
-        ]));
-        let input = to.blocks.len() - 1;
-        let mut made = Made {
-            place: Place::Block(input),
-            dims: vec![1, features],
-        };
-        if image.channels_last {
-            let pixels = image.height * image.width;
-            let places: Vec<usize> = (0..features)
-                .map(|at| (at % image.channels) * pixels + at / image.channels)
-                .collect();
-            made = to.gathered(&made, vec![1, features], &places)?;
-        }
-        if white > 1.0 {
-            made = to.affine(&made, &[white], &[0.0], None)?;
-        }
-        let mut fronts = vec![None; to.blocks.len()];
-        fronts[0] = Some(made.place);
-        return Ok(Ended {
-            assembled: assemble(to, &fronts, input, end)?,
-            front: None,
-            input: InputShape::Image {
-                channels: image.channels,
-                height: image.height,
-                width: image.width,
-            },
-            features,
-            white,
-        });
-    }
-    let front = Front::new(to, names, scales)?;
-    let mut fronts = vec![None; to.blocks.len()];
-    for (block, place) in fronts.iter_mut().enumerate().take(front.block()) {
-        if let Block::Cells(cells) = to.blocks[block].clone() {
-            *place = Some(front.emit(to, &cells)?.place);
-        }
-    }
-    Ok(Ended {
-        assembled: assemble(to, &fronts, front.block(), end)?,
-        input: InputShape::Table,
-        features: front.features(),
-        front: Some(front),
-        white: 1.0,
-    })
-}
-
-/// What white is in the graph's own pixels: 255 where the first thing it does is to divide by about as much, else 1.
-fn white(to: &Lowering<'_>) -> f64 {
-    /// A scale below this can only be meant for pixels of 0 to 255.
-    const OF_BYTES: f64 = 0.05;
-    let mut readers = to
-        .layers
-        .iter()
-        .filter(|layer| layer.inputs.contains(&Place::Block(0)));
-    let (Some(first), None) = (readers.next(), readers.next()) else {
-        return 1.0;
-    };
-    let scale = first.weights.iter().find(|(name, ..)| *name == "weight");
-    let is_scale = matches!(first.form, Form::ChannelAffine { .. });
-    match scale {
-        Some((_, _, values)) if is_scale && values.iter().all(|value| value.abs() < OF_BYTES) => {
-            255.0
-        }
-        _ => 1.0,
-    }
-}
-
-/// Whether the numbers at a place are probabilities for every one of some made-up rows.
-fn are_probabilities(mut to: Lowering<'_>, place: Place, names: &[String]) -> OnnxResult<bool> {
-    /// Rows that are looked at, and how far a sum may be from one.
-    const ROWS: usize = 24;
-    const CLOSE: f64 = 1e-3;
-    let classes = to.features(place);
-    let ended = end(&mut to, place, names, &BTreeMap::new())?;
-    let mut source = ended.assembled.weights;
-    let model = ModelConfig::from(ended.assembled.graph);
-    let Ok(network) = model.network(&ended.input, ended.features, classes, &mut source) else {
-        return Ok(false);
-    };
-    let mut stream = Seed::new(0).stream("onnx-head");
-    let values: Vec<f64> = (0..ROWS * ended.features)
-        .map(|_| stream.uniform() * 2.0 - 0.5)
-        .collect();
-    let made = crate::host::read(network.logits(network.batch(&values)));
-    Ok(made.chunks(classes).all(|row| {
-        let sum: f64 = row.iter().sum();
-        row.iter().all(|&value| value >= -1e-6) && (sum - 1.0).abs() < CLOSE
-    }))
 }

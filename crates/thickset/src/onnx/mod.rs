@@ -14,13 +14,17 @@
 //! # Ok::<(), thickset::Error>(())
 //! ```
 
+mod about;
 mod agreement;
 mod array;
 mod assemble;
 mod background;
 mod cell;
 mod classes;
+mod column_kind;
 mod columns;
+mod elementwise;
+mod end;
 mod export;
 mod external;
 mod fold;
@@ -29,18 +33,20 @@ mod import;
 mod inputs;
 mod limits;
 mod lower;
+mod node;
 mod ours;
 mod problem;
 mod proto;
 mod read;
 mod scale;
 
+pub use about::About;
 pub use agreement::{Agreement, DifferentRow, TOLERANCE};
 pub use background::LEAST_ROWS;
 pub use columns::ColumnScale;
 pub use export::ExportOptions;
 pub use head::Head;
-pub use import::{About, Imported, OnnxOptions, is_onnx, open, parse};
+pub use import::{Imported, OnnxOptions, is_onnx, open, parse};
 pub use inputs::RawInput;
 pub use problem::OnnxError;
 pub use scale::{

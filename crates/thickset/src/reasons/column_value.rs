@@ -112,7 +112,7 @@ fn given_value(
         Given::Unseen(None) => (UNKNOWN.to_owned(), None),
     };
     ColumnValue {
-        counted_as: Some(counted.text).filter(|counted| *counted != text),
+        counted_as: Some(counted.text).filter(|counted| *counted != text && *counted != UNKNOWN),
         column: counted.column,
         text,
         number,

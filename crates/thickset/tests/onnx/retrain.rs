@@ -74,7 +74,10 @@ fn a_pipeline_is_trained_further_and_written_back_with_the_same_inputs() {
         &file,
         &rows,
         &[
-            "objective={ kind = \"r2et\", explain = { kind = \"grad\" } }",
+            "objective={ kind = \"r2et\", gap_weight = 0.5, hessian_weight = 0.1, explain = { kind = \"grad\" } }",
+            "train.epochs=25",
+            "selection.auc_within=0.03",
+            "retrain.most_auc_drop=0.1",
             "retrain.least_agreement=0",
         ],
     );

@@ -236,7 +236,8 @@ mod tests {
     use crate::certify::CertifyConfig;
     use crate::data::{InputShape, Schema};
     use crate::explain::contributions::ContributionsConfig;
-    use crate::explain::{ExplainConfig, Points};
+    use crate::explain::reduce::ReductionConfig;
+    use crate::explain::{ExplainConfig, Per, Points};
     use crate::model::{Gate, ModelConfig, SegmentedConfig};
 
     /// Two categories (features 0 and 1) and two numbers: the score is `2 a + b` in the first category, `a + 2 b` in the second.
@@ -282,7 +283,8 @@ mod tests {
                 ..ContributionsConfig::default()
             }
             .into(),
-            ..ExplainConfig::for_schema(&schema)
+            reduce: ReductionConfig::Signed,
+            per: Per::Column,
         };
         let config = CertifyConfig {
             k: 1,

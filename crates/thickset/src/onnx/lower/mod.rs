@@ -3,104 +3,36 @@
 
 mod activation;
 mod arithmetic;
+mod choice;
 mod convolution;
+mod cut;
+mod gather;
+mod input;
+mod join;
 mod learned;
 mod matrix;
 mod normalise;
 mod pooling;
+mod positive;
 mod reduce;
+mod refused;
+mod scaled;
 mod shape;
+mod support_vectors;
+mod value;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 
-use serde::{Deserialize, Serialize};
 use thickset_engine::layer::Form;
 
 use super::array::{Array, BATCH};
 use super::cell::Cell;
 use super::fold::{fold, shape_part};
 use super::problem::{OnnxError, Result, WITHOUT_GRADIENT, broken};
-use super::proto::element;
-use super::read::{Graph, Input, Node};
-
-/// What a layer reads: cells of columns, the image, or another layer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
-    /// The block of cells with this number.
-    Block(usize),
-    /// The layer at this place.
-    Layer(usize),
-}
-
-/// A layer that was made of operators, and its weights.
-#[derive(Clone, Debug)]
-pub(super) struct MadeLayer {
-    pub(super) form: Form,
-    pub(super) inputs: Vec<Place>,
-    /// By name: sizes and numbers.
-    pub(super) weights: Vec<(&'static str, Vec<usize>, Vec<f64>)>,
-    /// Numbers of its output.
-    pub(super) features: usize,
-}
-
-/// Numbers that a layer makes for each row. The first size counts how many of them a row has along the axis of rows, mostly 1.
-#[derive(Clone, Debug)]
-pub(super) struct Made {
-    pub(super) place: Place,
-    pub(super) dims: Vec<usize>,
-}
-
-impl Made {
-    pub(super) fn features(&self) -> usize {
-        self.dims.iter().product()
-    }
-}
-
-/// Cells of columns, laid out as a tensor.
-#[derive(Clone, Debug)]
-pub(super) struct Cells {
-    pub(super) cells: Vec<Cell>,
-    pub(super) dims: Vec<usize>,
-}
-
-/// A value of the graph.
-#[derive(Clone, Debug)]
-pub(super) enum Value {
-    Constant(Rc<Array>),
-    Cells(Rc<Cells>),
-    Tensor(Made),
-    /// True where the numbers of the tensor are positive.
-    Mask(Made),
-}
-
-/// A column of the table that the graph reads.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct RawColumn {
-    /// The input it belongs to, and its place in it.
-    pub(super) input: usize,
-    pub(super) place: usize,
-    pub(super) is_text: bool,
-    pub(super) is_whole: bool,
-}
-
-/// What comes before the first layer.
-#[derive(Clone, Debug)]
-pub(super) enum Block {
-    Cells(Vec<Cell>),
-    /// The whole image, as the graph lays it out.
-    Image,
-}
-
-/// The layout of an image input.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Image {
-    pub(super) channels: usize,
-    pub(super) height: usize,
-    pub(super) width: usize,
-    /// Channels stand last, as Keras has them.
-    pub(super) channels_last: bool,
-}
+use super::read::{Graph, Node};
+use refused::refused;
+pub(super) use value::{Block, Cells, Image, Made, MadeLayer, Place, RawColumn, Value};
 
 /// The network as it grows.
 #[derive(Clone)]
@@ -135,87 +67,6 @@ impl<'g> Lowering<'g> {
             lowering.add_input(place, input)?;
         }
         Ok(lowering)
-    }
-
-    fn add_input(&mut self, place: usize, input: &'g Input) -> Result<()> {
-        let name = &input.name;
-        let is_text = input.element == element::STRING;
-        let is_whole = matches!(input.element, 2..=7 | element::BOOL | 12 | 13);
-        if !(is_text || is_whole || matches!(input.element, element::FLOAT | element::DOUBLE)) {
-            return Err(OnnxError::Refused {
-                problem: format!("input `{name}` is of {}", element::name(input.element)),
-                instead: "export the model in single precision (float32)".to_owned(),
-            });
-        }
-        self.is_double |= input.element == element::DOUBLE;
-        let dims = input.dims.clone().ok_or_else(|| OnnxError::Refused {
-            problem: format!("input `{name}` does not say its sizes"),
-            instead: "export the model with the sizes of its inputs".to_owned(),
-        })?;
-        let (rows, rest) = dims
-            .split_first()
-            .map_or((None, &[][..]), |(rows, rest)| (*rows, rest));
-        // A column without a second axis may have its only size fixed or not; with one, only the first may vary.
-        let mut sizes = vec![1];
-        for size in rest {
-            let Some(size) = size else {
-                return Err(OnnxError::Refused {
-                    problem: format!("input `{name}` varies in more than its number of rows"),
-                    instead: "export the model with fixed sizes but for the first axis".to_owned(),
-                });
-            };
-            sizes.push(*size);
-        }
-        if rows == Some(1) && graph_rows_differ(&self.graph.inputs, place) {
-            return Err(OnnxError::Refused {
-                problem: format!(
-                    "input `{name}` is the same for all rows, an extra input beside the data"
-                ),
-                instead: "export the model with such numbers as constants inside".to_owned(),
-            });
-        }
-        self.fixed_rows = self.fixed_rows.or(rows);
-        let count = sizes
-            .iter()
-            .fold(1_usize, |product, &size| product.saturating_mul(size));
-        if count > MOST_FEATURES {
-            return Err(broken(format!(
-                "input `{name}` has the sizes {dims:?}, more than {MOST_FEATURES} numbers a row"
-            )));
-        }
-        if let Some(image) = image(&sizes).filter(|_| self.graph.inputs.len() == 1 && !is_text) {
-            self.image = Some(image);
-            self.blocks.push(Block::Image);
-            let made = Made {
-                place: Place::Block(0),
-                dims: sizes,
-            };
-            self.values.insert(name, Value::Tensor(made));
-            return Ok(());
-        }
-        let first = self.columns.len();
-        self.columns.extend((0..count).map(|at| RawColumn {
-            input: place,
-            place: at,
-            is_text,
-            is_whole,
-        }));
-        let cell = |column| {
-            if is_text {
-                Cell::Text {
-                    column,
-                    replaced: Vec::new(),
-                }
-            } else {
-                Cell::Column(column)
-            }
-        };
-        let cells = Cells {
-            cells: (first..first + count).map(cell).collect(),
-            dims: sizes,
-        };
-        self.values.insert(name, Value::Cells(Rc::new(cells)));
-        Ok(())
     }
 
     /// Lowers everything that a value depends on, and the value.
@@ -485,83 +336,6 @@ impl<'g> Lowering<'g> {
         }
         Err(refused(node))
     }
-}
-
-/// Whether an input of one row stands beside inputs of many.
-fn graph_rows_differ(inputs: &[Input], place: usize) -> bool {
-    let rows = |input: &Input| {
-        input
-            .dims
-            .as_ref()
-            .and_then(|dims| dims.first().copied().flatten())
-    };
-    place > 0 && inputs.first().is_some_and(|first| rows(first) != Some(1))
-}
-
-/// What an input of these sizes is, if it is an image.
-fn image(sizes: &[usize]) -> Option<Image> {
-    let is_channels = |size: usize| size == 1 || size == 3;
-    match *sizes {
-        [1, channels, height, width] if is_channels(channels) => Some(Image {
-            channels,
-            height,
-            width,
-            channels_last: false,
-        }),
-        [1, height, width, channels] if is_channels(channels) => Some(Image {
-            channels,
-            height,
-            width,
-            channels_last: true,
-        }),
-        _ => None,
-    }
-}
-
-/// The refusal of an operator that no family knows.
-fn refused(node: &Node) -> OnnxError {
-    let (reason, instead) = match node.operator.as_str() {
-        "TreeEnsembleClassifier" | "TreeEnsembleRegressor" | "TreeEnsemble" => {
-            ("trees have no gradient", WITHOUT_GRADIENT.to_owned())
-        }
-        "If" | "Loop" | "Scan" => (
-            "control flow is not read",
-            "export the model by tracing one example, without branches or loops".to_owned(),
-        ),
-        "LSTM" | "GRU" | "RNN" => ("recurrent layers are not read", WITHOUT_GRADIENT.to_owned()),
-        "Floor" | "Ceil" | "Round" | "Sign" | "ArgMax" | "ArgMin" | "TopK" | "Binarizer"
-        | "Hardmax" | "OneHot" | "NonZero" => (
-            "a step function has no gradient",
-            WITHOUT_GRADIENT.to_owned(),
-        ),
-        "QuantizeLinear"
-        | "DequantizeLinear"
-        | "QLinearConv"
-        | "QLinearMatMul"
-        | "DynamicQuantizeLinear"
-        | "MatMulInteger"
-        | "ConvInteger" => (
-            "quantised models step, and have no gradient",
-            "export the model before it is quantised".to_owned(),
-        ),
-        "RandomNormal" | "RandomUniform" | "RandomNormalLike" | "RandomUniformLike"
-        | "Bernoulli" | "Multinomial" => (
-            "the model draws at random",
-            "export the model in evaluation mode".to_owned(),
-        ),
-        _ => (
-            "it has no layer here",
-            format!(
-                "write the model without it, audit it from its probabilities alone, or ask for the operator; docs/onnx.md lists those that are read{}",
-                if node.operator.contains('.') {
-                    " (operators of other domains are none of them)"
-                } else {
-                    ""
-                }
-            ),
-        ),
-    };
-    node.unsupported(reason, instead)
 }
 
 /// Weights of the network by name, for what is built from the layers.

@@ -1,27 +1,32 @@
-//! No point within a certified radius has other reasons: of random networks and of segmented models, in both norms, with limits.
+//! No point within a certified radius has other reasons: of random networks, in both norms, with a column that stays.
 
+use thickset::attack::ThreatConfig;
+use thickset::attack::threat::{BallConfig, Norm};
+use thickset::certify::{CertifyConfig, Status};
+use thickset::data::{InputShape, Schema};
+use thickset::explain::contributions::ContributionsConfig;
+use thickset::explain::reduce::ReductionConfig;
+use thickset::explain::{ExplainConfig, Per, Points};
+use thickset::metric::ranking::TopK;
+use thickset::model::{Activation, LinearConfig, MlpConfig, Model, ModelConfig};
+use thickset::{Error, Seed, Stream};
 use thickset_engine::Network;
-
-use crate::attack::ThreatConfig;
-use crate::attack::threat::{BallConfig, Norm};
-use crate::certify::{CertifyConfig, Status};
-use crate::data::{InputShape, Schema};
-use crate::explain::contributions::ContributionsConfig;
-use crate::explain::{ExplainConfig, Points};
-use crate::metric::ranking::TopK;
-use crate::model::{Activation, MlpConfig, Model, ModelConfig};
-use crate::{Error, Seed, Stream};
 
 const FEATURES: usize = 8;
 const K: usize = 3;
 const ROWS: usize = 12;
 
 fn network(hidden: &[usize], seed: u64) -> Network {
-    let model = Model::fresh(
+    let config = if hidden.is_empty() {
+        ModelConfig::Linear(LinearConfig::default())
+    } else {
         ModelConfig::Mlp(MlpConfig {
             hidden: hidden.to_vec(),
             activation: Activation::Relu,
-        }),
+        })
+    };
+    let model = Model::fresh(
+        config,
         InputShape::Table,
         FEATURES,
         vec!["no".to_owned(), "yes".to_owned()],
@@ -47,7 +52,8 @@ fn explain(reference: &[f64]) -> ExplainConfig {
     };
     ExplainConfig {
         explanation: explanation.into(),
-        ..ExplainConfig::for_schema(&schema())
+        reduce: ReductionConfig::Signed,
+        per: Per::Column,
     }
 }
 

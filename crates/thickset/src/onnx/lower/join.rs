@@ -1,0 +1,153 @@
+//! Values side by side: of constants, cells and tensors in any mixture.
+
+use std::rc::Rc;
+
+use thickset_engine::layer::Form;
+
+use super::shape::{axis, dims, has_rows, places, steps};
+use super::{Cells, Lowering, Made, Value};
+use crate::onnx::array::{Array, Data};
+use crate::onnx::cell::Cell;
+use crate::onnx::fold::check_made;
+use crate::onnx::problem::Result;
+use crate::onnx::read::Node;
+
+pub(super) fn concat(to: &mut Lowering<'_>, node: &Node) -> Result<Value> {
+    let mut parts = Vec::new();
+    for place in 0..node.inputs.len() {
+        parts.push(to.input(node, place)?);
+    }
+    join(to, node, parts, node.int("axis", 1))
+}
+
+/// Values side by side along an axis.
+pub(super) fn join(
+    to: &mut Lowering<'_>,
+    node: &Node,
+    parts: Vec<Value>,
+    along: i64,
+) -> Result<Value> {
+    let first = parts
+        .first()
+        .ok_or_else(|| node.broken("there is nothing to join"))?;
+    let rank = dims(first).len();
+    let axis = axis(node, along, rank)?;
+    let rows = parts.iter().any(has_rows);
+    if rows && axis == 0 {
+        return Err(node.unsupported("it joins rows of several inputs", ""));
+    }
+    let all: Vec<Vec<usize>> = parts.iter().map(dims).collect();
+    for sizes in &all {
+        let fits = sizes.len() == rank && (0..rank).all(|at| at == axis || sizes[at] == all[0][at]);
+        if !fits {
+            return Err(node.broken(format!(
+                "sizes {sizes:?} and {:?} cannot be joined along axis {axis}",
+                all[0]
+            )));
+        }
+    }
+    let mut sizes = all[0].clone();
+    sizes[axis] = all.iter().map(|sizes| sizes[axis]).sum();
+    check_made(&sizes)?;
+    // For each place of the result, which part it comes from and where in all parts one after the other.
+    let mut starts = Vec::new();
+    let mut start = 0;
+    for part in &all {
+        starts.push(start);
+        start += part.iter().product::<usize>();
+    }
+    let all_steps: Vec<Vec<usize>> = all.iter().map(|sizes| steps(sizes)).collect();
+    let order = places(&sizes, |at| {
+        let (mut part, mut along) = (0, at[axis]);
+        while along >= all[part][axis] {
+            along -= all[part][axis];
+            part += 1;
+        }
+        let place: usize = (0..rank)
+            .map(|one| all_steps[part][one] * if one == axis { along } else { at[one] })
+            .sum();
+        starts[part] + place
+    });
+    if !rows {
+        return constants_joined(node, &parts, sizes, &order);
+    }
+    let only_cells = parts
+        .iter()
+        .all(|part| matches!(part, Value::Cells(_) | Value::Constant(_)));
+    if only_cells {
+        let mut cells = Vec::new();
+        for part in &parts {
+            match part {
+                Value::Cells(part) => cells.extend(part.cells.iter().cloned()),
+                Value::Constant(array) => {
+                    cells.extend(array.to_floats()?.into_iter().map(Cell::Constant));
+                }
+                _ => {}
+            }
+        }
+        let cells = Rc::new(Cells {
+            dims: vec![cells.len()],
+            cells,
+        });
+        return to.pick(Value::Cells(cells), sizes, &order);
+    }
+    let masks = parts.iter().all(|part| matches!(part, Value::Mask(_)));
+    let made: Vec<Made> = parts
+        .into_iter()
+        .map(|part| match part {
+            Value::Mask(made) if masks => Ok(made),
+            Value::Constant(_) => {
+                Err(node.unsupported("it joins a constant with a row's numbers", ""))
+            }
+            other => to.made(node, other),
+        })
+        .collect::<Result<_>>()?;
+    let inputs: Vec<&Made> = made.iter().collect();
+    let joined = if let [only] = inputs[..] {
+        only.clone()
+    } else {
+        to.add(Form::Concatenate, &inputs, vec![1, start])?
+    };
+    let made = to.gathered(&joined, sizes, &order)?;
+    Ok(if masks {
+        Value::Mask(made)
+    } else {
+        Value::Tensor(made)
+    })
+}
+
+pub(super) fn constants_joined(
+    node: &Node,
+    parts: &[Value],
+    sizes: Vec<usize>,
+    order: &[usize],
+) -> Result<Value> {
+    let arrays = parts.iter().filter_map(|part| match part {
+        Value::Constant(array) => Some(array),
+        _ => None,
+    });
+    let arrays: Vec<&Rc<Array>> = arrays.collect();
+    let is_text = arrays
+        .iter()
+        .any(|array| matches!(array.data, Data::Text(_)));
+    let is_whole = arrays
+        .iter()
+        .all(|array| matches!(array.data, Data::Whole(_)));
+    if is_text {
+        return Err(node.unsupported("it joins constant texts", ""));
+    }
+    let flat = if is_whole {
+        let mut values = Vec::new();
+        for array in arrays {
+            values.extend(array.to_whole()?);
+        }
+        Array::list(values)
+    } else {
+        let mut values = Vec::new();
+        for array in arrays {
+            values.extend(array.to_floats()?);
+        }
+        Array::floats(vec![values.len()], values)
+    };
+    Ok(Value::Constant(Rc::new(flat.picked(sizes, order))))
+}

@@ -1,0 +1,50 @@
+//! What is said of an operator that has no layer here.
+
+use crate::onnx::problem::{OnnxError, WITHOUT_GRADIENT};
+use crate::onnx::read::Node;
+
+/// The refusal of an operator that no family knows.
+pub(super) fn refused(node: &Node) -> OnnxError {
+    let (reason, instead) = match node.operator.as_str() {
+        "TreeEnsembleClassifier" | "TreeEnsembleRegressor" | "TreeEnsemble" => {
+            ("trees have no gradient", WITHOUT_GRADIENT.to_owned())
+        }
+        "If" | "Loop" | "Scan" => (
+            "control flow is not read",
+            "export the model by tracing one example, without branches or loops".to_owned(),
+        ),
+        "LSTM" | "GRU" | "RNN" => ("recurrent layers are not read", WITHOUT_GRADIENT.to_owned()),
+        "Floor" | "Ceil" | "Round" | "Sign" | "ArgMax" | "ArgMin" | "TopK" | "Binarizer"
+        | "Hardmax" | "OneHot" | "NonZero" => (
+            "a step function has no gradient",
+            WITHOUT_GRADIENT.to_owned(),
+        ),
+        "QuantizeLinear"
+        | "DequantizeLinear"
+        | "QLinearConv"
+        | "QLinearMatMul"
+        | "DynamicQuantizeLinear"
+        | "MatMulInteger"
+        | "ConvInteger" => (
+            "quantised models step, and have no gradient",
+            "export the model before it is quantised".to_owned(),
+        ),
+        "RandomNormal" | "RandomUniform" | "RandomNormalLike" | "RandomUniformLike"
+        | "Bernoulli" | "Multinomial" => (
+            "the model draws at random",
+            "export the model in evaluation mode".to_owned(),
+        ),
+        _ => (
+            "it has no layer here",
+            format!(
+                "write the model without it, audit it from its probabilities alone, or ask for the operator; docs/onnx.md lists those that are read{}",
+                if node.operator.contains('.') {
+                    " (operators of other domains are none of them)"
+                } else {
+                    ""
+                }
+            ),
+        ),
+    };
+    node.unsupported(reason, instead)
+}
