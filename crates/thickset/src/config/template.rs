@@ -320,11 +320,11 @@ fn model(dataset: &Dataset) -> (&'static str, String) {
 }
 
 fn binned(dataset: &Dataset) -> String {
-    let number = dataset.schema.features.iter();
-    let number = number
+    let numbers = dataset.schema.features.iter();
+    let mut numbers = numbers
         .filter(|one| one.kind == FeatureKind::Number)
         .map(|one| one.column.as_str());
-    let number = key(number.last().unwrap_or("income"));
+    let number = key(numbers.next_back().unwrap_or("income"));
     format!(
         "hidden = [128, 64]\n\
          bins = 16                         # quantiles of every number that may bend the score; \"mlp\" is without\n\
