@@ -304,7 +304,7 @@ impl PyModel {
         )?;
         answer.set_item("names", names)?;
         answer.set_item("k", found.k)?;
-        self.attacked(&answer, &rows, attacked)?;
+        attacked_rows(&answer, &rows, attacked)?;
         Ok(answer)
     }
 
@@ -487,24 +487,22 @@ impl PyModel {
     }
 }
 
-impl PyModel {
-    fn attacked(
-        &self,
-        answer: &Bound<'_, PyDict>,
-        rows: &Rows<'_>,
-        found: Vec<Attacked>,
-    ) -> PyResult<()> {
-        let py = answer.py();
-        let precision: Vec<f64> = found.iter().map(|row| row.precision).collect();
-        answer.set_item("precision", list(py, precision))?;
-        let held: Vec<bool> = found.iter().map(|row| row.held).collect();
-        answer.set_item("held", list(py, held))?;
-        let attacks: Vec<&str> = found.iter().map(|row| row.attack).collect();
-        answer.set_item("attack", attacks)?;
-        let perturbed = found.into_iter().flat_map(|row| row.perturbed);
-        let width = rows.schema().len();
-        answer.set_item("perturbed", matrix(py, perturbed.collect(), width)?)
-    }
+/// What attacks found.
+fn attacked_rows(
+    answer: &Bound<'_, PyDict>,
+    rows: &Rows<'_>,
+    found: Vec<Attacked>,
+) -> PyResult<()> {
+    let py = answer.py();
+    let precision: Vec<f64> = found.iter().map(|row| row.precision).collect();
+    answer.set_item("precision", list(py, precision))?;
+    let held: Vec<bool> = found.iter().map(|row| row.held).collect();
+    answer.set_item("held", list(py, held))?;
+    let attacks: Vec<&str> = found.iter().map(|row| row.attack).collect();
+    answer.set_item("attack", attacks)?;
+    let perturbed = found.into_iter().flat_map(|row| row.perturbed);
+    let width = rows.schema().len();
+    answer.set_item("perturbed", matrix(py, perturbed.collect(), width)?)
 }
 
 /// Importances under a name, probabilities and classes.
