@@ -263,7 +263,7 @@ fn resume_command(arguments: &Arguments) -> String {
         options += &given(name, &value);
     }
     if let Some(shard) = arguments.shard {
-        options += &format!(" --shard {}/{}", shard.number, shard.of);
+        options += &given("shard", &format!("{}/{}", shard.number, shard.of));
     }
     for weight in &arguments.class_weight {
         options += &given("class-weight", weight);
