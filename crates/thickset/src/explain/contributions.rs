@@ -49,8 +49,9 @@ pub static INFO: Info = Info {
             "points",
             "of the quadrature, where kinks cannot be found: other layers than dense ones with ReLU",
         ),
-        Setting::new(
+        Setting::in_words(
             "training_points",
+            "2",
             "of the quadrature while an objective trains for them",
         ),
     ],

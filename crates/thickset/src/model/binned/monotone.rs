@@ -242,7 +242,7 @@ mod tests {
         };
         let mut run = RunConfig {
             model: config.into(),
-            objective: crate::objective::ObjectiveConfig::Vanilla(Default::default()),
+            objective: crate::objective::vanilla::VanillaConfig::default().into(),
             ..RunConfig::default()
         };
         run.train.epochs = 8;
