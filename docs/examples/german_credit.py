@@ -31,6 +31,7 @@ rows = pd.read_csv(sys.argv[1], sep=" ", header=None, names=NAMES).replace(WORDS
 rows["risk"] = rows["risk"].map({1: "good", 2: "bad"})
 numbers = rows.select_dtypes("number").columns
 rows[numbers] = rows[numbers].astype("float32")
+rows = rows[[*numbers, *rows.columns.difference([*numbers, "risk"], sort=False), "risk"]]
 train, test = train_test_split(rows, test_size=0.3, random_state=0, stratify=rows["risk"])
 train.to_csv("train.csv", index=False)
 test.to_csv("test.csv", index=False)

@@ -16,7 +16,7 @@ use crate::runner::{BenchRunner, Grid, GridEntry, SeededDatasets, explain};
 use crate::seeded_dataset::SeededDataset;
 
 /// The methods where none is named.
-const METHODS: [&str; 3] = ["vanilla", "r2et", "certified-radius"];
+const METHODS: [&str; 3] = ["vanilla", "r2et", "certified-ranking"];
 /// The datasets where none is named.
 const DATASETS: [&str; 5] = ["adult", "bank", "compas", "german-credit", "breast-cancer"];
 /// Seeds where no number is named.

@@ -4,11 +4,11 @@ use numpy::{PyArray1, PyArray2, PyArrayMethods as _};
 use pyo3::prelude::*;
 
 /// A matrix of rows; the width is given for the case that there is no row.
-pub fn matrix<'py, T: numpy::Element>(
-    py: Python<'py>,
+pub fn matrix<T: numpy::Element>(
+    py: Python<'_>,
     values: Vec<T>,
     width: usize,
-) -> PyResult<Bound<'py, PyArray2<T>>> {
+) -> PyResult<Bound<'_, PyArray2<T>>> {
     let rows = values.len().checked_div(width).unwrap_or(0);
     PyArray1::from_vec(py, values).reshape([rows, width])
 }

@@ -91,7 +91,6 @@ impl PyDataset {
     /// Rows of numbers that are used as they are.
     #[staticmethod]
     #[pyo3(signature = (values, labels, names, classes, seed=0, validation=None, weights=None))]
-    #[expect(clippy::too_many_arguments, reason = "named where it is called")]
     fn from_rows(
         values: PyReadonlyArray2<'_, f32>,
         labels: PyReadonlyArray1<'_, i64>,

@@ -35,7 +35,7 @@ mod _native {
     #[pymodule_export]
     use super::reasons::PyReasons;
     #[pymodule_export]
-    use super::rows::PyRows;
+    use super::rows::{PyEncodedRows, PyRows};
     #[pymodule_export]
     use super::train::{train, train_run};
 

@@ -23,7 +23,7 @@ use crate::errors::{OrRaise as _, bad_value, failure};
 use crate::foreign::PythonLayer;
 use crate::options::{Options, read};
 use crate::reasons::PyReasons;
-use crate::rows::{LabelsArgument, PyRows, RowsArgument, labels};
+use crate::rows::{LabelsArgument, PyEncodedRows, PyRows, RowsArgument, labels};
 use crate::supervise::{Reporter, supervise};
 
 /// Rows that are asked about between two reports of progress. What comes out of a row does not depend on it.
@@ -140,22 +140,25 @@ impl PyModel {
         features.map(|feature| feature.column.clone()).collect()
     }
 
-    /// Rows of columns as the network reads them, and what was noticed.
-    fn encode<'py>(
+    /// Rows of columns as the network reads them.
+    fn encode(
         &self,
-        py: Python<'py>,
+        py: Python<'_>,
         name: &str,
         given: Vec<PyColumn<'_>>,
-    ) -> PyResult<(Bound<'py, PyAny>, Vec<String>)> {
+    ) -> PyResult<PyEncodedRows> {
         let columns = columns(given);
         let model = &self.model;
         let encoded = py.detach(|| model.encode(name, columns)).or_raise()?;
         let unseen = encoded.unseen.iter().map(|(column, count)| {
             format!("{count} rows have a `{column}` that the model has never seen")
         });
-        let width = self.model.schema().len();
-        let notes = unseen.collect();
-        Ok((matrix(py, encoded.values, width)?.into_any(), notes))
+        Ok(PyEncodedRows {
+            notes: unseen.collect(),
+            values: encoded.values,
+            given: encoded.given,
+            width: self.model.schema().len(),
+        })
     }
 
     /// Opens rows by the name of a dataset or file, as the command's `--data` does.
@@ -301,7 +304,7 @@ impl PyModel {
         )?;
         answer.set_item("names", names)?;
         answer.set_item("k", found.k)?;
-        self.attacked(&answer, &rows, attacked)?;
+        attacked_rows(&answer, &rows, attacked)?;
         Ok(answer)
     }
 
@@ -453,13 +456,13 @@ impl PyModel {
     fn column_values<'py>(
         &self,
         py: Python<'py>,
-        rows: PyReadonlyArray2<'_, f32>,
+        rows: RowsArgument<'_>,
     ) -> PyResult<(Vec<Vec<String>>, Bound<'py, PyAny>)> {
         let (mut texts, mut numbers, mut width) = (Vec::new(), Vec::new(), 0);
-        let encoded: Vec<f32> = rows.as_array().iter().copied().collect();
-        let encoded = Rows::new(&encoded, self.model.schema()).or_raise()?;
-        for place in 0..encoded.len() {
-            let values = self.model.column_values(&encoded, place);
+        let rows = rows.borrow(None)?;
+        let rows = rows.rows(self.model.schema())?;
+        for place in 0..rows.len() {
+            let values = self.model.column_values(&rows, place);
             width = values.len();
             numbers.extend(values.iter().map(|value| value.number.unwrap_or(f64::NAN)));
             texts.push(values.into_iter().map(|value| value.text).collect());
@@ -484,24 +487,22 @@ impl PyModel {
     }
 }
 
-impl PyModel {
-    fn attacked(
-        &self,
-        answer: &Bound<'_, PyDict>,
-        rows: &Rows<'_>,
-        found: Vec<Attacked>,
-    ) -> PyResult<()> {
-        let py = answer.py();
-        let precision: Vec<f64> = found.iter().map(|row| row.precision).collect();
-        answer.set_item("precision", list(py, precision))?;
-        let held: Vec<bool> = found.iter().map(|row| row.held).collect();
-        answer.set_item("held", list(py, held))?;
-        let attacks: Vec<&str> = found.iter().map(|row| row.attack).collect();
-        answer.set_item("attack", attacks)?;
-        let perturbed = found.into_iter().flat_map(|row| row.perturbed);
-        let width = rows.schema().len();
-        answer.set_item("perturbed", matrix(py, perturbed.collect(), width)?)
-    }
+/// What attacks found.
+fn attacked_rows(
+    answer: &Bound<'_, PyDict>,
+    rows: &Rows<'_>,
+    found: Vec<Attacked>,
+) -> PyResult<()> {
+    let py = answer.py();
+    let precision: Vec<f64> = found.iter().map(|row| row.precision).collect();
+    answer.set_item("precision", list(py, precision))?;
+    let held: Vec<bool> = found.iter().map(|row| row.held).collect();
+    answer.set_item("held", list(py, held))?;
+    let attacks: Vec<&str> = found.iter().map(|row| row.attack).collect();
+    answer.set_item("attack", attacks)?;
+    let perturbed = found.into_iter().flat_map(|row| row.perturbed);
+    let width = rows.schema().len();
+    answer.set_item("perturbed", matrix(py, perturbed.collect(), width)?)
 }
 
 /// Importances under a name, probabilities and classes.

@@ -2,6 +2,7 @@
 
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
+use thickset::data::GivenValues;
 use thickset::model::OpenedRows;
 use thickset::{Rows, Schema};
 
@@ -58,10 +59,38 @@ impl PyRows {
     }
 }
 
+/// Rows of columns in memory, encoded for a model, with what those values were that the model does not know.
+#[pyclass(frozen, name = "EncodedRows", module = "thickset._native")]
+pub struct PyEncodedRows {
+    pub values: Vec<f32>,
+    pub width: usize,
+    pub given: GivenValues,
+    pub notes: Vec<String>,
+}
+
+#[pymethods]
+impl PyEncodedRows {
+    fn __len__(&self) -> usize {
+        self.values.len().checked_div(self.width).unwrap_or(0)
+    }
+
+    /// What a person should know of them, in sentences.
+    #[getter]
+    fn notes(&self) -> Vec<String> {
+        self.notes.clone()
+    }
+
+    /// The encoded values, `[rows, features]`; a copy.
+    fn values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        Ok(matrix(py, self.values.clone(), self.width)?.into_any())
+    }
+}
+
 /// What a method may be given as rows.
 #[derive(FromPyObject)]
 pub enum RowsArgument<'py> {
     Opened(Bound<'py, PyRows>),
+    Encoded(Bound<'py, PyEncodedRows>),
     /// Encoded values; without a copy, so they must be single precision and row by row.
     Values(PyReadonlyArray2<'py, f32>),
 }
@@ -83,6 +112,7 @@ pub enum Borrowed<'a> {
         values: &'a [f32],
         width: usize,
         labels: Option<&'a [Option<usize>]>,
+        given: Option<&'a GivenValues>,
     },
 }
 
@@ -94,6 +124,15 @@ impl RowsArgument<'_> {
     pub fn borrow<'a>(&'a self, labels: Option<&'a [Option<usize>]>) -> PyResult<Borrowed<'a>> {
         match self {
             Self::Opened(rows) => Ok(Borrowed::Opened(&rows.get().opened)),
+            Self::Encoded(rows) => {
+                let rows = rows.get();
+                Ok(Borrowed::Values {
+                    values: &rows.values,
+                    width: rows.width,
+                    labels,
+                    given: Some(&rows.given),
+                })
+            }
             Self::Values(array) => {
                 let values = array.as_slice().map_err(|_| {
                     bad_value("the rows must lie one after the other in memory (C order)")
@@ -102,6 +141,7 @@ impl RowsArgument<'_> {
                     values,
                     width: array.as_array().ncols(),
                     labels,
+                    given: None,
                 })
             }
         }
@@ -120,6 +160,7 @@ impl<'a> Borrowed<'a> {
                 values,
                 width,
                 labels,
+                given,
             } => {
                 if width != schema.len() {
                     return Err(bad_value(&format!(
@@ -127,7 +168,10 @@ impl<'a> Borrowed<'a> {
                         schema.len()
                     )));
                 }
-                let rows = Rows::new(values, schema).or_raise()?;
+                let mut rows = Rows::new(values, schema).or_raise()?;
+                if let Some(given) = given {
+                    rows = rows.with_given(given);
+                }
                 match labels {
                     None => Ok(rows),
                     Some(labels) => rows.with_some_labels(labels).or_raise(),

@@ -166,6 +166,21 @@ def test_reasons_are_told_in_the_persons_own_values(frame, tmp_path):
         net.reasons(X[:3])
 
 
+def test_a_reason_names_a_value_that_the_model_has_never_seen(frame):
+    X, y = frame
+    net = thickset.ThicksetClassifier(max_iter=4).fit(X, y)
+    other = X[:40].copy()
+    other["job"] = other["job"].astype(object)
+    other.loc[:, "job"] = "pilot"
+    with pytest.warns(thickset.ThicksetWarning, match="40 rows have a `job` that the model has never seen"):
+        found = net.reasons(other, adverse="no", attack=False, all_rows=True, k=8)
+    values = {one["value"] for row in found.rows for one in row["reasons"] if one["column"] == "job"}
+    assert values <= {"pilot"}
+    with pytest.warns(thickset.ThicksetWarning):
+        shown = net.explain(other)._column_data()[1]
+    assert set(shown[:, net.explain(X[:1]).names.index("job")]) == {"pilot"}
+
+
 def test_reasons_have_the_codes_that_were_given(frame, tmp_path):
     X, y = frame
     net = thickset.ThicksetClassifier(max_iter=4).fit(X, y)

@@ -40,7 +40,7 @@ fn schema() -> Schema {
     let names: Vec<String> = (0..FEATURES).map(|feature| format!("f{feature}")).collect();
     let mut schema = Schema::table(&names);
     // A column of two features, and one that stays.
-    schema.features[1].column = "f0".to_owned();
+    "f0".clone_into(&mut schema.features[1].column);
     schema.features[7].immutable = true;
     schema
 }

@@ -77,7 +77,7 @@ struct Speed {
 struct File {
     /// The model file, of ours or ONNX
     #[arg(value_name = "FILE")]
-    file: PathBuf,
+    path: PathBuf,
     /// Rows of a batch
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=65536))]
     batch: u32,
@@ -151,7 +151,7 @@ fn run_file(arguments: &File) -> Result<()> {
         steps: arguments.steps as usize,
         seconds: arguments.seconds,
     };
-    let model = Model::load(&arguments.file)?;
+    let model = Model::load(&arguments.path)?;
     let lines = file_speed::run(&model, &options, |line| say!("measured {}", line.step))?;
     if arguments.json {
         return print_json(&lines);

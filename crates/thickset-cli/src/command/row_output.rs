@@ -134,12 +134,12 @@ impl From<anyhow::Error> for Failed {
 }
 
 /// A writer of these columns.
-fn begun<'f>(
+fn begun(
     format: RowFormat,
     columns: Vec<OutputColumn>,
-    file: BufWriter<&'f mut File>,
+    file: BufWriter<&mut File>,
     continued: bool,
-) -> Result<Writer<'f>> {
+) -> Result<Writer<'_>> {
     let begin = if continued {
         RowWriter::continued
     } else {

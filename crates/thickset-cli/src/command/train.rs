@@ -130,15 +130,18 @@ fn one(arguments: &Arguments, run: &CheckedRun, folder: &RunFolder) -> Result<()
         .is_some_and(RetrainConfig::is_onnx)
         .then(|| folder.onnx_model());
     if arguments.json {
-        return print_json(&json!({
+        let mut result = json!({
             "model": model,
-            "onnx": written_back,
             "selected_epoch": selected.epoch,
             "validation_auc": selected.auc,
             "validation_precision_at_k": selected.precision_at_k,
             "epochs": epochs,
             "reason": reason,
-        }));
+        });
+        if let Some(path) = &written_back {
+            result["onnx"] = json!(path);
+        }
+        return print_json(&result);
     }
     let probed = if config.probe.rows > 0 {
         format!(
@@ -260,7 +263,7 @@ fn resume_command(arguments: &Arguments) -> String {
         options += &given(name, &value);
     }
     if let Some(shard) = arguments.shard {
-        options += &format!(" --shard {}/{}", shard.number, shard.of);
+        options += &given("shard", &format!("{}/{}", shard.number, shard.of));
     }
     for weight in &arguments.class_weight {
         options += &given("class-weight", weight);

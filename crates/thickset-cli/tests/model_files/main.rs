@@ -230,8 +230,8 @@ fn unseen_and_missing_values_of_new_rows_are_told() {
     let message = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(0), "{message}");
     for line in [
-        "1 rows have a `town` that is none of the model's categories",
-        "1 rows have no `town`",
+        "1 row has a `town` that is none of the model's categories",
+        "1 row has no `town`",
         "2 rows have no `n`",
     ] {
         assert!(message.contains(line), "`{line}` is not in: {message}");

@@ -15,7 +15,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from thickset._errors import GateFailed, ThicksetError
+from thickset._errors import GateFailed, ThicksetError, ThicksetWarning
 from thickset._native import __version__
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ _HOME = {
     "train": "_train",
 }
 
-__all__ = ["GateFailed", "ThicksetError", "__version__", *_HOME]
+__all__ = ["GateFailed", "ThicksetError", "ThicksetWarning", "__version__", *_HOME]
 
 
 def __getattr__(name: str) -> Any:

@@ -33,3 +33,7 @@ class ThicksetImportError(ThicksetError, ImportError):
 
 class GateFailed(ThicksetError, AssertionError):
     """A figure of an audit is not what was required."""
+
+
+class ThicksetWarning(UserWarning):
+    """What a person should know of the rows, such as values that the model has never seen."""

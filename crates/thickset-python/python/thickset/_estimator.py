@@ -282,12 +282,12 @@ class ThicksetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc, 
             raise ThicksetValueError(f"`{name}` must be at least 0 and below 1, got {value}")
         return float(value)
 
-    def _rows(self, X: Any) -> np.ndarray[Any, Any]:
+    def _rows(self, X: Any) -> Any:
         """Rows to ask about, encoded, checked as scikit-learn checks them."""
         check_is_fitted(self, "model_")
         if _frames.is_frame(X):
             validate_data(self, X, reset=False, skip_check_array=True)
-            return self.model_.encode(X)
+            return self.model_._rows(X)
         array = validate_data(
             self,
             X,
@@ -295,7 +295,7 @@ class ThicksetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc, 
             dtype=[np.float64, np.float32],
             ensure_all_finite="allow-nan",
         )
-        return self.model_.encode(array, encoded=False)
+        return self.model_._rows(array, encoded=False)
 
     def predict_proba(self, X: Any) -> np.ndarray[Any, Any]:
         """The probabilities of the classes, in the order of `classes_`."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from thickset import _native
-from thickset._errors import ThicksetTypeError, ThicksetValueError
+from thickset._errors import ThicksetTypeError, ThicksetValueError, ThicksetWarning
 from thickset._progress import Progress, reporting
 from thickset._settings import Method, options, to_json
 
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 #: A data frame, an array of rows, or the name of a dataset or file.
 Rows = Any
+
+#: Rows that were read and encoded already.
+_OWN_ROWS = (_native.Rows, _native.EncodedRows)
 
 
 def load(
@@ -170,7 +174,7 @@ class Model:
     def encode(self, X: Rows, *, encoded: bool | None = None) -> np.ndarray[Any, Any]:
         """The rows as the network reads them, `[rows, features]` in single precision."""
         rows = self._rows(X, encoded=encoded)
-        found: np.ndarray[Any, Any] = rows.values() if isinstance(rows, _native.Rows) else rows
+        found: np.ndarray[Any, Any] = rows.values() if isinstance(rows, _OWN_ROWS) else rows
         return found
 
     def predict_proba(self, X: Rows, *, encoded: bool | None = None) -> np.ndarray[Any, Any]:
@@ -435,7 +439,7 @@ class Model:
     def _rows(
         self, X: Rows, *, encoded: bool | None = None, labelled: bool = False, **choice: Any
     ) -> Any:
-        if isinstance(X, _native.Rows):
+        if isinstance(X, _OWN_ROWS):
             return X
         if isinstance(X, (str, os.PathLike)):
             chosen = {name: value for name, value in choice.items() if value is not None}
@@ -450,7 +454,7 @@ class Model:
         if _frames.is_frame(X):
             if columns is not None:
                 given = _frames.columns_of_frame(X, columns, flags_are_numbers=self._inputs is not None)
-                return self._native.encode("the data frame", given)[0]
+                return self._encoded("the data frame", given)
             return _frames.single_precision(_in_order(X, self.features))
         import numpy as np
 
@@ -462,7 +466,14 @@ class Model:
         if encoded or not names or columns is None:
             return _frames.single_precision(array)
         given = _frames.columns_of_array(array, names)
-        return self._native.encode("the array", given)[0]
+        return self._encoded("the array", given)
+
+    def _encoded(self, name: str, columns: list[Any]) -> _native.EncodedRows:
+        """Rows of columns, with a warning of what the model has never seen."""
+        rows = self._native.encode(name, columns)
+        for note in rows.notes:
+            warnings.warn(note, ThicksetWarning, stacklevel=4)
+        return rows
 
 
 def _in_order(frame: Any, names: list[str]) -> Any:

@@ -109,7 +109,7 @@ def _checked(content: bytes, settings: dict[str, Any], X: Any, expected: np.ndar
     model = of_answer(answer)
     rows = model._rows(X)
     model.largest_difference = model._native.check_probabilities(rows, expected, tolerance)
-    model._native = model._native.with_references_of(np.asarray(rows, dtype=np.float32))
+    model._native = model._native.with_references_of(model.encode(rows))
     model._wants_scale = False
     return model
 

@@ -105,10 +105,12 @@ class Explanation(_Table):
         self.base_values = base_values
         self.k = k
         self._model = model
+        self._rows: Any = None
 
     @classmethod
     def _of(cls, model: Model, answer: Mapping[str, Any], rows: Any) -> Explanation:
-        data = rows.values() if isinstance(rows, _native.Rows) else rows
+        is_array = isinstance(rows, np.ndarray)
+        data = rows if is_array else rows.values()
         return cls(
             answer["importance"],
             answer["names"],
@@ -120,7 +122,7 @@ class Explanation(_Table):
             answer["base"],
             answer["k"],
             model,
-        )
+        )._of_rows(None if is_array else rows)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -144,9 +146,14 @@ class Explanation(_Table):
             self._model,
         )
 
+    def _of_rows(self, rows: Any) -> Explanation:
+        # What values were that the model does not know is told by the rows, not by their encoding.
+        self._rows = rows
+        return self
+
     def __getstate__(self) -> dict[str, Any]:
         # A copy elsewhere needs the numbers, not the network.
-        return {**self.__dict__, "_model": None}
+        return {**self.__dict__, "_model": None, "_rows": None}
 
     def top(self, k: int | None = None) -> list[list[str]]:
         """The names of each row's k (`self.k`) most important features, the most important first; of equals the first."""
@@ -181,7 +188,8 @@ class Explanation(_Table):
         """The rows' own values, column by column: as numbers, and as a person reads them."""
         if self._model is None:
             return None, None
-        texts, numbers = self._model._native.column_values(np.ascontiguousarray(self.data, dtype=np.float32))
+        rows = np.ascontiguousarray(self.data, dtype=np.float32) if self._rows is None else self._rows
+        texts, numbers = self._model._native.column_values(rows)
         shown = np.asarray(texts, dtype=object).reshape(len(self), -1)
         if shown.shape[1] != len(self.names):
             return None, None
@@ -222,7 +230,8 @@ class Reasons(_Table):
     ----------
     rows : list of dict
         Each decided row: `row` (counted from 1), `probability` and `score` of the adverse class, `reasons` (dicts of `column`, `value`,
-        `reference`, `contribution`, `code`, `text`, `holds`), `holds` and `certified` of all of them, `contributions` of every column.
+        `reference`, `contribution`, `code`, `text`, `holds`, and `tolerance` where it is proved), `holds` and `certified` of all of them,
+        `contributions` of every column.
     adverse : str
         The adverse class.
     cutoff : float or None
@@ -282,12 +291,13 @@ class Reasons(_Table):
             columns[name] = [one.get(name) for _, _, one in lines]
         for name, key in (("all_hold", "holds"), ("change_found", "changes"), ("certified", "certified")):
             columns[name] = [row[key] for row, _, _ in lines]
+        columns["tolerance"] = [one.get("tolerance") for _, _, one in lines]
         return columns
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes what `thickset reasons --out` writes (`.csv`, `.jsonl`), one page to print a row into a folder, or the table."""
+        """Writes what `thickset reasons --out` writes (`.csv`, `.jsonl`, `.parquet`), or one page to print a row into a folder."""
         path = Path(path)
-        if path.suffix in (".csv", ".jsonl"):
+        if path.suffix in (".csv", ".jsonl", ".parquet"):
             path.write_bytes(self._native.to_bytes(path.suffix[1:]))
         elif path.suffix == ".html":
             path.write_text(self.to_html(), encoding="utf-8")

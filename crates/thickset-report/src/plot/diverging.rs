@@ -70,10 +70,11 @@ pub fn draw(bars: &[SignedBar], id: &str, title: &str, description: &str) -> Dra
             };
             marks.push(text("value", place, y + BAR - 0.5, anchor, label.clone()));
         }
+        // Beside the bars only: a line through all would cut the names.
+        if low < 0.0 {
+            marks.push(line("axis", (zero, y - 2.0), (zero, y + BAR + 2.0)));
+        }
         y += BAR + 11.0;
-    }
-    if low < 0.0 {
-        marks.push(line("axis", (zero, 2.0), (zero, y - 6.0)));
     }
     Drawing {
         id: id.to_owned(),

@@ -479,7 +479,7 @@ impl<'a> BoundedRow<'a> {
                     .collect();
             }
             gates.push(gate_bounds(*activation, &low, &high, &errors, unit));
-            [below, above] = self.activated(*activation, low_lines, high_lines, &low, &high, unit);
+            [below, above] = activated(*activation, low_lines, high_lines, &low, &high, unit);
             sizes = low
                 .iter()
                 .zip(&high)
@@ -501,32 +501,6 @@ impl<'a> BoundedRow<'a> {
             gates,
             first,
         })
-    }
-
-    /// Lines of the values behind an activation.
-    fn activated(
-        &self,
-        activation: Activation,
-        mut low_lines: Lines,
-        mut high_lines: Lines,
-        low: &[f64],
-        high: &[f64],
-        unit: f64,
-    ) -> [Lines; 2] {
-        for neuron in 0..low.len() {
-            let [(over, over_offset), (under, under_offset)] =
-                activation.lines(low[neuron], high[neuron]);
-            let size = activation
-                .value(high[neuron])
-                .abs()
-                .max(low[neuron].abs())
-                .max(high[neuron].abs());
-            let error = FUNCTION_UNITS * unit * (size + activation.value(0.0) + f64::MIN_POSITIVE);
-            // Slopes are not negative, so lines keep their sides.
-            high_lines.scale(neuron, over, over_offset + error);
-            low_lines.scale(neuron, under, under_offset - error);
-        }
-        [low_lines, high_lines]
     }
 
     /// How likely every other class can be, against the explained one; none where a margin can be so large that a probability's gradient is lost.
@@ -729,6 +703,31 @@ fn layer_lines(layer: &DenseLayer, below: &Lines, above: &Lines) -> [Lines; 2] {
         }
     }
     found
+}
+
+/// Lines of the values behind an activation.
+fn activated(
+    activation: Activation,
+    mut low_lines: Lines,
+    mut high_lines: Lines,
+    low: &[f64],
+    high: &[f64],
+    unit: f64,
+) -> [Lines; 2] {
+    for neuron in 0..low.len() {
+        let [(over, over_offset), (under, under_offset)] =
+            activation.lines(low[neuron], high[neuron]);
+        let size = activation
+            .value(high[neuron])
+            .abs()
+            .max(low[neuron].abs())
+            .max(high[neuron].abs());
+        let error = FUNCTION_UNITS * unit * (size + activation.value(0.0) + f64::MIN_POSITIVE);
+        // Slopes are not negative, so lines keep their sides.
+        high_lines.scale(neuron, over, over_offset + error);
+        low_lines.scale(neuron, under, under_offset - error);
+    }
+    [low_lines, high_lines]
 }
 
 fn gate_bounds(

@@ -367,8 +367,8 @@ impl Model {
         let began_with_another = run.retrain.as_ref().is_some_and(RetrainConfig::is_onnx);
         let dataset = if began_with_another {
             let run = RunConfig {
-                data,
                 seed,
+                data,
                 ..run.clone()
             };
             run.open_data_for(self)?

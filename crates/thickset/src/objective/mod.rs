@@ -7,7 +7,7 @@
 pub mod adv_aat;
 pub mod art;
 pub mod at;
-pub mod certified_radius;
+pub mod certified_ranking;
 pub mod cl;
 pub mod distinct;
 pub mod est_h;
@@ -109,7 +109,7 @@ kinds! {
         AdvAat(adv_aat::AdvAatConfig),
         Art(art::ArtConfig),
         At(at::AtConfig),
-        CertifiedRadius(certified_radius::CertifiedRadiusConfig),
+        CertifiedRanking(certified_ranking::CertifiedRankingConfig),
         Cl(cl::ClConfig),
         Distinct(distinct::DistinctConfig),
         EstH(est_h::EstHConfig),

@@ -105,6 +105,7 @@ pub(super) fn assemble(
     };
     join_gathers(&mut layers);
     fold_scales(&mut layers);
+    fold_orders(&mut layers);
     let mut layers = only_read(layers);
     if layers.is_empty() {
         layers.push(MadeLayer {
@@ -240,6 +241,42 @@ fn fold_scales(layers: &mut [MadeLayer]) {
                 *value *= scale[at / block];
             }
         }
+        layers[place].inputs[0] = input;
+    }
+}
+
+/// A dense layer behind numbers in another order reads them in their own: its weights change places. So a pipeline that puts numbers
+/// before categories is a chain of dense layers like any other.
+fn fold_orders(layers: &mut [MadeLayer]) {
+    for place in 0..layers.len() {
+        let Form::Linear { inputs, outputs } = layers[place].form else {
+            continue;
+        };
+        let Place::Layer(before) = layers[place].inputs[0] else {
+            continue;
+        };
+        let Form::Gather { features, indices } = layers[before].form.clone() else {
+            continue;
+        };
+        // One that picks few of many would make the layer larger.
+        if indices.len() != inputs || features > inputs {
+            continue;
+        }
+        let input = layers[before].inputs[0];
+        let [(_, shape, weight), _] = &mut layers[place].weights[..] else {
+            continue;
+        };
+        let mut moved = vec![0.0; outputs * features];
+        for output in 0..outputs {
+            for (at, &index) in indices.iter().enumerate() {
+                moved[output * features + index] += weight[output * inputs + at];
+            }
+        }
+        (*shape, *weight) = (vec![outputs, features], moved);
+        layers[place].form = Form::Linear {
+            inputs: features,
+            outputs,
+        };
         layers[place].inputs[0] = input;
     }
 }

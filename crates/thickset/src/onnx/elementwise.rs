@@ -1,7 +1,5 @@
 //! Arithmetic of constants: functions of single numbers, of two with broadcasting, and matrix products.
 
-#![expect(clippy::cast_possible_wrap, reason = "sizes are far below 2^63")]
-
 use super::array::{Array, Data};
 use super::fold::{MOST_MADE, cast, check_made, like};
 use super::problem::{Result, broken};

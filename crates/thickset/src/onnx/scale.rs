@@ -170,6 +170,25 @@ pub fn open_for_data(
             imported = super::open(path, &options)?;
         }
     }
+    if let Some(data) = data.filter(|_| options.columns.is_empty()) {
+        let own: Vec<String> = imported
+            .inputs()
+            .into_iter()
+            .flat_map(|(_, columns)| columns)
+            .collect();
+        if let Some(renamed) = renamed(&own, &column_names(data, None)?) {
+            notes.push(format!(
+                "columns whose names the exporter changed are taken to be those of `{}` (`{}`)",
+                data.display(),
+                renamed
+                    .iter()
+                    .find(|name| !own.contains(name))
+                    .map_or("", String::as_str)
+            ));
+            options.columns = renamed;
+            imported = super::open(path, &options)?;
+        }
+    }
     if imported.about.wants_scale {
         match (scale, data) {
             (ScaleChoice::FromData, Some(data)) => {
@@ -189,6 +208,38 @@ pub fn open_for_data(
         }
     }
     Ok((imported, notes))
+}
+
+/// The columns of a graph by the names of the data, where exporters have put other letters for some: `installment rate` is
+/// `installment_rate` in skl2onnx's files. `None` where nothing is to be renamed, or it is not sure.
+fn renamed(own: &[String], data: &[String]) -> Option<Vec<String>> {
+    let plain = |name: &String| -> String {
+        let letters = name.chars();
+        letters
+            .map(|letter| {
+                if letter.is_alphanumeric() {
+                    letter
+                } else {
+                    '_'
+                }
+            })
+            .collect()
+    };
+    let mut is_other = false;
+    let names = own.iter().map(|name| {
+        if data.contains(name) {
+            return name.clone();
+        }
+        let mut alike = data.iter().filter(|other| plain(other) == plain(name));
+        let (Some(found), None) = (alike.next(), alike.next()) else {
+            // A column that the model does not read may be missing.
+            return name.clone();
+        };
+        is_other = true;
+        found.clone()
+    });
+    let names: Vec<String> = names.collect();
+    is_other.then_some(names)
 }
 
 /// Probabilities of a table's file, row by row: one column a class, in order, or one column for the second of two classes.
@@ -214,4 +265,20 @@ pub fn read_probabilities(path: &Path) -> Result<Vec<f64>> {
         }
     }
     Ok(values)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_an_exporter_changed_are_found_and_doubtful_ones_left() {
+        let names =
+            |list: &[&str]| -> Vec<String> { list.iter().map(ToString::to_string).collect() };
+        let own = names(&["age", "installment_rate", "x_y"]);
+        let data = names(&["age", "installment rate", "x y", "x-y", "risk"]);
+        let expected = names(&["age", "installment rate", "x_y"]);
+        assert_eq!(renamed(&own, &data), Some(expected));
+        assert_eq!(renamed(&own, &own), None);
+    }
 }

@@ -223,11 +223,21 @@ pub(super) fn level(feature: &Feature) -> String {
     if let FeatureKind::Level { values } = &feature.kind
         && let ([value], None) = (&values[..], feature.group)
     {
-        return value.clone();
+        return if is_named(feature) { YES } else { value }.to_owned();
     }
     let of_column = feature.name.strip_prefix(feature.column.as_str());
     let level = of_column.and_then(|rest| rest.strip_prefix('='));
     level.unwrap_or(&feature.name).to_owned()
+}
+
+/// What a flag of a name of its own is.
+const YES: &str = "yes";
+const NO: &str = "no";
+
+/// Whether a recipe gives a flag a name, like `has a telephone`, so that its values are codes which say nothing.
+fn is_named(flag: &Feature) -> bool {
+    let of_column = flag.name.strip_prefix(flag.column.as_str());
+    !of_column.is_some_and(|rest| rest.starts_with('='))
 }
 
 /// What a flag is when it is off.
@@ -240,6 +250,7 @@ fn other_side(flag: &Feature, encoding: Option<&Encoding>) -> String {
         })
     });
     match rule.map(|rule| &rule.off[..]) {
+        _ if is_named(flag) => NO.to_owned(),
         Some([off]) => off.clone(),
         _ => format!("not {}", level(flag)),
     }

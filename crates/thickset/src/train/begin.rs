@@ -124,6 +124,8 @@ impl RunConfig {
             return self.data.open(self.seed);
         };
         let Some(files) = table_files(&self.data)? else {
+            // What cannot be opened at all is told as such.
+            self.data.open(self.seed)?;
             return Err(Error::MissingSetting {
                 setting: "data.source",
                 expected: "the file of a table, whose columns the model of another framework encodes itself",

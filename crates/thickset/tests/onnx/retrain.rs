@@ -43,13 +43,13 @@ fn table(folder: &Path, model: &Path) -> PathBuf {
     let rows = Rows::new(&values, schema).unwrap();
     let predicted = imported.model.predict(&rows).unwrap();
     let classes = imported.model.classes();
-    let mut text = format!("{},outcome\n", names.join(","));
+    let mut text = vec![format!("{},outcome", names.join(","))];
     for (line, prediction) in lines.iter().zip(predicted) {
         let is_second = stream.uniform() < prediction.probabilities[1];
-        text += &format!("{line},{}\n", classes[usize::from(is_second)]);
+        text.push(format!("{line},{}", classes[usize::from(is_second)]));
     }
     let path = folder.join("rows.csv");
-    std::fs::write(&path, text).unwrap();
+    std::fs::write(&path, text.join("\n") + "\n").unwrap();
     path
 }
 
@@ -74,8 +74,9 @@ fn a_pipeline_is_trained_further_and_written_back_with_the_same_inputs() {
         &file,
         &rows,
         &[
-            "objective={ kind = \"r2et\", gap_weight = 0.5, hessian_weight = 0.1, explain = { kind = \"grad\" } }",
-            "train.epochs=25",
+            "objective={ kind = \"r2et\", gap_weight = 0.2, hessian_weight = 0.5, explain = { kind = \"grad\" } }",
+            "train.epochs=30",
+            "train.batch=16",
             "selection.auc_within=0.03",
             "retrain.most_auc_drop=0.1",
             "retrain.least_agreement=0",

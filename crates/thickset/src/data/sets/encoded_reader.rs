@@ -96,11 +96,18 @@ impl EncodedReader {
     /// What a person should know of the rows so far, in sentences.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
+        let rows = |count: &usize| match count {
+            1 => "1 row has".to_owned(),
+            count => format!("{count} rows have"),
+        };
         let unseen = self.unseen.iter().map(|(column, count)| {
-            format!("{count} rows have a `{column}` that is none of the model's categories")
+            format!(
+                "{} a `{column}` that is none of the model's categories",
+                rows(count)
+            )
         });
         let missing = self.missing.iter();
-        let missing = missing.map(|(column, count)| format!("{count} rows have no `{column}`"));
+        let missing = missing.map(|(column, count)| format!("{} no `{column}`", rows(count)));
         unseen.chain(missing).collect()
     }
 }

@@ -186,24 +186,27 @@ pub(super) fn gated_linear(
 
 /// The iteration of [`thickset_engine::layer::PairwiseCoupling`], unrolled: two classes need at most two rounds, and a round that
 /// comes after the stop is passed over.
-pub(super) fn pairwise_coupling(w: &mut Writer, x: &str) -> String {
+pub(super) fn pairwise_coupling(w: &mut Writer, logit: &str) -> String {
     /// One more than are ever made.
     const ROUNDS: usize = 3;
-    let minus = w.node("Neg", &[x], &[]);
+    let minus = w.node("Neg", &[logit], &[]);
     let first = w.node("Sigmoid", &[&minus], &[]);
     let (least, most) = (w.number(1e-7), w.number(1.0 - 1e-7));
-    let r = w.node("Clip", &[&first, &least, &most], &[]);
+    let likely = w.node("Clip", &[&first, &least, &most], &[]);
     let (one, two, half, stop) = (
         w.number(1.0),
         w.number(2.0),
         w.number(0.5),
         w.number(0.0025),
     );
-    let s = w.node("Sub", &[&one, &r], &[]);
-    let rs = w.node("Mul", &[&r, &s], &[]);
-    let diagonal = [w.node("Mul", &[&s, &s], &[]), w.node("Mul", &[&r, &r], &[])];
-    let across = w.node("Neg", &[&rs], &[]);
-    let zero = w.node("Sub", &[&r, &r], &[]);
+    let unlikely = w.node("Sub", &[&one, &likely], &[]);
+    let both = w.node("Mul", &[&likely, &unlikely], &[]);
+    let diagonal = [
+        w.node("Mul", &[&unlikely, &unlikely], &[]),
+        w.node("Mul", &[&likely, &likely], &[]),
+    ];
+    let across = w.node("Neg", &[&both], &[]);
+    let zero = w.node("Sub", &[&likely, &likely], &[]);
     let start = w.node("Add", &[&zero, &half], &[]);
     let mut p = [start.clone(), start];
     for _ in 0..ROUNDS {

@@ -117,35 +117,7 @@ impl Model {
             made.push(output);
         }
         let logits = made.last().cloned().unwrap_or(features);
-        writer.named(
-            "Softmax",
-            &[&logits],
-            &outputs.probabilities,
-            &[("axis", 1_i64.into())],
-        );
-        let best = writer.node(
-            "ArgMax",
-            &[&outputs.probabilities],
-            &[("axis", 1_i64.into()), ("keepdims", 0_i64.into())],
-        );
-        let names = if outputs.whole_labels {
-            let classes = self.description.classes.iter();
-            let numbers: Vec<i64> = classes.filter_map(|class| class.parse().ok()).collect();
-            writer.whole(&numbers)
-        } else {
-            writer.texts(&self.description.classes)
-        };
-        writer.named(
-            "Gather",
-            &[&names, &best],
-            &outputs.label,
-            &[("axis", 0_i64.into())],
-        );
-        let label = if outputs.whole_labels {
-            element::INT64
-        } else {
-            element::STRING
-        };
+        let label = self.write_outputs(&mut writer, &logits, &outputs);
         let (node, initializer) = writer.finish();
         let description = self.description_text();
         let graph = GraphProto {
@@ -185,6 +157,39 @@ impl Model {
             functions: Vec::new(),
         };
         Ok(model.encode_to_vec())
+    }
+
+    /// Writes probabilities and labels; gives the kind of element that labels are.
+    fn write_outputs(&self, writer: &mut Writer, logits: &str, outputs: &Outputs) -> i32 {
+        writer.named(
+            "Softmax",
+            &[logits],
+            &outputs.probabilities,
+            &[("axis", 1_i64.into())],
+        );
+        let best = writer.node(
+            "ArgMax",
+            &[&outputs.probabilities],
+            &[("axis", 1_i64.into()), ("keepdims", 0_i64.into())],
+        );
+        let names = if outputs.whole_labels {
+            let classes = self.description.classes.iter();
+            let numbers: Vec<i64> = classes.filter_map(|class| class.parse().ok()).collect();
+            writer.whole(&numbers)
+        } else {
+            writer.texts(&self.description.classes)
+        };
+        writer.named(
+            "Gather",
+            &[&names, &best],
+            &outputs.label,
+            &[("axis", 0_i64.into())],
+        );
+        if outputs.whole_labels {
+            element::INT64
+        } else {
+            element::STRING
+        }
     }
 
     /// Inputs, and the name of the matrix of features that comes of them.

@@ -60,14 +60,17 @@ pub(super) fn written(order: DateOrder, days: f64) -> Option<String> {
     let of_month = of_year - (153 * month + 2) / 5 + 1;
     let month = if month < 10 { month + 3 } else { month - 9 };
     let year = era * 400 + year + i64::from(month <= 2);
-    let mut text = format!("{year:04}-{month:02}");
-    if order != DateOrder::MonthYear {
-        text.push_str(&format!("-{of_month:02}"));
-    }
-    if minute > 0 {
-        text.push_str(&format!(" {:02}:{:02}", minute / 60, minute % 60));
-    }
-    Some(text)
+    let day = if order == DateOrder::MonthYear {
+        String::new()
+    } else {
+        format!("-{of_month:02}")
+    };
+    let time = if minute == 0 {
+        String::new()
+    } else {
+        format!(" {:02}:{:02}", minute / 60, minute % 60)
+    };
+    Some(format!("{year:04}-{month:02}{day}{time}"))
 }
 
 /// The days since 1970-01-01 that a date stands for, with a fraction for its time; `None` if it is not in this order.

@@ -10,7 +10,7 @@
 
 use serde::{Deserialize, Serialize};
 use thickset_engine::Tensor;
-use thickset_engine::layer::Part;
+use thickset_engine::layer::{Layer as _, Part, Softplus};
 
 use super::term::gap::Pairs;
 use super::term::ranking::{RankingMargin, levels_between};
@@ -22,8 +22,8 @@ use crate::{Error, Result};
 
 /// The registry's entry.
 pub static INFO: Info = Info {
-    id: "certified-radius",
-    label: "CertRadius",
+    id: "certified-ranking",
+    label: "CertRanking",
     family: Family::Objective,
     summary: "The class loss and the ranking loss of bounds on the gradient within a ball, so that more of the ranking is certified",
     formula: "L = CE + w mean over pairs of tau softplus((gamma - l_i + u_j) / tau), l and u the logs of the least and the most that |g| can be within the ball",
@@ -42,7 +42,7 @@ pub static INFO: Info = Info {
 /// Weight and ball.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct CertifiedRadiusConfig {
+pub struct CertifiedRankingConfig {
     /// The weight of the ranking loss.
     pub weight: f64,
     /// The radius of the ball.
@@ -55,7 +55,7 @@ pub struct CertifiedRadiusConfig {
     pub adaptive: bool,
 }
 
-impl Default for CertifiedRadiusConfig {
+impl Default for CertifiedRankingConfig {
     fn default() -> Self {
         Self {
             weight: 0.1,
@@ -67,16 +67,16 @@ impl Default for CertifiedRadiusConfig {
     }
 }
 
-impl Objective for CertifiedRadiusConfig {
+impl Objective for CertifiedRankingConfig {
     fn info(&self) -> &'static Info {
         &INFO
     }
 
     fn check(&self) -> Result<()> {
-        check_weight("`certified-radius.weight`", self.weight)?;
-        check_weight("`certified-radius.radius`", self.radius)?;
-        check_weight("`certified-radius.margin`", self.margin)?;
-        check_positive("`certified-radius.softness`", self.softness)
+        check_weight("`certified-ranking.weight`", self.weight)?;
+        check_weight("`certified-ranking.radius`", self.radius)?;
+        check_weight("`certified-ranking.margin`", self.margin)?;
+        check_positive("`certified-ranking.softness`", self.softness)
     }
 
     fn loss(&self, batch: &Batch<'_>) -> Result<Loss> {
@@ -103,7 +103,7 @@ impl Objective for CertifiedRadiusConfig {
 
 fn not_a_chain() -> Error {
     Error::CertifyInput {
-        expected: "a chain of dense layers with ReLUs, to train for certificates",
+        expected: "a chain of dense layers with ReLU or softplus, to train for certificates",
         got: "a network of another kind".to_owned(),
     }
 }
@@ -118,6 +118,34 @@ struct GradientBounds {
 struct Gates {
     low: Tensor<2>,
     high: Tensor<2>,
+}
+
+impl Gates {
+    /// Of a softplus of this sharpness, or of a `ReLU`, whose pre-activations lie within `around` of `center`.
+    fn new(beta: Option<f64>, center: &Tensor<2>, around: &Tensor<2>) -> Self {
+        if let Some(beta) = beta {
+            // The slope rises, so its ends are at the ends.
+            let slope = |z: Tensor<2>| (z * (beta / 2.0)).tanh() * 0.5 + 0.5;
+            return Self {
+                low: slope(center.clone() - around.clone()),
+                high: slope(center.clone() + around.clone()),
+            };
+        }
+        let open = center.clone().detach().sign().clamp_min(0.0);
+        let doubt = doubt(center, around);
+        Self {
+            low: open.clone() * (doubt.clone().neg() + 1.0),
+            high: open.clone() + (open.neg() + 1.0) * doubt,
+        }
+    }
+}
+
+/// Behind a softplus of this sharpness, or a `ReLU`.
+fn activated(beta: Option<f64>, z: Tensor<2>) -> Result<Tensor<2>> {
+    Ok(match beta {
+        Some(beta) => Softplus::new(beta)?.forward(&[z]),
+        None => z.clamp_min(0.0),
+    })
 }
 
 impl GradientBounds {
@@ -137,25 +165,20 @@ impl GradientBounds {
                     });
                     weights.push((*weight).clone());
                 }
-                Part::Relu => {
+                Part::Relu | Part::Softplus { .. } => {
                     let Some(around) = reach.take() else {
                         return Err(not_a_chain());
                     };
-                    let (low, high) = (
-                        center.clone() - around.clone(),
-                        center.clone() + around.clone(),
-                    );
-                    let open = center.clone().detach().sign().clamp_min(0.0);
-                    let doubt = doubt(&center, &around);
-                    gates.push(Gates {
-                        low: open.clone() * (doubt.clone().neg() + 1.0),
-                        high: open.clone() + (open.neg() + 1.0) * doubt,
-                    });
-                    let (low, high) = (low.clamp_min(0.0), high.clamp_min(0.0));
+                    let beta = match part {
+                        Part::Softplus { beta } => Some(*beta),
+                        _ => None,
+                    };
+                    gates.push(Gates::new(beta, &center, &around));
+                    let low = activated(beta, center.clone() - around.clone())?;
+                    let high = activated(beta, center + around)?;
                     center = (low.clone() + high.clone()) * 0.5;
                     reach = Some((high - low) * 0.5);
                 }
-                Part::Softplus { .. } => return Err(not_a_chain()),
             }
         }
         let Some(last) = weights.pop() else {
@@ -307,10 +330,10 @@ mod tests {
         let explain = sample::explain();
         let mut batch = sample::batch(&network, &explain);
         batch.labels = one_hot(&[0; 12], 2, network.dtype(), &batch.x.device());
-        let config = CertifiedRadiusConfig {
+        let config = CertifiedRankingConfig {
             radius: 0.0,
             weight: 0.5,
-            ..CertifiedRadiusConfig::default()
+            ..CertifiedRankingConfig::default()
         };
         let own = value(&config.loss(&batch).unwrap().total);
         let r2et = super::super::r2et::R2etConfig {
@@ -355,10 +378,10 @@ mod tests {
         let mut batch = sample::batch(&network, &explain);
         batch.labels = one_hot(&[1; 12], 2, network.dtype(), &batch.x.device());
         let of = |weight: f64, radius: f64| {
-            let config = CertifiedRadiusConfig {
+            let config = CertifiedRankingConfig {
                 weight,
                 radius,
-                ..CertifiedRadiusConfig::default()
+                ..CertifiedRankingConfig::default()
             };
             value(&config.loss(&batch).unwrap().total)
         };
@@ -369,11 +392,26 @@ mod tests {
     }
 
     #[test]
-    fn a_smooth_network_is_refused() {
+    fn bounds_of_a_softplus_network_hold_at_every_point() {
         let network = sample::network();
-        let explain = sample::explain();
-        let batch = sample::batch(&network, &explain);
-        let error = CertifiedRadiusConfig::default().loss(&batch).unwrap_err();
-        assert!(error.to_string().contains("ReLU"), "{error}");
+        let mut stream = Seed::new(9).stream("points");
+        let x: Vec<f64> = (0..10).map(|_| stream.normal()).collect();
+        let of = |x: &[f64], radius: f64| {
+            let x = network.batch(x);
+            let classes = one_hot(&[1], 3, network.dtype(), &x.device());
+            let parts = network.chain_parts().unwrap();
+            let bounds = GradientBounds::new(&parts, &x, classes, radius).unwrap();
+            (read(bounds.center), read(bounds.reach))
+        };
+        let (center, reach) = of(&x, 0.1);
+        for _ in 0..200 {
+            let direction: Vec<f64> = (0..10).map(|_| stream.normal()).collect();
+            let length = direction.iter().map(|d| d * d).sum::<f64>().sqrt();
+            let moved = x.iter().zip(&direction);
+            let moved: Vec<f64> = moved.map(|(x, d)| x + 0.1 * d / length).collect();
+            for ((there, center), reach) in of(&moved, 0.0).0.iter().zip(&center).zip(&reach) {
+                assert!((there - center).abs() <= reach + 1e-12);
+            }
+        }
     }
 }
