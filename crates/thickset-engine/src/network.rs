@@ -114,18 +114,24 @@ impl Network {
     }
 
     /// What it is made of, where it is a chain: linear maps, each with or without an activation, each reading the one before.
+    /// None while its weights are tracked, since what reads them then reads plain numbers.
     #[must_use]
     pub fn chain_parts(&self) -> Option<Vec<Part<'_>>> {
+        let has_plain_weights = |part: &Part<'_>| match part {
+            Part::Linear { weight, bias } => is_plain(weight) && is_plain(bias),
+            _ => true,
+        };
+        self.tracked_chain_parts()
+            .filter(|parts| parts.iter().all(has_plain_weights))
+    }
+
+    /// The same with weights as they are, tracked or not, to be differentiated in.
+    #[must_use]
+    pub fn tracked_chain_parts(&self) -> Option<Vec<Part<'_>>> {
         let mut parts = Vec::with_capacity(self.nodes.len());
         for (place, node) in self.nodes.iter().enumerate() {
             let before = place.checked_sub(1).map_or(Source::Input, Source::Layer);
-            let part = node.layer.part().filter(|_| node.inputs == [before])?;
-            if let Part::Linear { weight, bias } = part
-                && !(is_plain(weight) && is_plain(bias))
-            {
-                return None;
-            }
-            parts.push(part);
+            parts.push(node.layer.part().filter(|_| node.inputs == [before])?);
         }
         Some(parts)
     }

@@ -89,7 +89,10 @@ impl Objective for CertifiedRankingConfig {
         let importance = explainer.at(&pass);
         let pairs = batch.ranked_pairs(&importance, Pairs::All, None)?;
         let classes = predicted_one_hot(batch.network, &pass.logits())?;
-        let parts = batch.network.chain_parts().ok_or_else(not_a_chain)?;
+        let parts = batch
+            .network
+            .tracked_chain_parts()
+            .ok_or_else(not_a_chain)?;
         let bounds = GradientBounds::new(&parts, &batch.x, classes, self.radius)?;
         let [least, most] = levels_between(&bounds.least(), &bounds.most(), &bounds.center);
         let margin = RankingMargin {

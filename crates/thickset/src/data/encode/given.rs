@@ -313,7 +313,7 @@ mod tests {
             assert_eq!(all[0].row(row), all[1].row(row), "{row}");
         }
         assert_eq!(all[1].row(2), []);
-        assert_eq!(all[1].row(41), []);
+        assert_eq!(all[1].row(42), []);
         assert_eq!(all[1].row(21), [(1, Given::Number(1.5))]);
         assert_eq!(
             all[1].row(975),
