@@ -14,7 +14,7 @@ import numpy as np
 from thickset import _frames, _native
 from thickset._errors import GateFailed, ThicksetTypeError, ThicksetValueError, ThicksetWarning
 from thickset._progress import Progress, reporting
-from thickset._results import Array, _Table
+from thickset._results import Array, Table
 from thickset._settings import options
 
 #: The quantiles between which a column's values lie, but for outliers; as in our encoding.
@@ -29,7 +29,7 @@ _LABELS = {
 }
 
 
-class FunctionAudit(_Table):
+class FunctionAudit(Table):
     """How far explanations of a function can be trusted, as far as a search without gradients can say.
 
     The P@k is what the search found, so the truth lies at or below it; an audit of a model (`from_sklearn`, `from_torch`) follows
@@ -136,7 +136,7 @@ def audit_functions(
     """Audits `explain` (rows to importances, ranked by size) of `predict` (rows to probabilities or labels).
 
     `radius` is of the l2 ball that a row may move in, with every column in units of its range from the 1% to the 99% quantile; 0.5 if
-    left out, as for our models of tables. Columns that are constant, hold texts or miss values stay.
+    left out, as for our models of tables. Columns that are constant, or hold texts, truth values or missing values, stay.
     """
     if X is None:
         raise ThicksetTypeError("expected the rows to audit as `X`")
@@ -215,7 +215,7 @@ class _FunctionRows:
         stays = [self.names[place] for place in self._levels]
         if stays:
             warnings.warn(
-                f"columns that hold texts or miss values stay as they are in an audit of functions: {', '.join(stays)}",
+                f"columns that hold texts, truth values or missing values stay as they are in an audit of functions: {', '.join(stays)}",
                 ThicksetWarning,
                 stacklevel=4,
             )
@@ -223,7 +223,8 @@ class _FunctionRows:
     def _column(self, place: int, series: Any) -> Array:
         import pandas
 
-        if pandas.api.types.is_numeric_dtype(series) and not isinstance(series.dtype, pandas.CategoricalDtype):
+        types = pandas.api.types
+        if types.is_numeric_dtype(series.dtype) and not types.is_bool_dtype(series.dtype):
             numbers: Array = series.to_numpy(dtype=np.float64, na_value=np.nan)
             if np.isfinite(numbers).all():
                 return numbers

@@ -108,6 +108,9 @@ def audit(
 
     found: Model = _model_of(model)
     found._needs_scale()
+    if threat is None:
+        # An estimator has a threat of its own.
+        threat = getattr(model, "threat", None)
     by_name = isinstance(X, (str, os.PathLike))
     if by_name and data_name is None:
         data_name = os.path.basename(os.fspath(X)) or os.fspath(X)
