@@ -224,7 +224,7 @@ class Model:
         >>> len(model.explain(model.rows("breast-cancer", part="all", max_rows=50)))
         50
         """
-        choice = {
+        choice: dict[str, Any] = {
             "part": part,
             "split_seed": split_seed,
             "folder": None if folder is None else os.fspath(folder),

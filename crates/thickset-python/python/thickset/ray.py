@@ -135,7 +135,8 @@ def sweep(
     done = _command("train", path.name, "--resume", "--out", str(folder), *arguments, cwd=path.parent)
     if done.returncode != 0:
         raise ThicksetError(done.stderr.strip())
-    return folder / name
+    found: Path = folder / name
+    return found
 
 
 class Explainer:
@@ -282,7 +283,7 @@ def _fetched(url: str, folder: Path) -> str:
     from fsspec.core import url_to_fs
 
     system, path = url_to_fs(url)
-    name = path.rstrip("/").rsplit("/", 1)[-1]
+    name: str = path.rstrip("/").rsplit("/", 1)[-1]
     # A folder's files one by one: what a copy of a whole folder is called differs from system to system.
     inner = [one for one in system.find(path) if one != path]
     if not inner:
