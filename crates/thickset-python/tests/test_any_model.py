@@ -73,8 +73,9 @@ def test_functions_of_labels_texts_and_missing_values_are_audited(frame):
         found[:, 0], found[:, 6] = rows["income"], 0.4
         return found
 
-    with pytest.warns(thickset.ThicksetWarning, match="stay as they are.*debt.*job"):
+    with pytest.warns(thickset.ThicksetWarning, match="stay as they are.*debt.*job") as told:
         audit = thickset.audit(predict=predict, explain=explain, X=X, y=y, k=1)
+    assert told[0].filename == __file__
     assert 0 <= audit["p_at_k"] < 1
     assert audit["accuracy"] > 0.5
     for rows in seen:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from thickset import _frames, _native
-from thickset._errors import GateFailed, ThicksetTypeError, ThicksetValueError, ThicksetWarning
+from thickset._errors import GateFailed, ThicksetTypeError, ThicksetValueError, warn
 from thickset._progress import Progress, reporting
 from thickset._results import Array, Table
 from thickset._settings import options
@@ -214,10 +213,9 @@ class _FunctionRows:
         self.low[list(self._levels)] = 0.0
         stays = [self.names[place] for place in self._levels]
         if stays:
-            warnings.warn(
-                f"columns that hold texts, truth values or missing values stay as they are in an audit of functions: {', '.join(stays)}",
-                ThicksetWarning,
-                stacklevel=4,
+            warn(
+                "columns that hold texts, truth values or missing values stay as they are in an audit of functions: "
+                + ", ".join(stays)
             )
 
     def _column(self, place: int, series: Any) -> Array:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from thickset import _native
-from thickset._errors import ThicksetTypeError, ThicksetValueError, ThicksetWarning
+from thickset._errors import ThicksetTypeError, ThicksetValueError, warn
 from thickset._progress import Progress, reporting
 from thickset._settings import Method, options, to_json
 
@@ -512,7 +511,7 @@ class Model:
         """Rows of columns, with a warning of what the model has never seen."""
         rows = self._native.encode(name, columns)
         for note in rows.notes:
-            warnings.warn(note, ThicksetWarning, stacklevel=4)
+            warn(note)
         return rows
 
 
