@@ -156,9 +156,12 @@ fn recipe_for(what: &str, table: &Table, options: &OpenOptions) -> Result<Recipe
     if let Some(recipe) = options.recipe.clone() {
         return Ok(recipe);
     }
+    // Programs that end every line with a comma add a last column without a value.
     let last = table
         .columns
-        .last()
+        .iter()
+        .rev()
+        .find(|column| column.values.missing() < table.rows())
         .map(|column| column.name.clone())
         .unwrap_or_default();
     let target = infer::target(table, options.target.as_ref().unwrap_or(&last))?;
