@@ -3,16 +3,22 @@
 //! (data frames, pipelines, modules) into these calls and the answers into result objects.
 
 mod arrays;
+mod attack;
 mod audit;
+mod certify;
 mod columns;
 mod command;
 mod dataset;
 mod errors;
+mod explain;
 mod foreign;
+mod functions;
 mod model;
 mod onnx;
 mod options;
+mod parts;
 mod reasons;
+mod row_settings;
 mod rows;
 mod supervise;
 mod train;
@@ -28,6 +34,8 @@ mod _native {
     use super::command::{command, methods};
     #[pymodule_export]
     use super::dataset::PyDataset;
+    #[pymodule_export]
+    use super::functions::{PyFunctionAudit, audit_functions};
     #[pymodule_export]
     use super::model::PyModel;
     #[pymodule_export]

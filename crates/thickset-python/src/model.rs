@@ -6,31 +6,30 @@ use std::sync::Arc;
 use numpy::PyReadonlyArray2;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use serde::Deserialize;
-use thickset::attack::{Attacked, decoded};
-use thickset::data::{InputShape, Part};
-use thickset::defaults::named;
-use thickset::explain::Explained;
-use thickset::model::{Fresh, Origin, PartChoice, RowChoice, RowsConfig, Selection};
+use thickset::attack::decoded;
+use thickset::data::InputShape;
+use thickset::model::{Fresh, Origin};
 use thickset::onnx::ExportOptions;
 use thickset::{Model, Rows, Schema, Seed};
 use thickset_engine::NetworkBuilder;
 
-use crate::arrays::{list, matrix, places};
+use crate::arrays::matrix;
+use crate::attack;
 use crate::audit::PyAudit;
+use crate::certify;
 use crate::columns::{PyColumn, columns};
 use crate::errors::{OrRaise as _, bad_value, failure};
+use crate::explain;
 use crate::foreign::PythonLayer;
 use crate::options::{Options, read};
+use crate::parts::in_parts;
 use crate::reasons::PyReasons;
+use crate::row_settings::RowSettings;
 use crate::rows::{LabelsArgument, PyEncodedRows, PyRows, RowsArgument, labels};
-use crate::supervise::{Reporter, supervise};
+use crate::supervise::supervise;
 
-/// Rows that are asked about between two reports of progress. What comes out of a row does not depend on it.
-const EXPLAINED: usize = 4096;
-const ATTACKED: usize = 256;
-const CERTIFIED: usize = 32;
-const REASONED: usize = 256;
+/// Rows that reasons are given for between two reports of progress.
+const REASONED: usize = 32;
 
 /// A network and what it is.
 #[pyclass(frozen, name = "Model", module = "thickset._native")]
@@ -209,50 +208,7 @@ impl PyModel {
         progress: Option<Py<PyAny>>,
         target: Option<Vec<usize>>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let options = read::<Options>("the options", options)?.explain();
-        let rows = rows.borrow(None)?;
-        let rows = rows.rows(self.model.schema())?;
-        let target = target.as_deref();
-        if let Some(target) = target
-            && target.len() != rows.len()
-        {
-            return Err(bad_value(&format!(
-                "there must be one target a row, {}, got {}",
-                rows.len(),
-                target.len()
-            )));
-        }
-        let found = supervise(py, progress.as_ref(), |reporter| {
-            let mut found = None;
-            let mut start = 0;
-            for part in parts(rows, EXPLAINED, reporter) {
-                let mut of_part = match target {
-                    None => self.model.explain(&part, &options)?,
-                    Some(target) => {
-                        let target = &target[start..start + part.len()];
-                        self.model.explain_classes(&part, target, &options)?
-                    }
-                };
-                start += part.len();
-                match &mut found {
-                    None => found = Some(of_part),
-                    Some(found) => found.rows.append(&mut of_part.rows),
-                }
-            }
-            Ok(found)
-        })?;
-        let Some(found) = found else {
-            return Err(bad_value("there are no rows to explain"));
-        };
-        let answer = PyDict::new(py);
-        answer.set_item("config", json(&found.config)?)?;
-        explained(&answer, "importance", &found.rows)?;
-        answer.set_item("k", named(&found.config, found.names.len()))?;
-        let base = self.model.base_values(&found.config);
-        let base = base.map(|base| found.rows.iter().map(|row| base[row.class]).collect());
-        answer.set_item("base", base.map(|base: Vec<f64>| list(py, base)))?;
-        answer.set_item("names", found.names)?;
-        Ok(answer)
+        explain::explain(py, &self.model, &rows, options, progress, target)
     }
 
     /// How far a small change of a row changes its explanation.
@@ -264,48 +220,7 @@ impl PyModel {
         options: &str,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let options = read::<Options>("the options", options)?.attack();
-        let rows = rows.borrow(None)?;
-        let rows = rows.rows(self.model.schema())?;
-        let found = supervise(py, progress.as_ref(), |reporter| {
-            let mut found = None;
-            for part in parts(rows, ATTACKED, reporter) {
-                let mut of_part = self.model.attack(&part, &options)?;
-                match &mut found {
-                    None => found = Some(of_part),
-                    Some(found) => found.rows.append(&mut of_part.rows),
-                }
-            }
-            Ok(found)
-        })?;
-        let Some(found) = found else {
-            return Err(bad_value("there are no rows to attack"));
-        };
-        let answer = PyDict::new(py);
-        let (mut before, mut after) = (Vec::new(), Vec::new());
-        let mut attacked = Vec::new();
-        for row in found.rows {
-            before.push(row.before);
-            after.push(row.after);
-            attacked.push(row.found);
-        }
-        let values = rows_of(&rows).into_iter().map(f64::from).collect();
-        answer.set_item("rows", matrix(py, values, rows.schema().len())?)?;
-        explained(&answer, "before", &before)?;
-        let names = found.names;
-        let width = names.len();
-        let importance = after.iter().flat_map(|row| row.importance.clone());
-        answer.set_item("after", matrix(py, importance.collect(), width)?)?;
-        let probabilities = after.iter().flat_map(|row| row.probabilities.clone());
-        let classes = self.model.classes().len();
-        answer.set_item(
-            "probabilities_after",
-            matrix(py, probabilities.collect(), classes)?,
-        )?;
-        answer.set_item("names", names)?;
-        answer.set_item("k", found.k)?;
-        attacked_rows(&answer, &rows, attacked)?;
-        Ok(answer)
+        attack::attack(py, &self.model, &rows, options, progress)
     }
 
     /// What no small move of a row can do to its explanation, proved.
@@ -317,44 +232,7 @@ impl PyModel {
         options: &str,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let options = read::<Options>("the options", options)?.certify();
-        let rows = rows.borrow(None)?;
-        let rows = rows.rows(self.model.schema())?;
-        let found = supervise(py, progress.as_ref(), |reporter| {
-            let mut found = None;
-            for part in parts(rows, CERTIFIED, reporter) {
-                let mut of_part = self.model.certify(&part, &options)?;
-                match &mut found {
-                    None => found = Some(of_part),
-                    Some(found) => found.rows.append(&mut of_part.rows),
-                }
-            }
-            Ok(found)
-        })?;
-        let Some(found) = found else {
-            return Err(bad_value("there are no rows to certify"));
-        };
-        let answer = PyDict::new(py);
-        answer.set_item("k", found.k)?;
-        answer.set_item("radius", found.radius)?;
-        let radii = || found.rows.iter().map(|row| &row.radius);
-        let worst = || found.rows.iter().map(|row| &row.worst_case);
-        let certified: Vec<f64> = radii().map(|radius| radius.certified).collect();
-        answer.set_item("certified_radius", list(py, certified))?;
-        let status: Vec<&str> = radii().map(|radius| radius.status.name()).collect();
-        answer.set_item("radius_status", status)?;
-        let reached = radii().map(|radius| {
-            let found = radius.counterexample.as_ref();
-            found.map_or(f64::NAN, |found| found.size)
-        });
-        answer.set_item("change_at", list(py, reached.collect::<Vec<f64>>()))?;
-        let status: Vec<&str> = worst().map(|worst| worst.status.name()).collect();
-        answer.set_item("worst_case_status", status)?;
-        let least = worst().map(|worst| worst.kept_at_least);
-        answer.set_item("kept_at_least", places(py, least))?;
-        let most = worst().map(|worst| worst.kept_at_most);
-        answer.set_item("kept_at_most", places(py, most))?;
-        Ok(answer)
+        certify::certify(py, &self.model, &rows, options, progress)
     }
 
     /// Why rows are decided against, and how far those reasons hold.
@@ -371,15 +249,10 @@ impl PyModel {
         let rows = rows.rows(self.model.schema())?;
         let found = supervise(py, progress.as_ref(), |reporter| {
             let options = options.reasons()?;
-            let mut found = None;
-            for part in parts(rows, REASONED, reporter) {
-                let mut of_part = self.model.reasons(&part, &options)?;
-                match &mut found {
-                    None => found = Some(of_part),
-                    Some(found) => found.rows.append(&mut of_part.rows),
-                }
-            }
-            Ok(found)
+            let ask = |part: &Rows<'_>, _| self.model.reasons(part, &options);
+            in_parts(rows, REASONED, reporter, ask, |all, mut found| {
+                all.rows.append(&mut found.rows);
+            })
         })?;
         found
             .map(PyReasons::new)
@@ -487,59 +360,6 @@ impl PyModel {
     }
 }
 
-/// What attacks found.
-fn attacked_rows(
-    answer: &Bound<'_, PyDict>,
-    rows: &Rows<'_>,
-    found: Vec<Attacked>,
-) -> PyResult<()> {
-    let py = answer.py();
-    let precision: Vec<f64> = found.iter().map(|row| row.precision).collect();
-    answer.set_item("precision", list(py, precision))?;
-    let held: Vec<bool> = found.iter().map(|row| row.held).collect();
-    answer.set_item("held", list(py, held))?;
-    let attacks: Vec<&str> = found.iter().map(|row| row.attack).collect();
-    answer.set_item("attack", attacks)?;
-    let perturbed = found.into_iter().flat_map(|row| row.perturbed);
-    let width = rows.schema().len();
-    answer.set_item("perturbed", matrix(py, perturbed.collect(), width)?)
-}
-
-/// Importances under a name, probabilities and classes.
-fn explained(answer: &Bound<'_, PyDict>, name: &str, rows: &[Explained]) -> PyResult<()> {
-    let py = answer.py();
-    let width = rows.first().map_or(0, |row| row.importance.len());
-    let classes = rows.first().map_or(0, |row| row.probabilities.len());
-    let importance = rows.iter().flat_map(|row| row.importance.iter().copied());
-    answer.set_item(name, matrix(py, importance.collect(), width)?)?;
-    let probabilities = rows
-        .iter()
-        .flat_map(|row| row.probabilities.iter().copied());
-    answer.set_item(
-        "probabilities",
-        matrix(py, probabilities.collect(), classes)?,
-    )?;
-    answer.set_item("classes", places(py, rows.iter().map(|row| row.class)))
-}
-
-fn rows_of(rows: &Rows<'_>) -> Vec<f32> {
-    let width = rows.schema().len();
-    let mut values = vec![0.0; rows.len() * width];
-    for (place, target) in values.chunks_exact_mut(width.max(1)).enumerate() {
-        rows.copy(place, target);
-    }
-    values
-}
-
-/// The rows in parts, with a report before each.
-fn parts<'a>(rows: Rows<'a>, size: usize, reporter: &Reporter) -> impl Iterator<Item = Rows<'a>> {
-    let total = rows.len();
-    (0..total).step_by(size).map(move |start| {
-        reporter.say(start, total, String::new);
-        rows.slice(start..(start + size).min(total))
-    })
-}
-
 fn value(py: Python<'_>, value: &thickset::attack::Value) -> PyResult<Py<PyAny>> {
     Ok(match value {
         thickset::attack::Value::Number(number) => number.into_pyobject(py)?.into_any().unbind(),
@@ -553,63 +373,4 @@ fn value(py: Python<'_>, value: &thickset::attack::Value) -> PyResult<Py<PyAny>>
 /// Never for plain data.
 pub fn json(data: &impl serde::Serialize) -> PyResult<String> {
     serde_json::to_string(data).map_err(|error| failure(&format!("not plain data: {error}")))
-}
-
-/// Which rows of a file or dataset.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RowSettings {
-    data: String,
-    folder: Option<PathBuf>,
-    part: Option<String>,
-    split_seed: Option<u64>,
-    #[serde(default)]
-    random_test: bool,
-    image_size: Option<(usize, usize)>,
-    max_rows: Option<usize>,
-    /// Decides a sample of rows.
-    #[serde(default)]
-    seed: u64,
-    numbers: Option<Vec<u64>>,
-}
-
-impl RowSettings {
-    /// As the command's `--row` and `--max-rows` say it.
-    fn selection(&self) -> Selection {
-        let choice = match (&self.numbers, self.max_rows) {
-            (Some(numbers), _) => RowChoice::Only(numbers.clone()),
-            (None, None | Some(0)) => RowChoice::All,
-            (None, Some(count)) => RowChoice::Sample {
-                count,
-                seed: Seed::new(self.seed),
-            },
-        };
-        Selection {
-            choice,
-            ..Selection::default()
-        }
-    }
-
-    fn config(self) -> PyResult<RowsConfig> {
-        let part = match self.part.as_deref() {
-            None => None,
-            Some("train") => Some(PartChoice::Part(Part::Train)),
-            Some("validation") => Some(PartChoice::Part(Part::Validation)),
-            Some("test") => Some(PartChoice::Part(Part::Test)),
-            Some("all") => Some(PartChoice::All),
-            Some(other) => {
-                return Err(bad_value(&format!(
-                    "a part is `train`, `validation`, `test` or `all`, got `{other}`"
-                )));
-            }
-        };
-        Ok(RowsConfig {
-            data: self.data,
-            folder: self.folder,
-            image_size: self.image_size,
-            part,
-            split_seed: self.split_seed,
-            random_test: self.random_test,
-        })
-    }
 }

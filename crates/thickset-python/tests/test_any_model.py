@@ -10,7 +10,7 @@ import pytest
 import thickset
 
 
-def test_functions_without_gradients_are_audited(rows):
+def test_functions_without_gradients_are_audited(rows, tmp_path):
     X, _ = rows
     X = X[:40]
     weights = np.array([3.0, 2.0, 1.0, 0.5, 0.2, 0.1])
@@ -24,12 +24,67 @@ def test_functions_without_gradients_are_audited(rows):
     assert moving.passed and len(moving.to_pandas()) == 40
     again = thickset.audit(predict=predict, explain=lambda x: x * weights, X=X, k=2, radius=0.5)
     np.testing.assert_array_equal(moving.precision, again.precision)
-    distance = np.linalg.norm((moving.perturbed - X) / (np.quantile(X, 0.99, axis=0) - np.quantile(X, 0.01, axis=0)), axis=1)
-    assert (distance <= 0.5 + 1e-9).all()
+    size = np.quantile(X, 0.99, axis=0) - np.quantile(X, 0.01, axis=0)
+    assert (np.linalg.norm((moving.perturbed - X) / size, axis=1) <= 0.5 + 1e-6).all()
+    # What is told of the worst points is true of them, and rows that keep all are told as they were.
+    top = lambda x: np.argsort(-np.abs(x * weights), axis=1, kind="stable")[:, :2]
+    kept = [len(set(a) & set(b)) / 2 for a, b in zip(top(X), top(moving.perturbed), strict=True)]
+    np.testing.assert_array_equal(kept, moving.precision)
+    np.testing.assert_array_equal(predict(X), predict(moving.perturbed))
+    np.testing.assert_array_equal(moving.perturbed[moving.precision == 1], X[moving.precision == 1])
+    moving.save(tmp_path / "audit")
+    assert "without gradients" in (tmp_path / "audit" / "report.html").read_text()
+    assert (tmp_path / "audit" / "audit.json").read_bytes() == moving.to_bytes()
+
+
+def test_bad_functions_are_refused_and_their_exceptions_pass(rows):
+    X, _ = rows
+    X = X[:20]
+    predict = lambda x: (x[:, 0] > 0.5).astype(float) * 0.5 + 0.25
     with pytest.raises(ValueError, match="one importance a feature"):
         thickset.audit(predict=predict, explain=lambda x: x[:, :2], X=X)
     with pytest.raises(TypeError, match="both `predict` and `explain`"):
         thickset.audit(predict=predict, X=X)
+    with pytest.raises(TypeError, match="`effort` is for models"):
+        thickset.audit(predict=predict, explain=np.abs, X=X, effort="quick")
+    with pytest.raises(ValueError, match="k must lie in"):
+        thickset.audit(predict=predict, explain=np.abs, X=X, k=6)
+    with pytest.raises(ValueError, match="there is no figure `auc`"):
+        thickset.audit(predict=predict, explain=np.abs, X=X, require="auc>=0.5")
+    with pytest.raises(ZeroDivisionError):
+        thickset.audit(predict=predict, explain=lambda x: 1 // 0, X=X)
+    with pytest.raises(KeyError, match="enough"):
+        thickset.audit(predict=predict, explain=np.abs, X=X, progress=lambda *_: {}["enough"])
+    with pytest.raises(ValueError, match="is no class of `predict`"):
+        thickset.audit(predict=predict, explain=np.abs, X=X, y=np.arange(20))
+
+
+def test_functions_of_labels_texts_and_missing_values_are_audited(frame):
+    X, y = frame
+    X, y = X[:30], y[:30]
+    seen = []
+
+    def predict(rows):
+        seen.append(rows.copy())
+        return np.where(rows["income"] + (rows["job"] == "cook") > 0.7, "yes", "no")
+
+    def explain(rows):
+        found = np.zeros(rows.shape)
+        found[:, 0], found[:, 6] = rows["income"], 0.4
+        return found
+
+    with pytest.warns(thickset.ThicksetWarning, match="stay as they are.*debt.*job") as told:
+        audit = thickset.audit(predict=predict, explain=explain, X=X, y=y, k=1)
+    assert told[0].filename == __file__
+    assert 0 <= audit["p_at_k"] < 1
+    assert audit["accuracy"] > 0.5
+    for rows in seen:
+        assert list(rows.columns) == list(X.columns)
+        assert rows["job"].dtype == X["job"].dtype and rows["owner"].dtype == X["owner"].dtype
+    # Texts, truth values and what misses values stay; missing ones are missing still.
+    for name in ("debt", "job", "owner"):
+        assert audit.perturbed[name].tolist() == X[name].tolist() or audit.perturbed[name].equals(X[name].reset_index(drop=True))
+    assert set(audit.to_pandas()["class"]) <= {"yes", "no"}
 
 
 def test_boosted_trees_with_shap_values_are_audited(rows):
@@ -41,6 +96,7 @@ def test_boosted_trees_with_shap_values_are_audited(rows):
     audit = thickset.audit(predict=booster.predict_proba, explain=trees.shap_values, X=X[:15], y=(y[:15] == "yes").astype(int), k=2)
     assert 0 <= audit["p_at_k"] <= audit["noise_p_at_k"] <= 1
     assert audit["accuracy"] > 0.8
+    assert "without gradients" in audit._repr_html_()
 
 
 @pytest.fixture(scope="module")

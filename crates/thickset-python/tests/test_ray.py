@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -20,11 +18,22 @@ def command(*arguments: str, cwd: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+def small_run(folder: Path, epochs: int) -> dict[str, object]:
+    return {
+        "k": 2,
+        "data": {"source": str(folder / "rows.csv"), "target": "label"},
+        "model": {"kind": "mlp", "hidden": [16]},
+        "objective": {"kind": "vanilla"},
+        "train": {"epochs": epochs},
+    }
+
+
 @pytest.fixture(scope="module")
 def cluster():
+    """Two nodes of one core each."""
     from ray.cluster_utils import Cluster
 
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
     cluster.add_node(num_cpus=1)
     ray.init(address=cluster.address, log_to_driver=False)
     yield cluster
@@ -37,47 +46,70 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("ray")
     (folder / "run.toml").write_text(
         'name = "small"\nseed = 1\ndata = { source = "breast-cancer" }\n'
-        'train = { epochs = 2 }\nsweep = { "objective.gap_weight" = [0.0, 0.05], seed = [1, 2] }\n'
+        'model = { kind = "mlp", hidden = [8] }\ntrain = { epochs = 2 }\nsweep = { "objective.gap_weight" = [0.0, 0.05], seed = [1, 2] }\n'
     )
     lines = ["a,b,c,label"]
     for row in range(2000):
         a, b, c = (row * 37 % 101) / 101, (row * 53 % 97) / 97, (row * 71 % 89) / 89
         lines.append(f"{a:.4f},{b:.4f},{c:.4f},{'yes' if a + b > c + 0.5 else 'no'}")
     (folder / "rows.csv").write_text("\n".join(lines) + "\n")
-    run = {"data": {"source": str(folder / "rows.csv"), "target": "label"}, "train": {"epochs": 3}, "probe": {"k": 2}}
-    thickset.train(run).model.save(folder / "model.safetensors")
+    thickset.train(small_run(folder, 3)).model.save(folder / "model.safetensors")
     return folder
 
 
-OPTIONS = ["--effort", "quick", "--no-certificates"]
+OPTIONS = ["--effort", "quick", "--no-certificates", "--explanation", "grad"]
 
 
-def test_an_audit_has_the_bytes_of_one_machine_although_a_node_is_lost(cluster, work: Path) -> None:
+def test_an_audit_has_the_bytes_of_one_machine_although_one_of_two_nodes_is_killed(cluster, work: Path) -> None:
     from thickset.ray import audit
 
     command("audit", "--model", "model.safetensors", "--data", "rows.csv", "--out", "one", *OPTIONS, cwd=work)
     expected = (work / "one" / "audit.json").read_bytes()
-    lost = cluster.add_node(num_cpus=1)
-
-    def lose() -> None:
-        time.sleep(2)
-        cluster.remove_node(lost)
-
-    thread = threading.Thread(target=lose)
-    thread.start()
     seen: list[tuple[int, int]] = []
+    killed: list[int] = []
+
+    def kill_after_two(done: int, of: int) -> None:
+        seen.append((done, of))
+        if done == 2:
+            # Shards are left and both nodes are at work: each has one core, and a shard takes one.
+            (other,) = [node for node in cluster.list_all_nodes() if not node.head]
+            cluster.remove_node(other, allow_graceful=False)
+            killed.append(of - done)
+
     found = audit(
-        work / "model.safetensors",
-        work / "rows.csv",
-        shards=7,
-        out=work / "many",
-        arguments=OPTIONS,
-        progress=lambda done, of: seen.append((done, of)),
+        work / "model.safetensors", work / "rows.csv", shards=7, out=work / "many", arguments=OPTIONS, progress=kill_after_two
     )
-    thread.join()
+    assert killed == [5]
+    assert sum(node["Alive"] for node in ray.nodes()) == 1
     assert (work / "many" / "audit.json").read_bytes() == expected
+    assert (work / "many" / "report.html").read_bytes() == (work / "one" / "report.html").read_bytes()
     assert seen[-1] == (7, 7)
     assert 0 <= found["p_at_k"] <= 1
+    cluster.add_node(num_cpus=1)
+
+
+def test_a_folder_of_files_and_a_path_of_fsspec_are_audited_like_one_machine_does(cluster, work: Path) -> None:
+    from thickset.ray import audit
+
+    lines = (work / "rows.csv").read_text().splitlines(keepends=True)
+    folder = work / "rows"
+    folder.mkdir()
+    for number, start in enumerate(range(1, 601, 200)):
+        (folder / f"part-{number}.csv").write_text(lines[0] + "".join(lines[start : start + 200]))
+    command("audit", "--model", "model.safetensors", "--data", "rows", "--out", "of-folder", *OPTIONS, cwd=work)
+    expected = (work / "of-folder" / "audit.json").read_bytes()
+    for data, shared in [(folder, False), (folder, True), (f"file://{folder}", False)]:
+        found = audit(thickset.load(work / "model.safetensors"), data, shards=2, arguments=OPTIONS, shared=shared)
+        assert found.to_bytes() == expected, (data, shared)
+    with pytest.raises(thickset.ThicksetError, match="every node sees it"):
+        audit(work / "model.safetensors", work / "nothing", shared=True)
+
+
+def test_a_shard_that_fails_says_why(cluster, work: Path) -> None:
+    from thickset.ray import audit
+
+    with pytest.raises(thickset.ThicksetError, match="shard 1 of 1.*nothing.csv"):
+        audit(work / "model.safetensors", "nothing.csv", shards=1)
 
 
 def test_a_sweep_has_the_bytes_of_one_machine(cluster, work: Path) -> None:
@@ -106,6 +138,23 @@ def test_rows_of_ray_data_keep_their_numbers(cluster, work: Path) -> None:
     shown = found.sort_values("row").reset_index(drop=True).drop(columns="row")
     for column in expected.columns:
         assert list(shown[column]) == list(expected[column]), column
+
+
+def test_tune_tries_settings_and_hears_of_both_figures(cluster, work: Path) -> None:
+    pytest.importorskip("ray.tune", reason="Ray Tune is not installed")
+    from ray import tune
+
+    from thickset.ray import trainable
+
+    tuner = tune.Tuner(
+        trainable(small_run(work, 1)),
+        param_space={"seed": tune.grid_search([1, 2])},
+        run_config=tune.RunConfig(storage_path=str(work / "tune"), verbose=0),
+    )
+    found = tuner.fit()
+    assert not found.errors
+    for result in found:
+        assert 0 <= result.metrics["auc"] <= 1 and 0 <= result.metrics["p_at_k"] <= 1
 
 
 def test_settings_go_to_their_places() -> None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from thickset._estimator import ThicksetClassifier as ThicksetClassifier
     from thickset._foreign import from_torch as from_torch
     from thickset._onnx import from_sklearn as from_sklearn
+    from thickset._function_audit import FunctionAudit as FunctionAudit
     from thickset._functions import audit as audit
     from thickset._functions import compare as compare
     from thickset._functions import methods as methods
@@ -53,6 +54,7 @@ _HOME = {
     "Certificates": "_results",
     "Comparison": "_results",
     "Explanation": "_results",
+    "FunctionAudit": "_function_audit",
     "Reasons": "_results",
     "Trained": "_train",
     "train": "_train",

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import sys
+import warnings
+
 
 class ThicksetError(Exception):
     """Anything that thickset refuses or fails with. The message says what came and what was expected."""
@@ -37,3 +41,12 @@ class GateFailed(ThicksetError, AssertionError):
 
 class ThicksetWarning(UserWarning):
     """What a person should know of the rows, such as values that the model has never seen."""
+
+
+def warn(text: str) -> None:
+    """Warns with the place in the caller's program, however deep in this package the reason was found."""
+    inside = os.path.dirname(__file__) + os.sep
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(inside):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, ThicksetWarning, stacklevel=level)

@@ -89,17 +89,28 @@ def audit(
     from thickset._results import Audit
 
     if predict is not None or explain is not None:
-        from thickset._black_box import audit_functions
+        from thickset._function_audit import audit_functions
 
         if model is not None or predict is None or explain is None:
             raise ThicksetTypeError("give a model, or both `predict` and `explain`")
+        beside = {
+            "effort": effort, "threat": threat, "explanation": explanation, "reduce": reduce, "per": per, "neighbours": neighbours,
+            "points": points, "worst": worst, "certify": certify, "adverse": adverse, "cutoff": cutoff, "data_name": data_name,
+            "part": part, "split_seed": split_seed, "folder": folder, "max_rows": max_rows, "encoded": encoded,
+        }
+        unused = [name for name, value in beside.items() if value is not None]
+        if unused:
+            raise ThicksetTypeError(f"`{unused[0]}` is for models; an audit of functions takes k, radius, noise_draws, seed and require")
         return audit_functions(
-            predict, explain, X, y, require=require, k=k, radius=radius, seed=seed, progress=progress
+            predict, explain, X, y, require=require, k=k, radius=radius, noise_draws=noise_draws, seed=seed, progress=progress
         )
     from thickset._model import Model
 
     found: Model = _model_of(model)
     found._needs_scale()
+    if threat is None:
+        # An estimator has a threat of its own.
+        threat = getattr(model, "threat", None)
     by_name = isinstance(X, (str, os.PathLike))
     if by_name and data_name is None:
         data_name = os.path.basename(os.fspath(X)) or os.fspath(X)

@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from thickset._black_box import FunctionAudit
+    from thickset._function_audit import FunctionAudit
     from thickset._results import Audit
 
 #: The most rows of a table that are shown.

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from thickset import _native
-from thickset._errors import ThicksetTypeError, ThicksetValueError, ThicksetWarning
+from thickset._errors import ThicksetTypeError, ThicksetValueError, warn
 from thickset._progress import Progress, reporting
 from thickset._settings import Method, options, to_json
 
@@ -193,6 +192,46 @@ class Model:
     def logits(self, X: Rows, *, encoded: bool | None = None) -> np.ndarray[Any, Any]:
         """What the last layer computes, `[rows, classes]`; probabilities are its softmax."""
         return self._native.logits(self._rows(X, encoded=encoded))
+
+    def rows(
+        self,
+        name: str | os.PathLike[str],
+        *,
+        part: str | None = None,
+        split_seed: int | None = None,
+        folder: str | os.PathLike[str] | None = None,
+        max_rows: int | None = None,
+        seed: int = 0,
+    ) -> _native.Rows:
+        """Some rows of a dataset or file by its name, read and encoded once; every method takes them.
+
+        Parameters
+        ----------
+        name
+            A dataset's name or a file, as the command's `--data`.
+        part
+            `train`, `validation`, `test` or `all`; if left out, the test rows of the data that the model was trained on, all rows of others.
+        split_seed, folder
+            How the data is split, and where known datasets lie.
+        max_rows, seed
+            At most so many rows, a sample by the seed.
+
+        Examples
+        --------
+        >>> import thickset
+        >>> model = thickset.train({"data": {"source": "breast-cancer"}, "train": {"epochs": 2}}).model
+        >>> len(model.explain(model.rows("breast-cancer", part="all", max_rows=50)))
+        50
+        """
+        choice: dict[str, Any] = {
+            "part": part,
+            "split_seed": split_seed,
+            "folder": None if folder is None else os.fspath(folder),
+            "max_rows": max_rows,
+            "seed": seed if max_rows else None,
+        }
+        found: _native.Rows = self._rows(os.fspath(name), **choice)
+        return found
 
     def explain(
         self,
@@ -472,7 +511,7 @@ class Model:
         """Rows of columns, with a warning of what the model has never seen."""
         rows = self._native.encode(name, columns)
         for note in rows.notes:
-            warnings.warn(note, ThicksetWarning, stacklevel=4)
+            warn(note)
         return rows
 
 

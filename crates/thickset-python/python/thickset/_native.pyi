@@ -113,6 +113,13 @@ class Audit:
     def summary(self) -> str: ...
     def rows(self) -> dict[str, Any]: ...
 
+class FunctionAudit:
+    def to_bytes(self) -> bytes: ...
+    def html(self) -> str: ...
+    def summary(self) -> str: ...
+    def perturbed(self) -> _Array: ...
+    def rows(self) -> dict[str, Any]: ...
+
 class Comparison:
     passed: bool
     audits: tuple[Audit, Audit]
@@ -127,6 +134,20 @@ def compare(
     options: str,
     progress: _Report | None = None,
 ) -> Comparison: ...
+def audit_functions(
+    predict: Callable[[_Array], _Array],
+    explain: Callable[[_Array], _Array],
+    rows: _Array,
+    names: list[str],
+    low: list[float],
+    size: list[float],
+    moves: list[bool],
+    classes: int,
+    labels_: _Array | None,
+    settings: str,
+    require: list[str],
+    progress: _Report | None = None,
+) -> FunctionAudit: ...
 def train(
     settings: str, dataset: Dataset, progress: _Report | None = None
 ) -> tuple[Model, str, int, str]: ...

@@ -11,7 +11,6 @@ True
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -38,6 +37,7 @@ def audit(
     shards: int | None = None,
     out: str | os.PathLike[str] | None = None,
     arguments: Sequence[str] = (),
+    shared: bool = False,
     retries: int = 3,
     progress: bool | OnProgress = False,
 ) -> Audit:
@@ -48,14 +48,16 @@ def audit(
     model
         A `Model`, an estimator that holds one, or the path of a model file. It is sent once to each node.
     data
-        A file, which is sent once to each node; a path that fsspec reads, like `s3://bucket/rows.parquet`, which every node fetches; or the name of a
-        dataset, which must be known to every node.
+        A file, or a folder of CSV or Parquet files, which is sent once to each node; a path that fsspec reads, like `s3://bucket/rows.parquet`
+        or a folder there, which every shard fetches; or the name of a dataset, which must be known to every node.
     shards
         How many tasks; twice the cluster's cores if left out. The result does not depend on it.
     out
         The folder for `audit.json` and `report.html`; none is kept if left out.
     arguments
         More options of the command, like `["--effort", "quick", "--require", "p_at_k>=0.9"]`.
+    shared
+        The file or folder lies where every node sees it under this path: nothing is sent.
     retries
         How often a shard is run again when its node is lost.
     progress
@@ -68,7 +70,7 @@ def audit(
     if count < 1:
         raise ThicksetValueError(f"expected at least 1 shard, got {count}")
     sent = ray.put(_model_bytes(model))
-    rows = ray.put(_source(data))
+    rows = ray.put(_source(data, shared))
     task = ray.remote(_part).options(max_retries=retries)
     waiting = [task.remote(sent, rows, number, count, list(arguments)) for number in range(1, count + 1)]
     with tempfile.TemporaryDirectory(prefix="thickset-") as work:
@@ -133,7 +135,8 @@ def sweep(
     done = _command("train", path.name, "--resume", "--out", str(folder), *arguments, cwd=path.parent)
     if done.returncode != 0:
         raise ThicksetError(done.stderr.strip())
-    return folder / name
+    found: Path = folder / name
+    return found
 
 
 class Explainer:
@@ -178,7 +181,12 @@ def trainable(config: str | os.PathLike[str] | Mapping[str, Any]) -> Callable[[M
     `tune.Tuner(thickset.ray.trainable("run.toml"), param_space={"objective.gap_weight": tune.loguniform(1e-3, 1)})`; a setting is named by its
     path in `run.toml`.
     """
-    base: Mapping[str, Any] = config if isinstance(config, Mapping) else tomllib.loads(Path(config).read_text())
+    base = dict(config) if isinstance(config, Mapping) else tomllib.loads(Path(config).read_text())
+    # Trials run in folders of their own, so a file is named by its whole path.
+    home = Path() if isinstance(config, Mapping) else Path(config).parent
+    source = base.get("data", {}).get("source")
+    if isinstance(source, str) and (home / source).exists():
+        base["data"] = {**base["data"], "source": str((home / source).absolute())}
 
     def train_one(settings: Mapping[str, Any]) -> None:
         from ray import tune
@@ -234,34 +242,58 @@ def _model_bytes(model: Any) -> tuple[str, bytes]:
         return path.name, path.read_bytes()
 
 
-def _source(data: str | os.PathLike[str]) -> tuple[str, bytes | None]:
-    """The name and, of a local file, the bytes of the rows."""
+def _source(data: str | os.PathLike[str], shared: bool = False) -> tuple[str, dict[str, bytes] | None]:
+    """The name of the rows and, of a local file or folder, its files under their paths beside that name."""
     name = os.fspath(data)
     path = Path(name)
-    return (path.name, path.read_bytes()) if path.is_file() else (name, None)
+    if shared:
+        if not path.exists():
+            raise ThicksetValueError(f"`{name}` must lie where every node sees it, and it does not exist here")
+        return str(path.absolute()), None
+    if path.is_file():
+        return path.name, {path.name: path.read_bytes()}
+    if path.is_dir():
+        files = {f"{path.absolute().name}/{inner}": content for inner, content in _packed(path).items()}
+        return path.absolute().name, files
+    return name, None
 
 
-def _part(model: tuple[str, bytes], rows: tuple[str, bytes | None], number: int, count: int, arguments: list[str]) -> dict[str, bytes]:
+def _part(
+    model: tuple[str, bytes], rows: tuple[str, dict[str, bytes] | None], number: int, count: int, arguments: list[str]
+) -> dict[str, bytes]:
     """One shard of an audit, as the files of its folder; runs on a worker."""
     with tempfile.TemporaryDirectory(prefix="thickset-") as work:
         folder = Path(work)
         (folder / model[0]).write_bytes(model[1])
-        data, content = rows
-        if content is not None:
-            (folder / data).write_bytes(content)
+        data, files = rows
+        if files is not None:
+            _unpack(files, folder)
         elif "://" in data:
-            import fsspec
-
-            local = folder / data.rsplit("/", 1)[-1]
-            with fsspec.open(data, "rb") as remote, local.open("wb") as copy:
-                shutil.copyfileobj(remote, copy)
-            data = local.name
+            data = _fetched(data, folder)
         done = _command(
             "audit", "--model", model[0], "--data", data, "--shard", f"{number}/{count}", "--out", "part", *arguments, cwd=folder
         )
         if done.returncode != 0:
             raise ThicksetError(f"shard {number} of {count}: {done.stderr.strip()}")
         return _packed(folder / "part")
+
+
+def _fetched(url: str, folder: Path) -> str:
+    """The name, in a folder, of a copy of what fsspec finds there: a file or a folder."""
+    from fsspec.core import url_to_fs
+
+    system, path = url_to_fs(url)
+    name: str = path.rstrip("/").rsplit("/", 1)[-1]
+    # A folder's files one by one: what a copy of a whole folder is called differs from system to system.
+    inner = [one for one in system.find(path) if one != path]
+    if not inner:
+        system.get_file(path, str(folder / name))
+        return name
+    for one in inner:
+        local = folder / name / one.removeprefix(path.rstrip("/") + "/")
+        local.parent.mkdir(parents=True, exist_ok=True)
+        system.get_file(one, str(local))
+    return name
 
 
 def _runs(files: dict[str, bytes], number: int, count: int, arguments: list[str]) -> dict[str, bytes]:

@@ -23,6 +23,8 @@ pub struct Page {
     version: String,
     weaker: Vec<String>,
     tiles: Vec<Tile>,
+    /// What was required, what it is, and whether it holds.
+    gate: Vec<(String, String, bool)>,
     figure: Chart,
     /// How worst points were come upon, and of how many rows.
     origins: Vec<(&'static str, String)>,
@@ -62,6 +64,14 @@ impl Page {
             version: audit.version.clone(),
             weaker: weaker(audit),
             tiles: tiles(audit),
+            gate: audit
+                .gate
+                .iter()
+                .map(|one| {
+                    let measured = one.measured().unwrap_or_else(|| "not measured".to_owned());
+                    (one.text.clone(), measured, one.holds)
+                })
+                .collect(),
             figure: spread(audit),
             origins: origins(audit),
             worst: worst(audit),
@@ -76,6 +86,10 @@ impl Page {
                 (
                     "other rows that each is moved towards",
                     count(audit.settings.donors),
+                ),
+                (
+                    "rounds near the worst point, and points of each",
+                    format!("{}, {}", audit.settings.rounds, audit.settings.round_points),
                 ),
                 ("seed", audit.settings.seed.number().to_string()),
                 (
@@ -144,6 +158,14 @@ fn tiles(audit: &GradientFreeAudit) -> Vec<Tile> {
             meaning: "one minus the mean overlap of two rows' top features: 0 says the same of everybody, and is trivially stable",
         });
     }
+    if let Some(accuracy) = &audit.accuracy {
+        tiles.push(tile(
+            "accuracy".to_owned(),
+            accuracy,
+            percent,
+            "share of rows whose own class is predicted",
+        ));
+    }
     tiles
 }
 
@@ -210,6 +232,7 @@ fn spread(audit: &GradientFreeAudit) -> Chart {
 
 fn origins(audit: &GradientFreeAudit) -> Vec<(&'static str, String)> {
     let all = [
+        PointOrigin::Near,
         PointOrigin::Boundary,
         PointOrigin::Donor,
         PointOrigin::Sphere,

@@ -28,6 +28,7 @@ mod target;
 pub use folder::{AuditFolder, PART};
 pub use gradient_free::{
     Answers, GradientFreeAudit, GradientFreeConfig, GradientFreeRow, PointOrigin, gradient_free,
+    gradient_free_observed,
 };
 pub use part::{AuditPart, PartOutcome, WholeRows, merge, run_part};
 pub use plan::{AuditConfig, CheckedAudit};
