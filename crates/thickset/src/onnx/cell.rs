@@ -114,6 +114,8 @@ impl Cell {
             (Self::Constant(a), Self::Constant(b)) => {
                 Some(Self::Constant(of_two(operator, *a, *b)))
             }
+            // A number divided by itself, as a Box-Cox transform writes a one.
+            _ if operator == "Div" && a == b => Some(Self::Constant(1.0)),
             (Self::Lookup { .. }, Self::Constant(b)) => Some(a.mapped(|a| of_two(operator, a, *b))),
             (Self::Constant(a), Self::Lookup { .. }) => Some(b.mapped(|b| of_two(operator, *a, b))),
             _ => Some(Self::Binary(

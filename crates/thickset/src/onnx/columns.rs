@@ -374,6 +374,11 @@ impl Front {
                     Cell::Binary(_, _, b) => Some((**b).clone()),
                     _ => None,
                 });
+                if let ("Pow", Cell::Constant(exponent)) = (&**operator, &b[0]) {
+                    // One exponent for all of them, so that what is below zero may be squared.
+                    let made = self.emit(to, &a)?;
+                    return to.power(&made, &[*exponent]);
+                }
                 let (a, b) = (self.emit(to, &a)?, self.emit(to, &b)?);
                 to.of_two(&node, operator, &a, &b)
             }
@@ -389,6 +394,11 @@ fn kind(cell: &Cell) -> Result<String> {
             Ok(operator.to_string())
         }
         Cell::Clip { least, most, .. } => Ok(format!("clip {least} {most}")),
+        Cell::Binary(operator, _, b)
+            if matches!((&**operator, &**b), ("Pow", Cell::Constant(_))) =>
+        {
+            Ok(format!("{operator} {b:?}"))
+        }
         Cell::Binary(operator, ..)
             if matches!(
                 &**operator,

@@ -10,6 +10,7 @@ mod layers;
 mod writer;
 
 use prost::Message as _;
+use thickset_engine::layer::Form;
 use thickset_engine::{DType, Source};
 
 use super::import::Imported;
@@ -77,6 +78,13 @@ impl Model {
             .network
             .forms()
             .ok_or_else(|| refuse("a layer has no form that can be written"))?;
+        let is_coupled = |form: &Form| matches!(form, Form::StoppedCoupling { .. });
+        if forms.iter().any(|(form, _)| is_coupled(form)) {
+            return Err(refuse(
+                "the probabilities of a support-vector machine of several classes come from an iteration that is not written; \
+                 keep the file that the model came from",
+            ));
+        }
         if self.network.dtype() != DType::F32 {
             return Err(refuse("models of single precision are written"));
         }

@@ -126,11 +126,15 @@ fn imputer(to: &mut Lowering<'_>, node: &Node) -> Result<Value> {
             cells.cells.len()
         )));
     }
-    let filled = cells
-        .cells
-        .iter()
-        .enumerate()
-        .map(|(place, cell)| Cell::Replace {
+    let filled = cells.cells.iter().enumerate().map(|(place, cell)| {
+        // What stands in for the logarithm of nothing, and the like: such a number is refused here.
+        if !missing.is_finite()
+            && matches!(cell, Cell::Unary(..) | Cell::Binary(..))
+            && cell.line().is_none()
+        {
+            return cell.clone();
+        }
+        Cell::Replace {
             of: Rc::new(cell.clone()),
             missing,
             with: if values.len() == 1 {
@@ -138,7 +142,8 @@ fn imputer(to: &mut Lowering<'_>, node: &Node) -> Result<Value> {
             } else {
                 values[place]
             },
-        });
+        }
+    });
     Ok(Value::Cells(Rc::new(Cells {
         cells: filled.collect(),
         dims: cells.dims.clone(),
@@ -333,6 +338,11 @@ fn linear(to: &mut Lowering<'_>, node: &Node) -> Result<Made> {
     if rows == 1 && classes == 2 && node.operator == "LinearClassifier" {
         return match post.as_str() {
             "LOGISTIC" => complement(to, &scores),
+            // As onnxruntime has it.
+            "NONE" | "SOFTMAX" | "SOFTMAX_ZERO" => {
+                let first = to.affine(&scores, &[-1.0], &[1.0], None)?;
+                to.add(Form::Concatenate, &[&first, &scores], vec![1, 2])
+            }
             _ => Err(node.unsupported(format!("one score for two classes with `{post}`"), "")),
         };
     }

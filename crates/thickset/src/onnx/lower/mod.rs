@@ -6,6 +6,7 @@ mod arithmetic;
 mod choice;
 mod convolution;
 mod cut;
+mod einsum;
 mod gather;
 mod input;
 mod join;
@@ -16,9 +17,11 @@ mod pooling;
 mod positive;
 mod reduce;
 mod refused;
+mod resize;
 mod scaled;
 mod shape;
 mod support_vectors;
+mod turned;
 mod value;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -38,7 +41,7 @@ pub(super) use value::{Block, Cells, Image, Made, MadeLayer, Place, RawColumn, V
 #[derive(Clone)]
 pub(super) struct Lowering<'g> {
     pub(super) graph: &'g Graph,
-    values: HashMap<&'g str, Value>,
+    values: HashMap<String, Value>,
     pub(super) layers: Vec<MadeLayer>,
     pub(super) blocks: Vec<Block>,
     pub(super) columns: Vec<RawColumn>,
@@ -93,7 +96,7 @@ impl<'g> Lowering<'g> {
             }
             let made = self.node(node)?;
             for (name, value) in node.outputs.iter().zip(made) {
-                self.values.insert(name, value);
+                self.values.insert(name.clone(), value);
             }
         }
         self.find(output)
@@ -108,6 +111,28 @@ impl<'g> Lowering<'g> {
             Some(array) => Ok(Value::Constant(Rc::new(array?))),
             None => Err(broken(format!("`{name}` is read before it is made"))),
         }
+    }
+
+    /// What comes out while some names stand for other values.
+    fn with_values<T>(
+        &mut self,
+        values: Vec<(String, Value)>,
+        compute: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        let mut kept = Vec::new();
+        for (name, value) in values {
+            let old = self.values.insert(name.clone(), value);
+            kept.push((name, old));
+        }
+        let made = compute(self);
+        // In turn from the last, so that a name that was given twice is what it was.
+        for (name, old) in kept.into_iter().rev() {
+            match old {
+                Some(old) => self.values.insert(name, old),
+                None => self.values.remove(&name),
+            };
+        }
+        made
     }
 
     /// An input of a node.
@@ -150,6 +175,7 @@ impl<'g> Lowering<'g> {
                 "it reads true and false that are computed from the row: a step function has no gradient",
                 WITHOUT_GRADIENT,
             )),
+            Value::Turned(_) => Err(turned::refused(node)),
             Value::Constant(_) => Err(node.unsupported("it reads a constant where a row's numbers are expected", "")),
         }
     }
@@ -255,6 +281,7 @@ impl<'g> Lowering<'g> {
             Value::Constant(array) => array.dims.iter().map(|&size| size as i64).collect(),
             Value::Cells(cells) => of_rows(&cells.dims),
             Value::Tensor(made) | Value::Mask(made) => of_rows(&made.dims),
+            Value::Turned(turned) => turned.sizes(),
         }
     }
 
@@ -276,7 +303,7 @@ impl<'g> Lowering<'g> {
         Ok(Some(Cells { cells, dims }))
     }
 
-    fn node(&mut self, node: &'g Node) -> Result<Vec<Value>> {
+    fn node(&mut self, node: &Node) -> Result<Vec<Value>> {
         let operator = node.operator.as_str();
         if operator == "Shape" {
             let sizes = Self::sizes(&self.input(node, 0)?);
@@ -314,6 +341,9 @@ impl<'g> Lowering<'g> {
                 .map(|array| Value::Constant(Rc::new(array)));
             return Ok(made.collect());
         }
+        if let Some(made) = turned::lower(self, node)? {
+            return Ok(made);
+        }
         if let Some(made) = shape::lower(self, node)? {
             return Ok(made);
         }
@@ -328,6 +358,8 @@ impl<'g> Lowering<'g> {
             pooling::lower,
             reduce::lower,
             normalise::lower,
+            einsum::lower,
+            resize::lower,
         ];
         for family in families {
             if let Some(made) = family(self, node)? {

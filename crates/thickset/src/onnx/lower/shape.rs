@@ -11,8 +11,11 @@ use super::{Cells, Lowering, Made, Place, Value};
 use crate::onnx::array::{Array, BATCH};
 use crate::onnx::cell::Cell;
 use crate::onnx::fold::check_made;
-use crate::onnx::problem::{Result, WITHOUT_GRADIENT};
+use crate::onnx::problem::{Result, WITHOUT_GRADIENT, broken};
 use crate::onnx::read::Node;
+
+/// What nothing here can read.
+const NOT_FIRST: &str = "rows are not at the first axis";
 
 /// The type of true and false.
 const BOOL: i64 = 9;
@@ -45,6 +48,8 @@ pub(super) fn dims(value: &Value) -> Vec<usize> {
         Value::Constant(array) => array.dims.clone(),
         Value::Cells(cells) => cells.dims.clone(),
         Value::Tensor(made) | Value::Mask(made) => made.dims.clone(),
+        // Nothing that counts axes from the rows reads it.
+        Value::Turned(_) => Vec::new(),
     }
 }
 
@@ -98,6 +103,7 @@ impl Lowering<'_> {
             })),
             Value::Tensor(made) => Value::Tensor(self.gathered(&made, dims, places)?),
             Value::Mask(made) => Value::Mask(self.gathered(&made, dims, places)?),
+            Value::Turned(_) => return Err(broken(NOT_FIRST)),
         })
     }
 
@@ -145,6 +151,7 @@ impl Lowering<'_> {
             })),
             Value::Tensor(made) => Value::Tensor(Made { dims, ..made }),
             Value::Mask(made) => Value::Mask(Made { dims, ..made }),
+            Value::Turned(_) => return Err(broken(NOT_FIRST)),
         })
     }
 }
@@ -209,11 +216,12 @@ fn cast(to: &mut Lowering<'_>, node: &Node) -> Result<Value> {
             WITHOUT_GRADIENT,
         )),
         Value::Constant(_) => Err(node.broken("a constant that cannot be cast")),
+        Value::Turned(_) => Err(super::turned::refused(node)),
     }
 }
 
-fn reshape(to: &mut Lowering<'_>, node: &Node) -> Result<Value> {
-    let value = to.input(node, 0)?;
+/// The sizes that a `Reshape` asks for, the rows by their stand-in.
+pub(super) fn target_sizes(to: &mut Lowering<'_>, node: &Node, value: &Value) -> Result<Vec<i64>> {
     let target = to.constant(node, 1)?;
     let target = match target {
         Some(target) => target.to_whole()?,
@@ -221,7 +229,7 @@ fn reshape(to: &mut Lowering<'_>, node: &Node) -> Result<Value> {
             .ints("shape")
             .ok_or_else(|| node.broken("the new sizes are missing"))?,
     };
-    let from = Lowering::sizes(&value);
+    let from = Lowering::sizes(value);
     let mut sizes = target;
     for (place, size) in sizes.iter_mut().enumerate() {
         if *size == 0 && node.int("allowzero", 0) == 0 {
@@ -237,7 +245,7 @@ fn reshape(to: &mut Lowering<'_>, node: &Node) -> Result<Value> {
     };
     let all = count(&from);
     if let (Some(rows), Some(first)) = (to.fixed_rows(), sizes.first_mut())
-        && has_rows(&value)
+        && has_rows(value)
         && i64::try_from(rows).is_ok_and(|rows| rows == *first)
     {
         *first = BATCH;
@@ -253,6 +261,12 @@ fn reshape(to: &mut Lowering<'_>, node: &Node) -> Result<Value> {
     if count(&sizes) != all {
         return Err(node.broken("the number of values changes"));
     }
+    Ok(sizes)
+}
+
+fn reshape(to: &mut Lowering<'_>, node: &Node) -> Result<Value> {
+    let value = to.input(node, 0)?;
+    let sizes = target_sizes(to, node, &value)?;
     if !has_rows(&value) {
         return Lowering::resized(value, crate::onnx::fold::to_sizes(&sizes)?);
     }
@@ -279,8 +293,14 @@ fn flatten(to: &mut Lowering<'_>, node: &Node) -> Result<Value> {
         given
     })
     .unwrap_or(rank + 1);
-    if at > rank || (at == 0 && has_rows(&value)) {
+    if at > rank {
         return Err(node.broken(format!("axis {given} of {rank}")));
+    }
+    if at == 0 && has_rows(&value) {
+        return Err(node.unsupported(
+            "it lays all rows out as one",
+            format!("a QuantileTransformer does so: scale with another transformer, or {WITHOUT_GRADIENT}"),
+        ));
     }
     let product = |sizes: &[usize]| sizes.iter().product::<usize>();
     Lowering::resized(value, vec![product(&sizes[..at]), product(&sizes[at..])])
