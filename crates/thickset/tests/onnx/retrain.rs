@@ -53,6 +53,22 @@ fn table(folder: &Path, model: &Path) -> PathBuf {
     path
 }
 
+/// A file to begin with, and rows to train it on, in a folder of their own.
+struct Begun {
+    folder: tempfile::TempDir,
+    file: PathBuf,
+    rows: PathBuf,
+}
+
+impl Begun {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let file = golden().join("pipeline_mlp.onnx");
+        let rows = table(folder.path(), &file);
+        Self { folder, file, rows }
+    }
+}
+
 fn run(model: &Path, data: &Path, more: &[&str]) -> RunConfig {
     let mut set = vec![
         format!("retrain.from={:?}", model.display().to_string()),
@@ -67,9 +83,7 @@ fn run(model: &Path, data: &Path, more: &[&str]) -> RunConfig {
 
 #[test]
 fn a_pipeline_is_trained_further_and_written_back_with_the_same_inputs() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = golden().join("pipeline_mlp.onnx");
-    let rows = table(folder.path(), &file);
+    let Begun { folder, file, rows } = Begun::new();
     let config = run(
         &file,
         &rows,
@@ -146,13 +160,12 @@ fn a_pipeline_is_trained_further_and_written_back_with_the_same_inputs() {
 
 #[test]
 fn training_begins_exactly_where_the_file_is() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = golden().join("pipeline_mlp.onnx");
-    let rows = table(folder.path(), &file);
+    let begun = Begun::new();
+    let (file, rows) = (&begun.file, &begun.rows);
     // Nothing may drift, so the model it began with is kept.
     let config = run(
-        &file,
-        &rows,
+        file,
+        rows,
         &[
             "retrain.most_auc_drop=0",
             "retrain.least_agreement=1",
@@ -162,7 +175,7 @@ fn training_begins_exactly_where_the_file_is() {
     let data = config.open_data().unwrap();
     let trained = train(&config.check().unwrap(), &data).unwrap();
     assert_eq!(trained.selected.epoch, 0, "{}", trained.reason);
-    let start = onnx::open(&file, &OnnxOptions::default()).unwrap();
+    let start = onnx::open(file, &OnnxOptions::default()).unwrap();
     let test = data.test();
     let mut values = Vec::new();
     for row in 0..test.len() {
@@ -179,10 +192,9 @@ fn training_begins_exactly_where_the_file_is() {
 
 #[test]
 fn rows_that_another_model_encodes_are_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = golden().join("pipeline_mlp.onnx");
-    let rows = table(folder.path(), &file);
-    let config = run(&file, &rows, &[]);
+    let begun = Begun::new();
+    let (file, rows) = (&begun.file, &begun.rows);
+    let config = run(file, rows, &[]);
     // Opened as a table that nobody described: other columns and another scaling.
     let data = config.data.open(Seed::new(0)).unwrap();
     let refused = train(&config.check().unwrap(), &data)

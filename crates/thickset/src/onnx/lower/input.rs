@@ -87,7 +87,8 @@ impl<'g> Lowering<'g> {
             cells: (first..first + count).map(cell).collect(),
             dims: sizes,
         };
-        self.values.insert(name.clone(), Value::Cells(Rc::new(cells)));
+        self.values
+            .insert(name.clone(), Value::Cells(Rc::new(cells)));
         Ok(())
     }
 }

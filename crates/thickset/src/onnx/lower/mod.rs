@@ -3,6 +3,7 @@
 
 mod activation;
 mod arithmetic;
+mod category;
 mod choice;
 mod convolution;
 mod cut;
@@ -18,6 +19,7 @@ mod positive;
 mod reduce;
 mod refused;
 mod resize;
+mod resized;
 mod scaled;
 mod shape;
 mod support_vectors;
