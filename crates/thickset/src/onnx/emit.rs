@@ -24,6 +24,21 @@ impl Front {
         if cells.iter().all(simple) {
             return self.emit_simple(to, cells);
         }
+        // What stands in for the logarithm of nothing, and the like: such a number is refused here, so nothing does.
+        let bare = |cell: &Cell| match cell {
+            Cell::Replace { of, missing, .. }
+                if !missing.is_finite() && of.line().is_none() && yeo_johnson(cell).is_none() =>
+            {
+                Some((**of).clone())
+            }
+            _ => None,
+        };
+        if cells.iter().any(|cell| bare(cell).is_some()) {
+            let cells = cells
+                .iter()
+                .map(|cell| bare(cell).unwrap_or_else(|| cell.clone()));
+            return self.emit(to, &cells.collect::<Vec<_>>());
+        }
         // Cells of one form become one tensor; the forms are joined and put in order.
         let mut kinds: Vec<(String, Vec<usize>)> = Vec::new();
         let mut powers = BTreeMap::new();

@@ -20,8 +20,26 @@ pub fn inputs(imported: &Imported, arrays: &BTreeMap<String, Stored>) -> Vec<Raw
 
 /// Probabilities of the output that was read, as its head says.
 fn expected(imported: &Imported, arrays: &BTreeMap<String, Stored>) -> Vec<f64> {
-    let output = &arrays[&format!("out:{}", imported.about.output)];
-    let values = output.numbers();
+    let outputs = imported.about.output.split(", ");
+    let outputs: Vec<&[f64]> = outputs
+        .map(|name| arrays[&format!("out:{name}")].numbers())
+        .collect();
+    let rows = outputs[0].len();
+    let columns;
+    let values = match outputs[..] {
+        [only] => only,
+        // One output a class.
+        _ => {
+            let row = |row: usize| {
+                outputs
+                    .iter()
+                    .map(move |output| output[row])
+                    .collect::<Vec<_>>()
+            };
+            columns = (0..rows).flat_map(row).collect::<Vec<f64>>();
+            &columns
+        }
+    };
     let classes = imported.model.classes().len();
     let sigmoid = |z: f64| 1.0 / (1.0 + (-z).exp());
     match imported.about.head {
@@ -38,7 +56,7 @@ fn expected(imported: &Imported, arrays: &BTreeMap<String, Stored>) -> Vec<f64> 
             .iter()
             .flat_map(|&z| [1.0 - sigmoid(z), sigmoid(z)])
             .collect(),
-        Head::Sigmoid => values.iter().flat_map(|&p| [1.0 - p, p]).collect(),
+        Head::Sigmoid | Head::OneProbability => values.iter().flat_map(|&p| [1.0 - p, p]).collect(),
         Head::LogSoftmax => values.iter().map(|log| log.exp()).collect(),
         _ => values.to_vec(),
     }

@@ -127,15 +127,11 @@ fn imputer(to: &mut Lowering<'_>, node: &Node) -> Result<Value> {
             cells.cells.len()
         )));
     }
-    let filled = cells.cells.iter().enumerate().map(|(place, cell)| {
-        // What stands in for the logarithm of nothing, and the like: such a number is refused here.
-        if !missing.is_finite()
-            && matches!(cell, Cell::Unary(..) | Cell::Binary(..))
-            && cell.line().is_none()
-        {
-            return cell.clone();
-        }
-        Cell::Replace {
+    let filled = cells
+        .cells
+        .iter()
+        .enumerate()
+        .map(|(place, cell)| Cell::Replace {
             of: Rc::new(cell.clone()),
             missing,
             with: if values.len() == 1 {
@@ -143,8 +139,7 @@ fn imputer(to: &mut Lowering<'_>, node: &Node) -> Result<Value> {
             } else {
                 values[place]
             },
-        }
-    });
+        });
     Ok(Value::Cells(Rc::new(Cells {
         cells: filled.collect(),
         dims: cells.dims.clone(),

@@ -36,7 +36,7 @@ use super::cell::Cell;
 use super::fold::{fold, shape_part};
 use super::problem::{OnnxError, Result, WITHOUT_GRADIENT, broken};
 use super::read::{Graph, Node};
-use refused::refused;
+use refused::{never_read, refused};
 pub(super) use value::{Block, Cells, Image, Made, MadeLayer, Place, RawColumn, Value};
 
 /// The network as it grows.
@@ -87,6 +87,9 @@ impl<'g> Lowering<'g> {
                 wanted.extend(node.inputs.iter().map(String::as_str));
                 needed.push(node);
             }
+        }
+        if let Some(node) = needed.iter().rev().find(|node| never_read(node)) {
+            return Err(refused(node));
         }
         for node in needed.into_iter().rev() {
             if node

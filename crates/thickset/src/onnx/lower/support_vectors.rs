@@ -77,8 +77,9 @@ pub(super) fn support_vectors(to: &mut Lowering<'_>, node: &Node) -> Result<Made
         if classes > 2 {
             return Ok(scores);
         }
+        // As onnxruntime has them: the score of the first class is the second number.
         let other = to.affine(&scores, &[-1.0], &[0.0], None)?;
-        return to.add(Form::Concatenate, &[&scores, &other], vec![1, 2]);
+        return to.add(Form::Concatenate, &[&other, &scores], vec![1, 2]);
     }
     // Calibrated: the logit of the second class of each pair, `a score + b`.
     for (pair, a) in a.iter().enumerate() {

@@ -1,6 +1,6 @@
 //! How rows come to stand at another axis than the first, and back.
 
-use super::{Turned, again, parts, refused};
+use super::{Turned, parts, refused};
 use crate::onnx::array::BATCH;
 use crate::onnx::lower::join::join;
 use crate::onnx::lower::resized::target_sizes;
@@ -10,46 +10,54 @@ use crate::onnx::problem::Result;
 use crate::onnx::read::Node;
 
 pub(super) fn transpose(to: &mut Lowering<'_>, node: &Node, value: Value) -> Result<Option<Value>> {
+    let is_turned = matches!(value, Value::Turned(_));
     let rank = match &value {
-        Value::Turned(turned) => turned.made.dims.len(),
+        Value::Turned(turned) => turned.rank(),
         value => dims(value).len(),
     };
-    let order = node.ints("perm").unwrap_or_else(|| {
-        let rank = i64::try_from(rank).unwrap_or(0);
-        (0..rank).rev().collect()
-    });
-    let is_turned = matches!(value, Value::Turned(_));
-    // What moves no rows, or is no order of axes at all, is not ours.
+    let order: Vec<usize> = match node.ints("perm") {
+        Some(order) => {
+            let axes = order.iter().map(|&one| axis(node, one, rank));
+            axes.collect::<Result<_>>()?
+        }
+        None => (0..rank).rev().collect(),
+    };
     let mut sorted = order.clone();
     sorted.sort_unstable();
-    let is_order =
-        sorted.iter().zip(0..).all(|(&axis, place)| axis == place) && sorted.len() == rank;
-    if !is_order || (!is_turned && order.first() == Some(&0)) {
-        return if is_turned {
-            Err(refused(node))
-        } else {
-            Ok(None)
-        };
+    if sorted != (0..rank).collect::<Vec<_>>() {
+        return Err(node.broken(format!("{order:?} is no order of {rank} axes")));
+    }
+    // What moves no rows is not ours.
+    if !is_turned && order.first() == Some(&0) {
+        return Ok(None);
     }
     let turned = parts(to, node, value)?;
-    if turned.is_merged {
-        return Err(refused(node));
+    let own = turned.outer + turned.inner;
+    let mut inner = vec![0];
+    for &axis in &order {
+        match axis.cmp(&turned.axis) {
+            std::cmp::Ordering::Less => inner.push(axis + 1),
+            std::cmp::Ordering::Equal => inner.extend(axis + 1..=axis + own),
+            std::cmp::Ordering::Greater => inner.push(axis + own),
+        }
     }
-    let axes = order.iter().map(|&axis| turned.axis(node, axis));
-    let axes = axes.collect::<Result<Vec<_>>>()?;
-    let before = axes.iter().position(|&axis| axis == 0).unwrap_or(0);
-    let inner: Vec<usize> = std::iter::once(0)
-        .chain(axes.into_iter().filter(|&axis| axis != 0))
-        .collect();
-    let made = &turned.made;
-    let sizes: Vec<usize> = inner.iter().map(|&axis| made.dims[axis]).collect();
-    let step = steps(&made.dims);
-    let order = places(&sizes, |at| {
-        let place = at.iter().zip(&inner).map(|(at, &axis)| at * step[axis]);
-        place.sum()
+    let from = &turned.made.dims;
+    let sizes: Vec<usize> = inner.iter().map(|&axis| from[axis]).collect();
+    let step = steps(from);
+    let places = places(&sizes, |at| {
+        at.iter()
+            .zip(&inner)
+            .map(|(at, &axis)| at * step[axis])
+            .sum()
     });
-    let made = to.gathered(made, sizes, &order)?;
-    again(node, Value::Tensor(made), &turned, before).map(Some)
+    let made = to.gathered(&turned.made, sizes, &places)?;
+    let axis = order.iter().position(|&axis| axis == turned.axis);
+    let moved = Turned {
+        made,
+        axis: axis.unwrap_or(0),
+        ..turned
+    };
+    Ok(Some(moved.value()))
 }
 
 /// Other sizes of the same numbers in the same order, if the rows are or come to stand behind another axis.
@@ -68,35 +76,46 @@ pub(super) fn resize(to: &mut Lowering<'_>, node: &Node, value: Value) -> Result
         }
     };
     let is_turned = matches!(value, Value::Turned(_));
-    let rows = sizes.iter().position(|&size| size == BATCH);
-    let others = sizes.iter().filter(|&&size| size >= BATCH).count();
-    if !is_turned && (sizes.first().is_some_and(|&first| first >= BATCH) || rows.is_none()) {
+    let is_rows = |&size: &i64| size >= BATCH && size % BATCH == 0;
+    // Rows that stay first are read in the usual way.
+    if !is_turned && sizes.first().is_some_and(is_rows) {
         return Ok(None);
     }
-    let turned = parts(to, node, value)?;
-    let apart: usize = turned.made.dims[1..=turned.before].iter().product();
-    let Some(rows) = rows.filter(|_| others == 1) else {
-        return Err(refused(node));
-    };
-    let mut made = vec![1];
-    let inner = sizes[..rows].iter().chain(&sizes[rows + 1..]);
-    made.extend(inner.map(|&size| usize::try_from(size).unwrap_or(0)));
-    let before: usize = made[1..=rows].iter().product();
-    if before != apart || made.iter().product::<usize>() != turned.made.features() {
-        return Err(node.unsupported(
+    let mixed = || {
+        node.unsupported(
             "it mixes rows, so that a row's prediction depends on the others",
             "export with a first axis of rows that every layer keeps",
-        ));
+        )
+    };
+    let rows = sizes.iter().position(is_rows).ok_or_else(mixed)?;
+    let size = |&size: &i64| usize::try_from(size).unwrap_or(0);
+    let before: Vec<usize> = sizes[..rows].iter().map(size).collect();
+    let after: Vec<usize> = sizes[rows + 1..].iter().map(size).collect();
+    let turned = parts(to, node, value)?;
+    // What the rows' axis has besides rows is what is left of the numbers on either side.
+    let (first, last) = turned.around();
+    let (outer, inner): (usize, usize) = (before.iter().product(), after.iter().product());
+    let fits = outer > 0 && inner > 0 && first % outer == 0 && last % inner == 0;
+    if !fits || size(&(sizes[rows] / BATCH)) != (first / outer) * (last / inner) {
+        return Err(mixed());
     }
-    let made = Made {
-        place: turned.made.place,
-        dims: made,
+    let (outer, inner) = (first / outer, last / inner);
+    let own = [outer, inner].into_iter().filter(|&size| size > 1);
+    let dims: Vec<usize> = std::iter::once(1)
+        .chain(before)
+        .chain(own)
+        .chain(after)
+        .collect();
+    let moved = Turned {
+        made: Made {
+            place: turned.made.place,
+            dims,
+        },
+        axis: rows,
+        outer: usize::from(outer > 1),
+        inner: usize::from(inner > 1),
     };
-    let like = Turned {
-        is_merged: false,
-        ..turned
-    };
-    again(node, Value::Tensor(made), &like, rows).map(Some)
+    Ok(Some(moved.value()))
 }
 
 /// Sizes without axes of one number, or with more of them; `None` where the usual way says what is wrong.
@@ -106,12 +125,8 @@ fn squeezed(
     mut sizes: Vec<i64>,
     given: Option<Vec<i64>>,
 ) -> Result<Option<Vec<i64>>> {
-    let rank = sizes.len()
-        + if is_squeeze {
-            0
-        } else {
-            given.as_ref().map_or(0, Vec::len)
-        };
+    let more = given.as_ref().map_or(0, Vec::len);
+    let rank = sizes.len() + if is_squeeze { 0 } else { more };
     let axes = given.map(|axes| {
         let axes = axes.iter().map(|&one| axis(node, one, rank));
         axes.collect::<Result<Vec<_>>>()
@@ -147,8 +162,10 @@ pub(super) fn stacked(
     values: &[Option<Value>],
 ) -> Result<Option<Value>> {
     let values: Vec<&Value> = values.iter().flatten().collect();
-    let rank = dims(values[0]).len();
-    let is_first = axis(node, node.int("axis", 1), rank)? == 0;
+    let Some(first) = values.first() else {
+        return Ok(None);
+    };
+    let is_first = axis(node, node.int("axis", 1), dims(first).len())? == 0;
     if !is_first || !values.iter().all(|value| has_rows(value)) || values.len() < 2 {
         return Ok(None);
     }
@@ -164,8 +181,9 @@ pub(super) fn stacked(
     match join(to, node, parts, 1)? {
         Value::Tensor(made) => Ok(Some(Value::Turned(Turned {
             made,
-            before: 1,
-            is_merged: true,
+            axis: 0,
+            outer: 1,
+            inner: 0,
         }))),
         _ => Err(refused(node)),
     }
