@@ -64,6 +64,15 @@ fn change(bytes: &mut Vec<u8>, stream: &mut Stream) {
 
 /// Reads the seeds and changed copies of them.
 fn fuzz(name: &str, read: fn(&[u8]), seeds: &[Vec<u8>]) {
+    // For the fuzz targets to begin with: `scripts/fuzz`.
+    if let Some(folder) = std::env::var_os("THICKSET_FUZZ_SEEDS") {
+        let folder = std::path::Path::new(&folder).join(name);
+        std::fs::create_dir_all(&folder).unwrap();
+        for (number, seed) in seeds.iter().enumerate() {
+            std::fs::write(folder.join(format!("seed-{number}")), seed).unwrap();
+        }
+        return;
+    }
     for (number, seed) in seeds.iter().enumerate() {
         read(seed);
         let mut stream = Seed::new(number as u64).stream(name);
