@@ -15,12 +15,12 @@ pub(super) fn lower(to: &mut Lowering<'_>, node: &Node) -> Result<Option<Value>>
         return Err(node.unsupported(format!("sizes {:?}; images are read", made.dims), ""));
     };
     let target = target(to, node, [height, width])?;
+    let dims = vec![1, channels, target[0].0, target[1].0];
+    crate::onnx::fold::check_made(&dims)?;
     let mode = node.text("mode").unwrap_or_else(|| "nearest".to_owned());
     let axes = [(height, target[0]), (width, target[1])].map(|axis| places(to, node, &mode, axis));
     let [rows, columns] = axes;
     let (rows, columns) = (rows?, columns?);
-    let dims = vec![1, channels, target[0].0, target[1].0];
-    crate::onnx::fold::check_made(&dims)?;
     // The sum of up to four pixels, each with its weights.
     let mut sum: Option<Made> = None;
     for row in 0..rows[0].len() {

@@ -9,7 +9,7 @@ use crate::onnx::problem::Result;
 use crate::onnx::read::Node;
 
 /// The layers grow with the classes, and their sizes with the square of them.
-const MOST_CLASSES: usize = 64;
+const MOST_CLASSES: usize = 32;
 
 /// Probabilities, or scores where the file has no probabilities and something is computed of the scores.
 pub(super) fn support_vectors(to: &mut Lowering<'_>, node: &Node) -> Result<Made> {

@@ -202,6 +202,9 @@ fn dense(
     let (Some(&last), true, false) = (turned.made.dims.last(), is_matrix, is_last) else {
         return Err(refused(node));
     };
+    if last == 0 {
+        return Err(node.broken("it reads no numbers"));
+    }
     let mut flat = turned.made.clone();
     flat.dims = vec![flat.features() / last, last];
     let given = vec![(node.inputs[0].clone(), Value::Tensor(flat))];
