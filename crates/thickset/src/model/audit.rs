@@ -159,7 +159,8 @@ impl Model {
         config: &AuditConfig,
         observer: &mut dyn Observer,
     ) -> Result<Option<Audit>> {
-        let checked = self.own_config(config)?.check(rows.schema())?;
+        let own = self.own_config(config)?;
+        let checked = own.check(rows.schema())?;
         let deciding = self.deciding(&Origin::default(), &config.decision)?;
         let target = deciding.audit_target(origin, rows, options);
         let run = RunOptions {
@@ -201,7 +202,8 @@ impl Model {
         observer: &mut dyn Observer,
     ) -> Result<Option<AuditPart>> {
         let rows = opened.rows();
-        let checked = self.own_config(config)?.check(rows.schema())?;
+        let own = self.own_config(config)?;
+        let checked = own.check(rows.schema())?;
         let deciding = self.deciding(&Origin::default(), &config.decision)?;
         let target = deciding.audit_target(origin, &rows, options);
         let run = RunOptions {
