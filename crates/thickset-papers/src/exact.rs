@@ -11,7 +11,6 @@ use crate::bench_builder::BenchBuilder;
 use crate::count::as_f64;
 use crate::dataset_tables::{ChosenDatasets, PaperTable, choose_datasets};
 use crate::measure::{Measure, Measured};
-use crate::method::BenchMethod;
 use crate::runner::{BenchRunner, Grid, GridEntry, SeededDatasets, explain};
 use crate::seeded_dataset::SeededDataset;
 
@@ -57,12 +56,7 @@ pub(crate) fn run(runner: &BenchRunner<'_>) -> Result<Bench> {
     for name in to_run {
         let datasets = runner.open(&name, SEEDS)?;
         bench.note_datasets(&datasets);
-        let ids = if runner.options.methods.is_empty() {
-            METHODS.map(str::to_owned).to_vec()
-        } else {
-            runner.options.methods.clone()
-        };
-        let entries = GridEntry::of(BenchMethod::chosen(&ids)?, &datasets)?;
+        let entries = GridEntry::of(runner.options.methods_or(&METHODS)?, &datasets)?;
         let grid = runner.grid(&datasets, entries)?;
         bench.add_table(compare(runner, &datasets, &grid, &mut excess)?);
     }

@@ -6,7 +6,6 @@ use thickset::bench::{Bench, Figure, Series, Style};
 use crate::bench_builder::BenchBuilder;
 use crate::correlation::{FlipData, METRICS, flips};
 use crate::dataset_tables::{ChosenDatasets, PaperTable, SEEDS, choose_datasets};
-use crate::method::BenchMethod;
 use crate::runner::{BenchRunner, GridEntry};
 
 pub(crate) fn run(runner: &BenchRunner<'_>) -> Result<Bench> {
@@ -15,17 +14,12 @@ pub(crate) fn run(runner: &BenchRunner<'_>) -> Result<Bench> {
         "Figure 2: steps to the first flip against thickness and Hessian norm, R2ET on COMPAS",
     );
     bench.note_training(runner);
-    let ids = if runner.options.methods.is_empty() {
-        vec!["r2et".to_owned()]
-    } else {
-        runner.options.methods.clone()
-    };
     let ChosenDatasets { to_run, not_run } =
         choose_datasets(runner, &["compas"], &PaperTable::figure(&[]))?;
     for name in to_run {
         let datasets = runner.open(&name, SEEDS)?;
         bench.note_datasets(&datasets);
-        let entries = GridEntry::of(BenchMethod::chosen(&ids)?, &datasets)?;
+        let entries = GridEntry::of(runner.options.methods_or(&["r2et"])?, &datasets)?;
         let grid = runner.grid(&datasets, entries)?;
         for (row, data) in grid.rows.iter().zip(flips(runner, &datasets, &grid)?) {
             let Some(data) = data else {

@@ -8,7 +8,6 @@ use crate::TABLES;
 use crate::bench_builder::BenchBuilder;
 use crate::correlation::{METRICS, flips};
 use crate::dataset_tables::{ChosenDatasets, PaperTable, SEEDS, choose_datasets};
-use crate::method::BenchMethod;
 use crate::runner::{BenchRunner, GridEntry};
 
 /// The methods that the paper shows.
@@ -20,18 +19,13 @@ pub(crate) fn run(runner: &BenchRunner<'_>) -> Result<Bench> {
         "Figure 4: rank correlations with the steps to the first flip",
     );
     bench.note_training(runner);
-    let ids: Vec<String> = if runner.options.methods.is_empty() {
-        SHOWN.map(str::to_owned).to_vec()
-    } else {
-        runner.options.methods.clone()
-    };
     let (mut rows, mut higher, mut all) = (Vec::new(), 0_usize, 0_usize);
     let printed = PaperTable::figure(&["mnist-3-8-pairs", "adhd", "bp"]);
     let ChosenDatasets { to_run, not_run } = choose_datasets(runner, &TABLES, &printed)?;
     for name in to_run {
         let datasets = runner.open(&name, SEEDS)?;
         bench.note_datasets(&datasets);
-        let entries = GridEntry::of(BenchMethod::chosen(&ids)?, &datasets)?;
+        let entries = GridEntry::of(runner.options.methods_or(&SHOWN)?, &datasets)?;
         let grid = runner.grid(&datasets, entries)?;
         for (row, data) in grid.rows.iter().zip(flips(runner, &datasets, &grid)?) {
             let mut cells = Vec::new();

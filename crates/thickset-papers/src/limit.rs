@@ -7,7 +7,6 @@ use crate::TABLES;
 use crate::bench_builder::BenchBuilder;
 use crate::dataset_tables::{ChosenDatasets, PaperTable, SEEDS, choose_datasets};
 use crate::measure::Measure;
-use crate::method::BenchMethod;
 use crate::runner::{BenchRunner, Grid, GridEntry, SeededDatasets, clean, explain, suite};
 use crate::seeded_dataset::SeededDataset;
 use crate::table_column::{Better, PERCENT, TableColumn, labels, table};
@@ -30,12 +29,7 @@ pub(crate) fn run(runner: &BenchRunner<'_>) -> Result<Bench> {
     for name in to_run {
         let datasets = runner.open(&name, SEEDS)?;
         bench.note_datasets(&datasets);
-        let ids = if runner.options.methods.is_empty() {
-            METHODS.map(str::to_owned).to_vec()
-        } else {
-            runner.options.methods.clone()
-        };
-        let entries = GridEntry::of(BenchMethod::chosen(&ids)?, &datasets)?;
+        let entries = GridEntry::of(runner.options.methods_or(&METHODS)?, &datasets)?;
         let grid = runner.grid(&datasets, entries)?;
         let worst = runner.measure_chosen(&datasets, &grid, "suite", |data| {
             suite(data, runner.options)

@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 use thickset::attack::suite;
 use thickset::{Error, Result};
 
+use crate::method::BenchMethod;
+
 /// How much work a bench does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -120,6 +122,19 @@ impl BenchOptions {
             });
         }
         Ok(())
+    }
+
+    /// The methods that were asked for, or a bench's usual ones where none was.
+    ///
+    /// # Errors
+    /// As for [`BenchMethod::find`].
+    pub fn methods_or(&self, usual: &[&str]) -> Result<Vec<&'static BenchMethod>> {
+        if self.methods.is_empty() {
+            let usual: Vec<String> = usual.iter().map(|&id| id.to_owned()).collect();
+            BenchMethod::chosen(&usual)
+        } else {
+            BenchMethod::chosen(&self.methods)
+        }
     }
 
     /// What to type for the same numbers: all that was chosen, without the folders of this machine.

@@ -11,7 +11,6 @@ use crate::TABLES;
 use crate::bench_builder::BenchBuilder;
 use crate::dataset_tables::{ChosenDatasets, PaperTable, choose_datasets};
 use crate::measure::{Measure, Measured};
-use crate::method::BenchMethod;
 use crate::runner::{BenchRunner, GridEntry, explain};
 use crate::seeded_dataset::SeededDataset;
 
@@ -54,12 +53,7 @@ pub(crate) fn run(runner: &BenchRunner<'_>) -> Result<Bench> {
     for name in to_run {
         let datasets = runner.open(&name, SEEDS)?;
         bench.note_datasets(&datasets);
-        let ids = if runner.options.methods.is_empty() {
-            METHODS.map(str::to_owned).to_vec()
-        } else {
-            runner.options.methods.clone()
-        };
-        let entries = GridEntry::of(BenchMethod::chosen(&ids)?, &datasets)?;
+        let entries = GridEntry::of(runner.options.methods_or(&METHODS)?, &datasets)?;
         let grid = runner.grid(&datasets, entries)?;
         let found = runner.measure_chosen(&datasets, &grid, "radii", radii)?;
         for (row, found) in grid.rows.iter().zip(found) {

@@ -13,7 +13,7 @@ use crate::count::as_f64;
 use crate::dataset_tables::{ChosenDatasets, PaperTable, choose_datasets};
 use crate::limit;
 use crate::measure::Measure;
-use crate::method::{BenchMethod, VANILLA};
+use crate::method::VANILLA;
 use crate::runner::{
     BenchRunner, Grid, GridEntry, SeededDatasets, TrainingPlan, clean, explain, threat,
 };
@@ -80,12 +80,7 @@ pub(crate) fn run(runner: &BenchRunner<'_>) -> Result<Bench> {
     for name in to_run {
         let datasets = runner.open(&name, SEEDS)?;
         bench.note_datasets(&datasets);
-        let ids = if runner.options.methods.is_empty() {
-            METHODS.map(str::to_owned).to_vec()
-        } else {
-            runner.options.methods.clone()
-        };
-        let entries = GridEntry::of(BenchMethod::chosen(&ids)?, &datasets)?;
+        let entries = GridEntry::of(runner.options.methods_or(&METHODS)?, &datasets)?;
         let plan = TrainingPlan {
             as_distinct: true,
             ..runner.scratch(&datasets)
@@ -259,6 +254,7 @@ fn beats(one: &[f64; 3], other: &[f64; 3]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::method::BenchMethod;
 
     #[test]
     fn one_beats_another_only_where_it_is_nowhere_worse() {

@@ -132,7 +132,7 @@ fn folder(arguments: &Arguments, loaded: &Loaded) -> Result<AuditFolder> {
     }
 }
 
-/// One line a figure, the linear baseline beside it.
+/// One line a figure that was measured, the linear baseline beside it.
 fn table(audit: &Audit) -> String {
     let k = audit.settings.k;
     let words = Words {
@@ -151,13 +151,17 @@ fn table(audit: &Audit) -> String {
             format!("{:.4} to {:.4}", interval.low, interval.high)
         });
         let linear = audit.linear.as_ref();
+        let linear = linear.and_then(|linear| linear.value(figure));
+        if found.is_none() && linear.is_none() {
+            continue;
+        }
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
             "{:<16}  {:>7}  {interval:>16}  {:>7}  {}; {}",
             figure.short(k),
             number(found.map(|found| found.value())),
-            number(linear.and_then(|linear| linear.value(figure))),
+            number(linear),
             figure.described(&words),
             figure.direction.name()
         );

@@ -50,9 +50,10 @@ enum Action {
         #[arg(long)]
         recipe: bool,
     },
-    /// Write the encoded matrix with split and label to a file
+    /// Write the encoded matrix with split and label to a file, or a known table as a plain CSV
     #[command(
-        after_help = "Examples:\n  thickset data export adult --out adult.csv\n  \
+        after_help = "Examples:\n  thickset data export german-credit --table --out loans.csv\n  \
+                            thickset data export adult --out adult.csv\n  \
                             thickset data export loans.parquet --target default --out loans-encoded.parquet"
     )]
     Export {
@@ -61,6 +62,9 @@ enum Action {
         /// The file to write: .csv or .parquet
         #[arg(long, value_name = "FILE")]
         out: PathBuf,
+        /// The rows of a known table as somebody would have them in a CSV: categories by name, numbers as they are, no split
+        #[arg(long)]
+        table: bool,
     },
 }
 
@@ -189,7 +193,12 @@ pub fn run(arguments: Arguments) -> Result<()> {
             json,
             recipe,
         } => show(&source, json, recipe),
-        Action::Export { source, out } => {
+        Action::Export {
+            source,
+            out,
+            table: true,
+        } => source.export_table(&out),
+        Action::Export { source, out, .. } => {
             let dataset = source.open()?;
             tell(&dataset);
             data::export(&dataset, &out)?;
@@ -204,6 +213,18 @@ pub fn run(arguments: Arguments) -> Result<()> {
 }
 
 impl Source {
+    fn export_table(&self, out: &Path) -> Result<()> {
+        let Some(known) = Known::find(&self.what) else {
+            bail!(
+                "--table writes a dataset that is known by name (see `thickset data list`); `{}` is none",
+                self.what
+            );
+        };
+        let rows = data::export_table(known, self.reading.data_dir.as_deref(), out)?;
+        say!("wrote {rows} rows to {}", out.display());
+        Ok(())
+    }
+
     fn open(&self) -> Result<Dataset> {
         let config = self.reading.config(&self.what);
         Ok(config.open(Seed::new(self.seed))?)

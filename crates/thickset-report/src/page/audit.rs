@@ -59,7 +59,7 @@ struct Model {
     certified: Option<Certified>,
     stability: Vec<Chart>,
     linear: Option<LinearComparison>,
-    use_of_linear: &'static str,
+    no_linear: String,
 
     maps: Vec<Picture>,
     features: Option<Chart>,
@@ -189,7 +189,7 @@ fn model(audit: &Audit, index: usize, is_single: bool) -> Model {
         certified: certified::of(audit, &id),
         stability: stability::of(audit, &id),
         linear: linear::of(audit),
-        use_of_linear: linear::use_of(audit),
+        no_linear: linear::absence(audit),
 
         maps,
         features,

@@ -2,7 +2,7 @@
 //! Fig. 7).
 
 use thickset::audit::Audit;
-use thickset::audit::figure::{FIGURES, Figure, Summary};
+use thickset::audit::figure::{Baseline, FIGURES, Figure, Summary};
 use thickset::audit::result::AuditSettings;
 use thickset::bench::front;
 use thickset::metric::auc;
@@ -71,14 +71,21 @@ fn is_alike(one: &Audit, other: &Audit) -> bool {
 
 fn compared(members: &[(usize, &Audit)], number: usize) -> Option<SideBySide> {
     let (_, first) = members.first()?;
-    let linear = members.iter().find_map(|(_, audit)| audit.linear.as_ref());
+    // A linear model among them is baseline enough.
+    let linear = if members.iter().any(|(_, audit)| linear::is_linear(audit)) {
+        None
+    } else {
+        members.iter().find_map(|(_, audit)| audit.linear.as_ref())
+    };
     let mut lines = Vec::new();
     let mut points: Vec<(String, Option<f64>, f64)> = Vec::new();
-    let figures: Vec<&Figure> = FIGURES
+    let mut figures: Vec<&Figure> = FIGURES
         .iter()
         .copied()
         .filter(|figure| figure.is_main)
         .collect();
+    // How well they predict comes first, where a narrow screen still shows it.
+    figures.sort_by_key(|figure| figure.baseline != Baseline::Predicted);
     let cells = |summary: &Summary| -> Vec<Cell> {
         let cells = figures.iter();
         cells.map(|figure| Cell::figure(summary, figure)).collect()

@@ -236,12 +236,14 @@ pub fn sameness(summary: &Summary, nouns: Nouns) -> Option<String> {
         )
     } else if room < MORE {
         format!(
-            "Much of it is sameness: {shared}, and {own}, which is {} of the room above that.",
+            "Much of it is sameness: {shared} anyway, and {own}. Of the {} that are not shared, {} survive the attack.",
+            nouns.reasons,
             percent(room)
         )
     } else {
         format!(
-            "It is more than sameness: {shared}, and {own}, which is {} of the room above that.",
+            "It is more than sameness: {shared} anyway, and {own}. Of the {} that are not shared, {} survive the attack.",
+            nouns.reasons,
             percent(room)
         )
     })

@@ -3,6 +3,7 @@
 use thickset::audit::Audit;
 use thickset::audit::figure::{Baseline, FIGURES, Figure, Summary};
 use thickset::explain::ExplanationConfig;
+use thickset::model::ModelConfig;
 
 use crate::cell::Cell;
 use crate::number::count;
@@ -41,9 +42,26 @@ pub fn use_of(audit: &Audit) -> &'static str {
     }
 }
 
-/// The comparison; none without a linear model.
+/// Whether the audited model is itself a linear one.
+pub fn is_linear(audit: &Audit) -> bool {
+    matches!(audit.model.architecture, ModelConfig::Linear(_))
+}
+
+/// Why there is no comparison, where there is none.
+pub fn absence(audit: &Audit) -> String {
+    if is_linear(audit) {
+        "This model is a linear one itself, so there is no other to compare it with.".to_owned()
+    } else {
+        format!(
+            "There were no training rows to fit a linear model to, so there is none to compare with. {}",
+            use_of(audit)
+        )
+    }
+}
+
+/// The comparison; none without a linear model, or where the audited one is linear itself.
 pub fn of(audit: &Audit) -> Option<LinearComparison> {
-    let linear = audit.linear.as_ref()?;
+    let linear = audit.linear.as_ref().filter(|_| !is_linear(audit))?;
     let attacked = linear.precision_at_k().count;
     let caption = if attacked == audit.summary.precision_at_k().count {
         "A linear model fitted to the same training rows and attacked alike; 95% intervals below."

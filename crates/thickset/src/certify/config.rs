@@ -463,8 +463,8 @@ impl CheckedCertify {
         let dense = DenseNetwork::of(network)?;
         if dense.hidden.len() > 2 {
             return refused(
-                "at most two hidden layers, for contributions",
-                format!("{}", dense.hidden.len()),
+                "networks with at most two hidden layers, for contributions",
+                format!("one with {}", dense.hidden.len()),
             );
         }
         Ok(())

@@ -46,6 +46,7 @@ pub(crate) use sets::from_columns::table as table_of;
 pub use sets::known::{KNOWN, Known};
 pub use sets::load::{OpenOptions, open, read_encoded, read_labelled, read_table};
 pub use sets::locate::{VARIABLE as DATA_VARIABLE, find as find_file, folders};
+pub use sets::plain_table::export_table;
 pub use sets::recipe::{
     AttackDefaults, ClassRule, FileRule, Format, ImageRule, KeepRule, MissingColumn, Origin,
     PairRule, Recipe, Role, TargetRule,

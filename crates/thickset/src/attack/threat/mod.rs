@@ -195,6 +195,7 @@ impl ThreatConfig {
             whole: Vec::new(),
             one_hot: self.one_hot,
             groups: Vec::new(),
+            categories_stay: false,
             flags: Vec::new(),
         };
         for part in PARTS {
@@ -242,6 +243,8 @@ pub struct Threat {
     one_hot: OneHot,
     /// Features of each category, where they are held together.
     groups: Vec<Vec<usize>>,
+    /// The ball has no room for another category.
+    categories_stay: bool,
     /// Features that are 0 or 1, where they stay so.
     flags: Vec<usize>,
 }
@@ -306,8 +309,10 @@ impl Threat {
 
     fn project_row(&self, x: &[f64], z: &mut [f64]) {
         // Groups first: cutting one off at its bounds before it is shifted would not give the nearest point.
-        for group in &self.groups {
-            self.project_group(group, x, z);
+        if !self.categories_stay {
+            for group in &self.groups {
+                self.project_group(group, x, z);
+            }
         }
         if self.is_bounded {
             for (feature, (z, &x)) in z.iter_mut().zip(x).enumerate() {

@@ -54,7 +54,32 @@ impl ThreatPart for OneHotGroups {
         if config.one_hot != OneHot::Free {
             hold(schema, threat);
         }
+        if config.one_hot == OneHot::Whole {
+            freeze(threat);
+        }
         Ok(())
+    }
+}
+
+/// Features of categories and flags stay where the ball has no room for another: a search that moved them would find nothing, and would
+/// have less of the ball left for numbers.
+fn freeze(threat: &mut Threat) {
+    let (flag, category) = match threat.ball.norm {
+        Norm::L2 => (1.0, std::f64::consts::SQRT_2),
+        Norm::Linf => (1.0, 1.0),
+    };
+    // A little more than the radius, since a move of just that length is in the ball for whoever rounds it down.
+    let reach = threat.ball.radius * (1.0 + 1e-9);
+    threat.categories_stay = reach < category;
+    if threat.categories_stay {
+        for &feature in threat.groups.iter().flatten() {
+            threat.limits[feature] = 0.0;
+        }
+    }
+    if reach < flag {
+        for &feature in &threat.flags {
+            threat.limits[feature] = 0.0;
+        }
     }
 }
 
@@ -85,34 +110,16 @@ impl Threat {
     /// The nearest point with the sum that `x` has: all features are shifted alike and kept within their bounds.
     pub(super) fn project_group(&self, group: &[usize], x: &[f64], z: &mut [f64]) {
         let target: f64 = group.iter().map(|&feature| x[feature]).sum();
-        let shifted = |shift: f64, feature: usize| {
-            let (low, high) = self.bounds(feature, x[feature]);
-            (z[feature] - shift).clamp(low, high)
-        };
-        let excess = |shift: f64| {
-            let sum: f64 = group.iter().map(|&feature| shifted(shift, feature)).sum();
-            sum - target
-        };
-        // Features and bounds lie within [x - 1, x + 1] or so; the sum falls with the shift.
-        let reach = group
+        let parts: Vec<(f64, f64, f64)> = group
             .iter()
-            .map(|&feature| (z[feature] - x[feature]).abs())
-            .fold(1.0, f64::max);
-        let (mut least, mut most) = (-reach, reach);
-        for _ in 0..HALVINGS {
-            let middle = f64::midpoint(least, most);
-            if excess(middle) > 0.0 {
-                least = middle;
-            } else {
-                most = middle;
-            }
-        }
-        let settled: Vec<f64> = group
-            .iter()
-            .map(|&feature| shifted(most, feature))
+            .map(|&feature| {
+                let (low, high) = self.bounds(feature, x[feature]);
+                (z[feature], low, high)
+            })
             .collect();
-        for (&feature, value) in group.iter().zip(settled) {
-            z[feature] = value;
+        let shift = shift(&parts, target);
+        for (&feature, (value, low, high)) in group.iter().zip(parts) {
+            z[feature] = (value - shift).clamp(low, high);
         }
     }
 
@@ -233,6 +240,43 @@ impl Threat {
     }
 }
 
+/// What values, each with its bounds, are shifted down by so that they add up to the target.
+///
+/// The sum falls with the shift along straight pieces. A step goes to where the piece it is on would meet the target, or halves the interval where
+/// that leads outside.
+fn shift(parts: &[(f64, f64, f64)], target: f64) -> f64 {
+    let far = |(value, low, high): &(f64, f64, f64)| (value - low).abs().max((value - high).abs());
+    let reach = parts.iter().map(far).fold(0.0, f64::max);
+    let (mut least, mut most) = (-reach, reach);
+    let mut shift = 0.0;
+    for _ in 0..HALVINGS {
+        let (mut excess, mut free) = (-target, 0.0);
+        for &(value, low, high) in parts {
+            let shifted = value - shift;
+            excess += shifted.clamp(low, high);
+            if low < shifted && shifted < high {
+                free += 1.0;
+            }
+        }
+        if excess > 0.0 {
+            least = shift;
+        } else {
+            most = shift;
+        }
+        let straight = shift + excess / free;
+        let next = if least < straight && straight < most {
+            straight
+        } else {
+            f64::midpoint(least, most)
+        };
+        if excess.abs() <= f64::EPSILON || next <= least || next >= most {
+            break;
+        }
+        shift = next;
+    }
+    shift
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::{BallConfig, Norm, OneHot, ThreatConfig};
@@ -289,6 +333,41 @@ mod tests {
         for (got, expected) in z.iter().zip([0.5, 1.0, 0.0, 0.0]) {
             assert!((got - expected).abs() < 1e-12, "{z:?}");
         }
+    }
+
+    #[test]
+    fn values_are_shifted_until_they_add_up() {
+        let mut stream = crate::Seed::new(3).stream("shift");
+        for case in 0..500 {
+            let parts: Vec<(f64, f64, f64)> = (0..2 + case % 7)
+                .map(|_| (3.0 * stream.normal(), 0.0, 1.0))
+                .collect();
+            let shift = super::shift(&parts, 1.0);
+            let sum: f64 = parts
+                .iter()
+                .map(|(value, low, high)| (value - shift).clamp(*low, *high))
+                .sum();
+            assert!((sum - 1.0).abs() < 1e-12, "{parts:?}: {sum}");
+        }
+    }
+
+    #[test]
+    fn a_ball_without_room_for_a_category_moves_the_number_alone() {
+        let x = [0.0, 1.0, 0.0, 0.0];
+        let [small, large] = [1.3, 1.42].map(|radius| {
+            let mut z = [0.9, 0.4, 0.6, 0.0];
+            threat(OneHot::Whole, radius).project(&x, &mut z);
+            z
+        });
+        assert!(
+            small[1..]
+                .iter()
+                .zip(&x[1..])
+                .all(|(z, x)| (z - x).abs() < 1e-15),
+            "{small:?}"
+        );
+        assert!((small[0] - 0.9).abs() < 1e-15);
+        assert!((large[2] - 0.6).abs() < 1e-12, "{large:?}");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The datasets known by name: their recipes, and the three small ones that come with the program.
+//! The datasets known by name: their recipes, and the four small ones that come with the program.
 
 use super::recipe::Recipe;
 use crate::{Error, Result};
@@ -34,12 +34,12 @@ macro_rules! known {
 /// All of them, the bundled ones first.
 pub const KNOWN: &[Known] = &[
     known!("breast-cancer", bundled),
+    known!("german-credit", bundled),
     known!("digits", bundled),
     known!("wine-quality", bundled),
     known!("adult"),
     known!("bank"),
     known!("compas"),
-    known!("german-credit"),
     known!("heloc"),
     known!("give-me-some-credit"),
     known!("diabetes130"),

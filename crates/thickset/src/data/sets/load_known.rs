@@ -15,12 +15,16 @@ use crate::data::read::table::Table;
 use crate::data::read::{cifar, correlation_pack, csv, idx, image_index, nel, source};
 use crate::{Error, Result};
 
-/// Opens a known dataset.
-pub fn open_known(known: &Known, options: &OpenOptions) -> Result<Dataset> {
-    let recipe = known.recipe()?;
-    let folders = locate::folders(options.data_dir.as_deref());
-    // The bytes of each file that is there, and a name for messages.
-    let mut files: Vec<(&FileRule, Vec<u8>, String)> = Vec::new();
+/// A file of a recipe, its bytes and a name for messages.
+type Read<'r> = (&'r FileRule, Vec<u8>, String);
+
+/// The files of a known dataset that are there, and what to say of those that are not.
+fn read_files<'r>(
+    known: &Known,
+    recipe: &'r Recipe,
+    folders: &[PathBuf],
+) -> Result<(Vec<Read<'r>>, Vec<String>)> {
+    let mut files = Vec::new();
     let mut notes = Vec::new();
     for file in &recipe.files {
         if let Some(bytes) = known.bundled {
@@ -29,30 +33,60 @@ pub fn open_known(known: &Known, options: &OpenOptions) -> Result<Dataset> {
             std::io::Read::read_to_end(&mut reader, &mut content)
                 .map_err(|source| Error::io("read", &file.path, source))?;
             files.push((file, content, format!("{} (bundled)", file.path)));
-        } else if let Some(path) = locate::find(&folders, &file.path) {
+        } else if let Some(path) = locate::find(folders, &file.path) {
             let bytes = source::read_pinned(&path, file.sha256.as_deref())?;
             files.push((file, bytes, path.display().to_string()));
         } else if file.optional {
             notes.push(format!("`{}` is not there; read without it", file.path));
         } else {
-            return Err(missing(&recipe, &file.path, &folders));
+            return Err(missing(recipe, &file.path, folders));
         }
     }
     if !files.iter().any(|(file, ..)| file.role == Role::Rows) {
-        return Err(missing(&recipe, &recipe.files[0].path, &folders));
+        return Err(missing(recipe, &recipe.files[0].path, folders));
     }
-    let mut dataset = if recipe.format == Format::Table {
-        let mut whole: Option<Table> = None;
-        let mut is_test = Vec::new();
-        for (file, bytes, path) in &files {
-            let table = csv::read_from(Cursor::new(bytes), path, &recipe.read, &wanted(&recipe))?;
-            is_test.resize(is_test.len() + table.rows(), file.role == Role::Test);
-            match &mut whole {
-                None => whole = Some(table),
-                Some(whole) => whole.append(&table)?,
-            }
+    Ok((files, notes))
+}
+
+/// The rows of all files of a table, and which of them are test rows.
+fn join_tables(
+    recipe: &Recipe,
+    files: &[Read<'_>],
+    folders: &[PathBuf],
+) -> Result<(Table, Vec<bool>)> {
+    let mut whole: Option<Table> = None;
+    let mut is_test = Vec::new();
+    for (file, bytes, path) in files {
+        let table = csv::read_from(Cursor::new(bytes), path, &recipe.read, &wanted(recipe))?;
+        is_test.resize(is_test.len() + table.rows(), file.role == Role::Test);
+        match &mut whole {
+            None => whole = Some(table),
+            Some(whole) => whole.append(&table)?,
         }
-        let table = whole.ok_or_else(|| missing(&recipe, &recipe.files[0].path, &folders))?;
+    }
+    let table = whole.ok_or_else(|| missing(recipe, &recipe.files[0].path, folders))?;
+    Ok((table, is_test))
+}
+
+/// The table of a known dataset as its files have it, before any encoding; `None` of images and graphs.
+pub(super) fn read_known_table(known: &Known, data_dir: Option<&Path>) -> Result<Option<Table>> {
+    let recipe = known.recipe()?;
+    if recipe.format != Format::Table {
+        return Ok(None);
+    }
+    let folders = locate::folders(data_dir);
+    let (files, _) = read_files(known, &recipe, &folders)?;
+    join_tables(&recipe, &files, &folders).map(|(table, _)| Some(table))
+}
+
+/// Opens a known dataset.
+pub fn open_known(known: &Known, options: &OpenOptions) -> Result<Dataset> {
+    let recipe = known.recipe()?;
+    let folders = locate::folders(options.data_dir.as_deref());
+    let (files, notes) = read_files(known, &recipe, &folders)?;
+    let mut dataset = if recipe.format == Format::Table {
+        let (table, is_test) = join_tables(&recipe, &files, &folders)?;
+        drop(files);
         finish_table(known.name, table, &is_test, recipe, options)?
     } else {
         let mut whole: Option<Inputs> = None;

@@ -13,6 +13,7 @@ pub(super) mod load;
 pub(super) mod load_known;
 pub(super) mod locate;
 pub(super) mod pairs;
+pub(super) mod plain_table;
 pub(super) mod recipe;
 pub(super) mod split;
 pub(super) mod table_files;

@@ -10,15 +10,21 @@
 //! `∂(Σ v_i I_i)/∂x = v ḡ + Σ_kinks t (p / |s|) n <n, v (x - b)>`, with ḡ the mean gradient, p the adjoint behind the gate and
 //! s the slope of the value. Unlike a gradient's, this slope is not zero between kinks: contributions are continuous.
 
+mod layer;
+mod matrix;
+mod walk;
+
 use thickset_engine::Network;
 
+use self::matrix::{Matrix, add_scaled, dot};
+pub(crate) use self::walk::Walk;
 use super::score_weights;
 use crate::certify::{DenseLayer, DenseNetwork};
 
 /// A network of dense layers with `ReLU`, and the reference that ways start from.
 pub(crate) struct Lines {
     /// Of each feature, the weights to the first hidden layer.
-    first: Columns,
+    first: Matrix,
     /// The hidden layers behind the first.
     later: Vec<Later>,
     reference: Vec<f64>,
@@ -28,39 +34,49 @@ pub(crate) struct Lines {
     adjoints: Vec<Vec<Vec<f64>>>,
 }
 
-/// A matrix by its inputs: of each input, its weights to all outputs.
-struct Columns {
-    weights: Vec<f64>,
-    outputs: usize,
-}
-
-impl Columns {
-    fn of(layer: &DenseLayer) -> Self {
-        let (inputs, outputs) = (layer.inputs, layer.outputs());
-        let mut weights = vec![0.0; inputs * outputs];
-        for output in 0..outputs {
-            for input in 0..inputs {
-                weights[input * outputs + output] = layer.weight[output * inputs + input];
-            }
-        }
-        Self { weights, outputs }
-    }
-
-    fn of_input(&self, input: usize) -> &[f64] {
-        &self.weights[input * self.outputs..][..self.outputs]
-    }
-}
-
 struct Later {
-    /// `[outputs, inputs]`.
-    rows: Vec<f64>,
-    columns: Columns,
-    inputs: usize,
+    /// Of each of its units, the weights of what it reads.
+    rows: Matrix,
+    /// Of each input, the weights to its units.
+    columns: Matrix,
+    /// What its inputs come to in the layer above, and the units there to its inputs, through the gates as they are at the reference.
+    twice: Option<Twice>,
 }
 
-impl Later {
-    fn row(&self, output: usize) -> &[f64] {
-        &self.rows[output * self.inputs..][..self.inputs]
+/// Two layers in one.
+struct Twice {
+    rows: Matrix,
+    columns: Matrix,
+}
+
+impl Twice {
+    /// `above` times `layer`, with the gates between them.
+    fn new(layer: &DenseLayer, above: &DenseLayer, between: &[f64]) -> Self {
+        let product = DenseLayer {
+            weight: above
+                .weight
+                .chunks(above.inputs.max(1))
+                .flat_map(|row| {
+                    let mut sum = vec![0.0; layer.inputs];
+                    for (unit, (weight, value)) in row.iter().zip(between).enumerate() {
+                        if *value > 0.0 {
+                            add_scaled(
+                                &mut sum,
+                                *weight,
+                                &layer.weight[unit * layer.inputs..][..layer.inputs],
+                            );
+                        }
+                    }
+                    sum
+                })
+                .collect(),
+            bias: above.bias.clone(),
+            inputs: layer.inputs,
+        };
+        Self {
+            columns: Matrix::by_inputs(&product),
+            rows: Matrix::new(product.weight, product.inputs),
+        }
     }
 }
 
@@ -70,13 +86,6 @@ impl Lines {
         let dense = DenseNetwork::of(network).ok()?;
         let mut layers = dense.hidden.iter();
         let first = layers.next();
-        let later: Vec<Later> = layers
-            .map(|layer| Later {
-                rows: layer.weight.clone(),
-                columns: Columns::of(layer),
-                inputs: layer.inputs,
-            })
-            .collect();
         let mut values: Vec<Vec<f64>> = Vec::with_capacity(dense.hidden.len());
         let mut inputs = reference.to_vec();
         for layer in &dense.hidden {
@@ -85,6 +94,17 @@ impl Lines {
             inputs = before.iter().map(|value| value.max(0.0)).collect();
             values.push(before);
         }
+        let later: Vec<Later> = layers
+            .enumerate()
+            .map(|(place, layer)| {
+                let above = dense.hidden.get(place + 2);
+                Later {
+                    rows: Matrix::new(layer.weight.clone(), layer.inputs),
+                    columns: Matrix::by_inputs(layer),
+                    twice: above.map(|above| Twice::new(layer, above, &values[place + 1])),
+                }
+            })
+            .collect();
         let score = |class: usize| {
             let mut adjoint = vec![0.0; dense.head.inputs];
             let weights = score_weights(class, dense.classes());
@@ -94,10 +114,10 @@ impl Lines {
             }
             let mut adjoints = vec![adjoint];
             for (layer, values) in later.iter().zip(&values[1.min(values.len())..]).rev() {
-                let mut below = vec![0.0; layer.inputs];
+                let mut below = vec![0.0; layer.rows.width];
                 for (unit, (adjoint, value)) in adjoints[0].iter().zip(values).enumerate() {
                     if *value > 0.0 {
-                        add_scaled(&mut below, *adjoint, layer.row(unit));
+                        layer.rows.add(unit, *adjoint, &mut below);
                     }
                 }
                 adjoints.insert(0, below);
@@ -107,13 +127,7 @@ impl Lines {
         Some(Self {
             adjoints: (0..dense.classes()).map(score).collect(),
             // Of a linear model the one adjoint is that of the features.
-            first: first.map_or_else(
-                || Columns {
-                    weights: Vec::new(),
-                    outputs: 0,
-                },
-                Columns::of,
-            ),
+            first: first.map_or_else(|| Matrix::new(Vec::new(), 0), Matrix::by_inputs),
             later,
             reference: reference.to_vec(),
             values,
@@ -140,277 +154,8 @@ impl Lines {
         walk: &mut Walk,
         out: &mut [f64],
     ) {
-        let hidden = self.first.outputs;
-        walk.moved.clear();
-        walk.moved.resize(hidden, 0.0);
-        if hidden > 0 {
-            for (feature, (weight, way)) in weights.iter().zip(&walk.way).enumerate() {
-                let along = weight * way;
-                if along != 0.0 {
-                    add_scaled(&mut walk.moved, along, self.first.of_input(feature));
-                }
-            }
-        }
-        walk.bent.clear();
-        walk.bent.resize(hidden, 0.0);
-        let mut normals = walk.normals.chunks(hidden.max(1));
-        for kink in &walk.kinks {
-            match kink.first_unit {
-                Some(unit) => walk.bent[unit] += kink.weight * walk.moved[unit],
-                None => {
-                    if let Some(normal) = normals.next() {
-                        let along = dot(normal, &walk.moved);
-                        add_scaled(&mut walk.bent, kink.weight * along, normal);
-                    }
-                }
-            }
-        }
-        for (feature, (out, weight)) in out.iter_mut().zip(weights).enumerate() {
-            let straight = weight * walk.mean_gradient(self, class, feature);
-            let bent = if hidden > 0 {
-                dot(self.first.of_input(feature), &walk.bent)
-            } else {
-                0.0
-            };
-            *out = straight + bent;
-        }
+        walk.gradient(self, class, weights, out);
     }
-}
-
-/// A gate that opened or closed.
-struct Kink {
-    /// `t p / |s|`.
-    weight: f64,
-    /// The unit, where it is of the first hidden layer; else the next of the walk's normals is its own.
-    first_unit: Option<usize>,
-}
-
-/// Room for a walk, and what the latest one came to.
-#[derive(Default)]
-pub(crate) struct Walk {
-    /// Whether kinks are kept, which only gradients need.
-    pub(in super::super) keeps_kinks: bool,
-    /// `x - b`.
-    way: Vec<f64>,
-    values: Vec<Vec<f64>>,
-    slopes: Vec<Vec<f64>>,
-    open: Vec<Vec<bool>>,
-    adjoints: Vec<Vec<f64>>,
-    /// The adjoint at the first hidden layer, closed gates as zero, integrated over t.
-    integral: Vec<f64>,
-    kinks: Vec<Kink>,
-    /// Gradients of the values that reach zero in later layers, as weights of the first hidden layer's values.
-    normals: Vec<f64>,
-    moved: Vec<f64>,
-    bent: Vec<f64>,
-}
-
-impl Walk {
-    fn mean_gradient(&self, lines: &Lines, class: usize, feature: usize) -> f64 {
-        if lines.values.is_empty() {
-            lines.adjoints[class][0][feature]
-        } else {
-            dot(lines.first.of_input(feature), &self.integral)
-        }
-    }
-
-    fn run(&mut self, lines: &Lines, x: &[f64], class: usize) {
-        self.way.clear();
-        let way = x.iter().zip(&lines.reference);
-        self.way.extend(way.map(|(x, reference)| x - reference));
-        self.kinks.clear();
-        self.normals.clear();
-        if lines.values.is_empty() {
-            return;
-        }
-        self.start(lines, class);
-        let mut at = 0.0;
-        while let Some((layer, unit, length)) = self.step(1.0 - at) {
-            at += length;
-            self.pass(lines, (layer, unit), at);
-        }
-    }
-
-    fn start(&mut self, lines: &Lines, class: usize) {
-        copy(&mut self.values, &lines.values);
-        copy(&mut self.adjoints, &lines.adjoints[class]);
-        self.integral.clear();
-        self.integral.resize(lines.first.outputs, 0.0);
-        self.open.resize_with(lines.values.len(), Vec::new);
-        self.slopes.resize_with(lines.values.len(), Vec::new);
-        for ((open, slopes), values) in self
-            .open
-            .iter_mut()
-            .zip(&mut self.slopes)
-            .zip(&lines.values)
-        {
-            open.clear();
-            open.extend(values.iter().map(|value| *value > 0.0));
-            slopes.clear();
-            slopes.resize(values.len(), 0.0);
-        }
-        for (feature, way) in self.way.iter().enumerate() {
-            if *way != 0.0 {
-                add_scaled(&mut self.slopes[0], *way, lines.first.of_input(feature));
-            }
-        }
-        for (place, layer) in lines.later.iter().enumerate() {
-            let (below, above) = self.slopes.split_at_mut(place + 1);
-            for (unit, slope) in below[place].iter().enumerate() {
-                if self.open[place][unit] {
-                    add_scaled(&mut above[0], *slope, layer.columns.of_input(unit));
-                }
-            }
-        }
-    }
-
-    /// Goes on to the next kink, or by all that is left if there is none; gives the layer, the unit and the length of the piece.
-    fn step(&mut self, left: f64) -> Option<(usize, usize, f64)> {
-        let mut length = left;
-        let mut next = None;
-        for (layer, slopes) in self.slopes.iter().enumerate() {
-            let units = slopes
-                .iter()
-                .zip(&self.values[layer])
-                .zip(&self.open[layer]);
-            for (unit, ((slope, value), is_open)) in units.enumerate() {
-                let approaches = if *is_open { *slope < 0.0 } else { *slope > 0.0 };
-                if approaches {
-                    // Rounding may have carried a value beyond zero.
-                    let reached = (-value / slope).max(0.0);
-                    if reached < length {
-                        length = reached;
-                        next = Some((layer, unit));
-                    }
-                }
-            }
-        }
-        let adjoints = self.adjoints[0].iter().zip(&self.open[0]);
-        for (sum, (adjoint, is_open)) in self.integral.iter_mut().zip(adjoints) {
-            if *is_open {
-                *sum += length * adjoint;
-            }
-        }
-        for (values, slopes) in self.values.iter_mut().zip(&self.slopes) {
-            add_scaled(values, length, slopes);
-        }
-        next.map(|(layer, unit)| (layer, unit, length))
-    }
-
-    /// Opens or closes a gate at t.
-    fn pass(&mut self, lines: &Lines, (layer, unit): (usize, usize), at: f64) {
-        let opens = !self.open[layer][unit];
-        self.open[layer][unit] = opens;
-        self.values[layer][unit] = 0.0;
-        let (slope, adjoint) = (self.slopes[layer][unit], self.adjoints[layer][unit]);
-        let sign = if opens { 1.0 } else { -1.0 };
-        if self.keeps_kinks {
-            self.kinks.push(Kink {
-                weight: at * adjoint / slope.abs(),
-                first_unit: (layer == 0).then_some(unit),
-            });
-            if layer > 0 {
-                let normal = self.pulled_down(lines, layer, lines.later[layer - 1].row(unit));
-                self.normals.extend(normal);
-            }
-        }
-        self.push_up(lines, layer, unit, sign * slope);
-        if layer > 0 {
-            let change: Vec<f64> = lines.later[layer - 1]
-                .row(unit)
-                .iter()
-                .map(|weight| sign * adjoint * weight)
-                .collect();
-            self.push_down(lines, layer - 1, change);
-        }
-    }
-
-    /// A slope behind a gate changed: so do all slopes above.
-    fn push_up(&mut self, lines: &Lines, layer: usize, unit: usize, change: f64) {
-        let Some(above) = lines.later.get(layer) else {
-            return;
-        };
-        let mut changes: Vec<f64> = above.columns.of_input(unit).to_vec();
-        for one in &mut changes {
-            *one *= change;
-        }
-        for (place, next) in
-            (layer + 1..).zip(lines.later[layer + 1..].iter().map(Some).chain([None]))
-        {
-            add_scaled(&mut self.slopes[place], 1.0, &changes);
-            let Some(next) = next else { return };
-            let mut higher = vec![0.0; next.columns.outputs];
-            for (unit, change) in changes.iter().enumerate() {
-                if self.open[place][unit] {
-                    add_scaled(&mut higher, *change, next.columns.of_input(unit));
-                }
-            }
-            changes = higher;
-        }
-    }
-
-    /// The adjoints of a layer change by so much: so do those below.
-    fn push_down(&mut self, lines: &Lines, layer: usize, mut changes: Vec<f64>) {
-        for place in (0..=layer).rev() {
-            add_scaled(&mut self.adjoints[place], 1.0, &changes);
-            if place > 0 {
-                changes = self.through(lines, place, &changes);
-            }
-        }
-    }
-
-    /// Weights of the values behind a layer's gates as weights of the values behind the first layer's gates.
-    fn pulled_down(&self, lines: &Lines, layer: usize, weights: &[f64]) -> Vec<f64> {
-        let mut weights = weights.to_vec();
-        for place in (1..layer).rev() {
-            weights = self.through(lines, place, &weights);
-        }
-        for (weight, is_open) in weights.iter_mut().zip(&self.open[0]) {
-            if !*is_open {
-                *weight = 0.0;
-            }
-        }
-        weights
-    }
-
-    /// Weights of a layer's values behind its gates as weights of the layer below.
-    fn through(&self, lines: &Lines, layer: usize, weights: &[f64]) -> Vec<f64> {
-        let of = &lines.later[layer - 1];
-        let mut below = vec![0.0; of.inputs];
-        for (unit, weight) in weights.iter().enumerate() {
-            if self.open[layer][unit] {
-                add_scaled(&mut below, *weight, of.row(unit));
-            }
-        }
-        below
-    }
-}
-
-fn copy(to: &mut Vec<Vec<f64>>, from: &[Vec<f64>]) {
-    to.resize_with(from.len(), Vec::new);
-    for (to, from) in to.iter_mut().zip(from) {
-        to.clone_from(from);
-    }
-}
-
-fn add_scaled(to: &mut [f64], factor: f64, what: &[f64]) {
-    for (to, what) in to.iter_mut().zip(what) {
-        *to += factor * what;
-    }
-}
-
-/// In four sums, so that several go at once; their order is fixed.
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    let mut sums = [0.0; 4];
-    let (a_parts, b_parts) = (a.chunks_exact(4), b.chunks_exact(4));
-    let rest = a_parts.remainder().iter().zip(b_parts.remainder());
-    let rest: f64 = rest.map(|(a, b)| a * b).sum();
-    for (a, b) in a_parts.zip(b_parts) {
-        for (sum, (a, b)) in sums.iter_mut().zip(a.iter().zip(b)) {
-            *sum += a * b;
-        }
-    }
-    (sums[0] + sums[1]) + (sums[2] + sums[3]) + rest
 }
 
 #[cfg(test)]
@@ -419,9 +164,9 @@ mod tests {
 
     use super::*;
     use crate::Seed;
-    use crate::data::InputShape;
+    use crate::data::{Dataset, InputShape};
     use crate::host::read;
-    use crate::model::{Fresh, MlpConfig, ModelConfig};
+    use crate::model::{BinnedConfig, Fresh, MlpConfig, Model, ModelConfig};
 
     fn network(hidden: &[usize], classes: usize, seed: u64) -> Network {
         ModelConfig::Mlp(MlpConfig {
@@ -437,6 +182,23 @@ mod tests {
         .unwrap()
     }
 
+    /// Two fixed layers, zero but for a few numbers, before trained ones.
+    fn binned(hidden: &[usize], seed: u64) -> Network {
+        let mut stream = Seed::new(seed).stream("binned");
+        #[expect(clippy::cast_possible_truncation, reason = "rows are f32")]
+        let values = (0..300).map(|_| stream.normal() as f32).collect();
+        let labels = (0..60).map(|row| row % 2).collect();
+        let rows = Dataset::from_rows(values, labels, &["a", "b", "c", "d", "e"]).unwrap();
+        let config = BinnedConfig {
+            hidden: hidden.to_vec(),
+            bins: 6,
+            ..BinnedConfig::default()
+        };
+        let mut model = Model::for_dataset(config.into(), &rows, Seed::new(seed)).unwrap();
+        model.network.untrack();
+        model.network
+    }
+
     fn score(network: &Network, x: &[f64], class: usize) -> f64 {
         let logits = read(network.logits(network.batch(x)));
         dot(&score_weights(class, logits.len()), &logits)
@@ -448,16 +210,21 @@ mod tests {
         out
     }
 
-    /// Networks of no to three hidden layers, a reference and a row.
+    /// Networks of no to four hidden layers, and every fifth with fixed ones, a reference and a row.
     fn cases() -> impl Iterator<Item = (Network, Vec<f64>, Vec<f64>, usize)> {
-        let shapes: [&[usize]; 4] = [&[], &[7], &[9, 6], &[8, 7, 6]];
+        let shapes: [&[usize]; 4] = [&[], &[7, 8, 6, 5], &[9, 6], &[8, 7, 6]];
         (0..40_u64).map(move |case| {
             let mut stream = Seed::new(case).stream("lines");
             let mut row = || (0..5).map(|_| 3.0 * stream.normal()).collect::<Vec<f64>>();
             let classes = if case % 3 == 0 { 3 } else { 2 };
             let shape = shapes[usize::try_from(case % 4).unwrap()];
             let (from, to) = (row(), row());
-            (network(shape, classes, case), from, to, 1)
+            let network = if case % 5 == 4 {
+                binned(shape, case)
+            } else {
+                network(shape, classes, case)
+            };
+            (network, from, to, 1)
         })
     }
 
@@ -507,10 +274,8 @@ mod tests {
         for (network, from, to, class) in cases() {
             let lines = Lines::new(&network, &from).unwrap();
             let weights = [0.3, -1.0, 0.7, 0.2, -0.5];
-            let mut walk = Walk {
-                keeps_kinks: true,
-                ..Walk::default()
-            };
+            let mut walk = Walk::default();
+            walk.keeps_kinks = true;
             let (mut out, mut gradient) = (vec![0.0; 5], vec![0.0; 5]);
             lines.contributions(&to, class, &mut walk, &mut out);
             lines.gradient(class, &weights, &mut walk, &mut gradient);
