@@ -39,7 +39,7 @@ pub(super) fn coupled(pairs: &[f64], classes: usize) -> Vec<f64> {
         }
     }
     #[expect(clippy::cast_precision_loss, reason = "classes")]
-    let (mut p, stop) = (vec![1.0 / classes as f64; classes], STOP / classes as f64);
+    let (mut p, close) = (vec![1.0 / classes as f64; classes], STOP / classes as f64);
     for _ in 0..MOST_ROUNDS.max(classes) {
         let row = |t: usize| -> f64 {
             let row = &q[t * classes..][..classes];
@@ -47,7 +47,7 @@ pub(super) fn coupled(pairs: &[f64], classes: usize) -> Vec<f64> {
         };
         let mut q_p: Vec<f64> = (0..classes).map(row).collect();
         let mut product: f64 = p.iter().zip(&q_p).map(|(p, q_p)| p * q_p).sum();
-        if q_p.iter().all(|value| (value - product).abs() < stop) {
+        if q_p.iter().all(|value| (value - product).abs() < close) {
             break;
         }
         for t in 0..classes {
@@ -156,7 +156,6 @@ impl Linearised for At {
 }
 
 #[cfg(test)]
-#[expect(clippy::float_cmp, reason = "no round leaves equal shares exactly")]
 mod tests {
     use super::*;
 

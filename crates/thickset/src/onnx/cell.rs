@@ -248,6 +248,22 @@ impl Cell {
         }
     }
 
+    /// What stands in for the column's number where it is missing, if something does before anything else is computed.
+    pub(super) fn filled_with(&self) -> Option<f64> {
+        match self {
+            Self::Replace { of, missing, with } if missing.is_nan() => match &**of {
+                Self::Column(_) => Some(*with),
+                of => of.filled_with(),
+            },
+            Self::Replace { of, .. } | Self::Clip { of, .. } | Self::Unary(_, of) => {
+                of.filled_with()
+            }
+            Self::Binary(_, a, b) => a.filled_with().or_else(|| b.filled_with()),
+            Self::Select(parts) => parts.iter().find_map(Self::filled_with),
+            _ => None,
+        }
+    }
+
     /// Every number that something is raised to.
     pub(super) fn exponents(&self, found: &mut BTreeSet<u64>) {
         match self {

@@ -176,7 +176,7 @@ fn with_constant(
         return Err(node.broken("a letter has two sizes"));
     }
     let mut dims = first.dims[..kept.len()].to_vec();
-    first.dims = dims.clone();
+    first.dims.clone_from(&dims);
     first.dims.push(read);
     // The constant as `[outer, inner]`.
     let order: Vec<char> = outer.iter().chain(&inner).copied().collect();

@@ -196,6 +196,23 @@ impl<'g> Lowering<'g> {
                 });
             }
         }
+        let constants = cells.cells.iter().map(|cell| match cell {
+            Cell::Constant(value) => Some(*value),
+            _ => None,
+        });
+        let image = self
+            .blocks
+            .iter()
+            .position(|block| matches!(block, Block::Image));
+        if let (Some(values), Some(image)) = (constants.collect::<Option<Vec<f64>>>(), image) {
+            // The same for every image, such as the token that stands for a class.
+            let place = Place::Block(image);
+            let like = Made {
+                place,
+                dims: vec![1, self.features(place)],
+            };
+            return self.constant_layer(&like, cells.dims.clone(), values);
+        }
         let known = self
             .blocks
             .iter()

@@ -126,11 +126,9 @@ fn places(
     let place = |at: usize| {
         let at = at as f64;
         Ok(match coordinates.as_str() {
-            "half_pixel" => (at + 0.5) / scale - 0.5,
-            "pytorch_half_pixel" if made == 1 => 0.0,
-            "pytorch_half_pixel" => (at + 0.5) / scale - 0.5,
+            "pytorch_half_pixel" | "align_corners" if made == 1 => 0.0,
+            "half_pixel" | "pytorch_half_pixel" => (at + 0.5) / scale - 0.5,
             "asymmetric" => at / scale,
-            "align_corners" if made == 1 => 0.0,
             "align_corners" => at * last / (made - 1) as f64,
             other => return Err(node.unsupported(format!("coordinates by `{other}`"), "")),
         })
