@@ -25,20 +25,18 @@ fn expected(imported: &Imported, arrays: &BTreeMap<String, Stored>) -> Vec<f64> 
         .map(|name| arrays[&format!("out:{name}")].numbers())
         .collect();
     let rows = outputs[0].len();
-    let columns;
-    let values = match outputs[..] {
-        [only] => only,
-        // One output a class.
-        _ => {
-            let row = |row: usize| {
-                outputs
-                    .iter()
-                    .map(move |output| output[row])
-                    .collect::<Vec<_>>()
-            };
-            columns = (0..rows).flat_map(row).collect::<Vec<f64>>();
-            &columns
-        }
+    // One output, or one a class.
+    let row = |row: usize| {
+        outputs
+            .iter()
+            .map(move |output| output[row])
+            .collect::<Vec<_>>()
+    };
+    let columns: Vec<f64> = (0..rows).flat_map(row).collect();
+    let values = if let [only] = outputs[..] {
+        only
+    } else {
+        &columns
     };
     let classes = imported.model.classes().len();
     let sigmoid = |z: f64| 1.0 / (1.0 + (-z).exp());
