@@ -8,6 +8,7 @@ use thickset::audit::{Audit, AuditPart};
 use thickset::config::RunConfig;
 use thickset::data::{self, EncodedReader, OpenOptions, ReadRule, Recipe, Wanted};
 use thickset::model::ExplainOptions;
+use thickset::onnx::{OnnxOptions, parse};
 use thickset::{Rows, Schema};
 
 /// A file with these bytes, in a folder of its own.
@@ -86,6 +87,29 @@ pub fn idx(bytes: &[u8]) {
     let _ = data::open(&images.display().to_string(), &OpenOptions::default());
 }
 
+/// CIFAR's batches of images.
+pub fn cifar(bytes: &[u8]) {
+    let _ = data::read_cifar(bytes, "fuzz.bin");
+}
+
+/// A zip file with a list of graphs, and such a list by itself.
+pub fn nel(bytes: &[u8]) {
+    let _ = data::read_nel_zip(bytes, "Brain/KKI.nel", "fuzz.zip");
+    let _ = data::read_nel(bytes, "fuzz.nel");
+}
+
+/// A pack of correlation matrices.
+pub fn pack(bytes: &[u8]) {
+    let _ = data::read_correlation_pack(bytes, "fuzz.bin");
+}
+
+/// An ONNX file without files beside it: read, and run on a row of zeros.
+pub fn onnx(bytes: &[u8]) {
+    if let Ok(imported) = parse(bytes, "fuzz.onnx", &OnnxOptions::default()) {
+        run_on_zeros(&imported.model);
+    }
+}
+
 /// A folder of graphs: its list and one matrix.
 pub fn graphs(bytes: &[u8]) {
     let folder = tempfile::tempdir().expect("a folder");
@@ -124,19 +148,22 @@ pub fn run(bytes: &[u8]) {
 /// A model file: read, and run on a row of zeros.
 pub fn model(bytes: &[u8]) {
     with_file("fuzz.safetensors", bytes, |path| {
-        let Ok(model) = Model::load(path) else {
-            return;
-        };
-        let width = model.network.features();
-        let names: Vec<String> = (0..width).map(|feature| format!("{feature}")).collect();
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let schema = Schema::table(&names);
-        let zeros = vec![0.0; width];
-        if let Ok(rows) = Rows::new(&zeros, &schema) {
-            let _ = model.predict(&rows);
-            let _ = model.explain(&rows, &ExplainOptions::default());
+        if let Ok(model) = Model::load(path) {
+            run_on_zeros(&model);
         }
     });
+}
+
+fn run_on_zeros(model: &Model) {
+    let width = model.network.features();
+    let names: Vec<String> = (0..width).map(|feature| format!("{feature}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let schema = Schema::table(&names);
+    let zeros = vec![0.0; width];
+    if let Ok(rows) = Rows::new(&zeros, &schema) {
+        let _ = model.predict(&rows);
+        let _ = model.explain(&rows, &ExplainOptions::default());
+    }
 }
 
 /// An audit's file, to a page.

@@ -1,8 +1,7 @@
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use thickset::onnx::{OnnxOptions, parse};
+#[expect(dead_code, reason = "one of the readers a target")]
+#[path = "../readers.rs"]
+mod readers;
 
-fuzz_target!(|bytes: &[u8]| {
-    let _ = parse(bytes, "fuzz.onnx", &OnnxOptions::default());
-});
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| readers::onnx(bytes));

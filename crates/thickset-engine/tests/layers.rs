@@ -7,8 +7,8 @@ use thickset_engine::layer::{
     Constant, Conv2d, Cosine, Divisor, Elu, Erf, Exp, Form, GatedLinear, Gates, Gather, Gating,
     Gelu, GraphConv, HardSigmoid, HardSwish, Layer, LayerNorm, LeakyRelu, Linear, LinearRuns, Log,
     LogSoftmax, MatrixProduct, MaxPool, Mish, Multiply, NodeMean, PairSplit, PairwiseCoupling,
-    Power, Prelu, ProductShape, Reduce, Relu, Select, Selu, Sigmoid, Silu, SlidingAveragePool,
-    Softmax, Softplus, SquareRoot, Tanh, YeoJohnson,
+    Power, Prelu, ProductShape, Reduce, Relu, Select, Selu, Sigmoid, Silu, Sine,
+    SlidingAveragePool, Softmax, Softplus, SquareRoot, StoppedCoupling, Tanh, YeoJohnson,
 };
 use thickset_engine::{
     DType, Device, Init, NetworkBuilder, Parameter, ParameterSource, Result, Role, Scope, Source,
@@ -397,6 +397,7 @@ fn activations_with_kinks_and_their_smooth_twins() {
 fn elementary_functions() {
     let x = inputs(&[[3, 5]]);
     check(made(&[5], |_| Ok(Exp)), &x);
+    check(made(&[5], |_| Ok(Sine)), &x);
     for exponent in [0.0, 1.0, 2.0, 3.0] {
         check(made(&[5], |_| Power::new(exponent)), &x);
     }
@@ -704,6 +705,27 @@ fn coupled_probabilities_have_the_derivative_of_their_limit() {
 }
 
 #[test]
+fn coupled_probabilities_of_many_classes_have_the_derivative_of_their_limit_too() {
+    let layer = made(&[3, 3], |_| StoppedCoupling::new(3));
+    let limit = tensor(vec![0.5, 0.3, 0.2], [1, 3]);
+    let logit = |i: f64, j: f64| (i / j).ln();
+    let pairs = vec![logit(0.5, 0.3), logit(0.5, 0.2), logit(0.3, 0.2)];
+    let (output, at) = layer.linearise(&[limit.clone(), tensor(pairs, [1, 3])]);
+    for (got, limit) in values(&output).into_iter().zip(values(&limit)) {
+        close_within("the limit", got, limit, 0.005);
+    }
+    let g = tensor(vec![1.0, 2.0, 3.0], [1, 3]);
+    let pulled = at.pullback(g.clone());
+    assert_eq!(values(&pulled[0]), values(&g));
+    assert_eq!(values(&pulled[1]), [0.0; 3]);
+    assert_eq!(
+        values(&at.tangent(&[g.clone(), g.clone() * 9.0])),
+        values(&g)
+    );
+    assert!(StoppedCoupling::new(1).is_err());
+}
+
+#[test]
 fn a_layer_is_built_again_from_its_form() {
     let layers: Vec<(Box<dyn Layer>, Vec<usize>)> = vec![
         (made(&[5], |scope| Linear::new(5, 2, scope)), vec![5]),
@@ -716,6 +738,7 @@ fn a_layer_is_built_again_from_its_form() {
         ),
         (made(&[36], |_| Ok(AveragePool::global(1, 6, 6))), vec![36]),
         (made(&[1], |_| Ok(PairwiseCoupling)), vec![1]),
+        (made(&[5], |_| Ok(Sine)), vec![5]),
         (
             made(&[5], |scope| Gates::new(5, &[2, 3], Gating::Argmax, scope)),
             vec![5],

@@ -64,6 +64,15 @@ fn change(bytes: &mut Vec<u8>, stream: &mut Stream) {
 
 /// Reads the seeds and changed copies of them.
 fn fuzz(name: &str, read: fn(&[u8]), seeds: &[Vec<u8>]) {
+    // For the fuzz targets to begin with: `scripts/fuzz`.
+    if let Some(folder) = std::env::var_os("THICKSET_FUZZ_SEEDS") {
+        let folder = std::path::Path::new(&folder).join(name);
+        std::fs::create_dir_all(&folder).unwrap();
+        for (number, seed) in seeds.iter().enumerate() {
+            std::fs::write(folder.join(format!("seed-{number}")), seed).unwrap();
+        }
+        return;
+    }
     for (number, seed) in seeds.iter().enumerate() {
         read(seed);
         let mut stream = Seed::new(number as u64).stream(name);
@@ -172,6 +181,74 @@ fn idx_files() {
 fn graphs() {
     let seed = b"file,label\na.csv,x\n\x000,1\n1,0\n".to_vec();
     fuzz("graphs", readers::graphs, &[seed]);
+}
+
+#[test]
+fn formats_of_known_datasets() {
+    use std::io::Write;
+    let list = b"n 1 1\nn 2 7\ne 1 2 0.5\ng kki_1\nx 1\nn 1 3\ng kki_2\nx -1\n".to_vec();
+    let mut zip = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    let options = zip::write::SimpleFileOptions::default();
+    zip.start_file("Brain/KKI.nel", options).unwrap();
+    zip.write_all(&list).unwrap();
+    let zip = zip.finish().unwrap().into_inner();
+    fuzz("nel", readers::nel, &[list, zip]);
+    let mut image = vec![3];
+    image.resize(3073, 200);
+    fuzz("cifar", readers::cifar, &[image]);
+    let mut pack = b"AAL116I2".to_vec();
+    for word in [2_u32, 3] {
+        pack.extend(word.to_le_bytes());
+    }
+    pack.extend([0, 1, 0, 2, 0, 3, 0, 1, 4, 0, 5, 0, 6, 0]);
+    fuzz("pack", readers::pack, &[pack]);
+}
+
+#[test]
+fn onnx_files() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/onnx");
+    let mut seeds = Vec::new();
+    for name in ["mlp_tiny", "pipeline_three", "pipeline_ordinal"] {
+        seeds.push(std::fs::read(folder.join(format!("{name}.onnx"))).unwrap());
+    }
+    fuzz("onnx", readers::onnx, &seeds);
+}
+
+/// What a fuzz target found once, by the name of the target: `tests/golden/fuzz/TARGET-….bin`.
+#[test]
+fn what_once_broke_a_reader_does_not() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/fuzz");
+    let Ok(files) = std::fs::read_dir(folder) else {
+        return;
+    };
+    for file in files {
+        let path = file.unwrap().path();
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        let Some((target, _)) = name
+            .split_once('-')
+            .filter(|_| path.extension().is_some_and(|end| end == "bin"))
+        else {
+            continue;
+        };
+        let read: fn(&[u8]) = match target {
+            "audit" => readers::audit,
+            "cifar" => readers::cifar,
+            "csv" => readers::csv,
+            "graphs" => readers::graphs,
+            "idx" => readers::idx,
+            "image" => readers::image,
+            "model" => readers::model,
+            "nel" => readers::nel,
+            "onnx" => readers::onnx,
+            "pack" => readers::pack,
+            "parquet" => readers::parquet,
+            "part" => readers::part,
+            "recipe" => readers::recipe,
+            "run" => readers::run,
+            other => panic!("no reader is called `{other}`"),
+        };
+        read(&std::fs::read(&path).unwrap());
+    }
 }
 
 #[test]

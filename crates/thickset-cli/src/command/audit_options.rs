@@ -112,7 +112,7 @@ impl AuditArguments {
         options: &AuditOptions,
     ) -> Result<Audit> {
         // Settings that do not fit are refused before anything is said.
-        config.check(rows.rows().schema())?;
+        loaded.model.check_audit(&rows.rows(), config)?;
         let mut progress = self.progress.start();
         progress.say(&begun(loaded, rows, config, options));
         let mut done = 0;

@@ -54,8 +54,9 @@ pub struct Arguments {
     output: OutputOptions,
 }
 
-/// Rows at a time: what is held in memory, and done before the command is stopped.
+/// Rows at a time: what is held in memory, and done before the command is stopped. Attacks take a while.
 const PART: usize = 256;
+const ATTACKED_PART: usize = 32;
 
 pub fn run(arguments: &Arguments) -> Result<()> {
     let Streamed {
@@ -86,10 +87,11 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     let mut totals = Totals::default();
     let mut notes = Vec::new();
+    let part = if options.attack { ATTACKED_PART } else { PART };
     interrupt::notice();
     arguments.output.run(continued, |output| {
         output.begin(reasons::columns())?;
-        notes = rows.for_each::<anyhow::Error>(PART, &mut |part| {
+        notes = rows.for_each::<anyhow::Error>(part, &mut |part| {
             let found = model.reasons(part, &options)?;
             totals.add(part.len(), &found);
             if let Some(folder) = &arguments.letters {

@@ -10,8 +10,8 @@ use super::{
     Constant, Conv2d, Cosine, Divisor, Elu, Erf, Exp, GatedLinear, Gates, Gather, Gating, Gelu,
     GraphConv, HardSigmoid, HardSwish, Layer, LayerNorm, LeakyRelu, Linear, LinearRuns, Log,
     LogSoftmax, MatrixProduct, MaxPool, Mish, Multiply, NodeMean, PairSplit, PairwiseCoupling,
-    Power, Prelu, ProductShape, Reduce, Relu, Select, Selu, Sigmoid, Silu, SlidingAveragePool,
-    Softmax, Softplus, SquareRoot, Tanh, YeoJohnson,
+    Power, Prelu, ProductShape, Reduce, Relu, Select, Selu, Sigmoid, Silu, Sine,
+    SlidingAveragePool, Softmax, Softplus, SquareRoot, StoppedCoupling, Tanh, YeoJohnson,
 };
 use crate::kernel::{ConvShape, PoolShape};
 use crate::{Error, Result, Scope};
@@ -130,6 +130,7 @@ pub enum Form {
     Selu,
     Sigmoid,
     Silu,
+    Sine,
     SlidingAveragePool {
         shape: PoolShape,
         divisor: Divisor,
@@ -139,6 +140,9 @@ pub enum Form {
         beta: f64,
     },
     SquareRoot,
+    StoppedCoupling {
+        classes: usize,
+    },
     Tanh,
     YeoJohnson {
         features: usize,
@@ -264,12 +268,14 @@ impl Form {
             Self::Selu => Box::new(Selu),
             Self::Sigmoid => Box::new(Sigmoid),
             Self::Silu => Box::new(Silu),
+            Self::Sine => Box::new(Sine),
             Self::SlidingAveragePool { shape, divisor } => {
                 Box::new(SlidingAveragePool::new(*shape, *divisor)?)
             }
             Self::Softmax => Box::new(Softmax),
             Self::Softplus { beta } => Box::new(Softplus::new(*beta)?),
             Self::SquareRoot => Box::new(SquareRoot),
+            Self::StoppedCoupling { classes } => Box::new(StoppedCoupling::new(*classes)?),
             Self::Tanh => Box::new(Tanh),
             Self::YeoJohnson { features } => {
                 Box::new(YeoJohnson::new(positive("features", *features)?, scope)?)

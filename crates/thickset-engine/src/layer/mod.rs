@@ -13,6 +13,7 @@ mod concatenate;
 mod constant;
 mod conv2d;
 mod cosine;
+mod coupling;
 mod elementwise;
 mod form;
 mod gated_linear;
@@ -44,9 +45,10 @@ pub use concatenate::Concatenate;
 pub use constant::Constant;
 pub use conv2d::Conv2d;
 pub use cosine::Cosine;
+pub use coupling::StoppedCoupling;
 pub use elementwise::{
     Absolute, Clip, Elu, Erf, Exp, Gelu, HardSigmoid, HardSwish, LeakyRelu, Log, Mish,
-    PairwiseCoupling, Power, Prelu, Relu, Selu, Sigmoid, Silu, Softplus, SquareRoot, Tanh,
+    PairwiseCoupling, Power, Prelu, Relu, Selu, Sigmoid, Silu, Sine, Softplus, SquareRoot, Tanh,
 };
 pub use form::Form;
 pub use gated_linear::GatedLinear;

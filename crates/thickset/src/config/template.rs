@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::DataConfig;
 use crate::Seed;
-use crate::data::{Dataset, FeatureKind, InputShape, MissingColumn, Part, Scale};
+use crate::data::{Dataset, Feature, FeatureKind, InputShape, MissingColumn, Part, Scale};
 use crate::objective::r2et;
 
 /// A configuration for this data with the defaults spelled out, for a person to read and change.
@@ -314,12 +314,28 @@ fn model(dataset: &Dataset) -> (&'static str, String) {
             ("siamese", "embedding = { kind = \"gcn\" }\n".to_owned())
         }
         InputShape::Pair { .. } => ("siamese", "embedding = { kind = \"cnn\" }\n".to_owned()),
-        InputShape::Table => ("binned", binned(dataset)),
+        InputShape::Table => match bins(dataset) {
+            Some(bins) => ("binned", binned(dataset, bins)),
+            None => ("mlp", "hidden = [64, 32]\n".to_owned()),
+        },
         InputShape::Graph { .. } => ("mlp", "hidden = [64, 32]\n".to_owned()),
     }
 }
 
-fn binned(dataset: &Dataset) -> String {
+/// Units that the fixed layers of a binned model may have: the second of them reads every unit of the first.
+const UNITS: usize = 512;
+
+/// The most bins of a number that leave the fixed layers small; none for a table of so many columns that too few would be left.
+fn bins(dataset: &Dataset) -> Option<usize> {
+    let features = &dataset.schema.features;
+    let is_number = |one: &&Feature| one.kind == FeatureKind::Number;
+    let numbers = features.iter().filter(is_number).count();
+    let left = UNITS.saturating_sub(features.len());
+    let bins = left.checked_div(numbers).unwrap_or(16).min(16);
+    (bins >= 4).then_some(bins)
+}
+
+fn binned(dataset: &Dataset, bins: usize) -> String {
     let numbers = dataset.schema.features.iter();
     let mut numbers = numbers
         .filter(|one| one.kind == FeatureKind::Number)
@@ -327,7 +343,29 @@ fn binned(dataset: &Dataset) -> String {
     let number = key(numbers.next_back().unwrap_or("income"));
     format!(
         "hidden = [128, 64]\n\
-         bins = 16                         # quantiles of every number that may bend the score; \"mlp\" is without\n\
+         bins = {bins:<2}                         # quantiles of every number that may bend the score; \"mlp\" is without\n\
          # monotone = {{ {number} = \"-\" }}   # the score of the last class never rises with it; \"+\" never falls\n"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(columns: usize) -> Dataset {
+        let names: Vec<String> = (0..columns).map(|column| format!("c{column}")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let mut stream = Seed::new(1).stream("rows");
+        #[expect(clippy::cast_possible_truncation, reason = "rows are f32")]
+        let values = (0..40 * columns).map(|_| stream.normal() as f32).collect();
+        Dataset::from_rows(values, (0..40).map(|row| row % 2).collect(), &names).unwrap()
+    }
+
+    #[test]
+    fn a_table_of_many_numbers_has_fewer_bins_and_then_none() {
+        assert_eq!(bins(&table(20)), Some(16));
+        assert_eq!(bins(&table(50)), Some(9));
+        assert_eq!(bins(&table(300)), None);
+        assert_eq!(model(&table(300)).0, "mlp");
+    }
 }

@@ -20,8 +20,14 @@ pub use encode::feature_rule::{
 pub use encode::given::{Given, GivenValues};
 pub use encode::infer::InferOptions;
 pub use encode::number_encoding::NumberEncoding;
+#[doc(hidden)]
+pub use read::cifar::read as read_cifar;
+#[doc(hidden)]
+pub use read::correlation_pack::read as read_correlation_pack;
 pub use read::csv::{read as read_csv, read_from as read_csv_from};
 pub use read::image_folder::{is_image_name as is_image, read_one as read_image};
+#[doc(hidden)]
+pub use read::nel::{read as read_nel, read_zip as read_nel_zip};
 pub use read::number_form::{AmountForm, DateOrder, NumberForm};
 pub use read::parquet::read as read_parquet;
 pub use read::read_rule::{ReadRule, Wanted};

@@ -131,6 +131,22 @@ impl Model {
         })
     }
 
+    /// These settings with this model's own typical row, where explanations compare with one.
+    fn own_config(&self, config: &AuditConfig) -> Result<AuditConfig> {
+        Ok(AuditConfig {
+            explain: self.with_own_reference(config.explain.clone())?,
+            ..config.clone()
+        })
+    }
+
+    /// Refuses settings, such as those of another model, that do not fit this one and its rows.
+    ///
+    /// # Errors
+    /// As for [`Model::audit`].
+    pub fn check_audit(&self, rows: &Rows<'_>, config: &AuditConfig) -> Result<()> {
+        self.own_config(config)?.check(rows.schema()).map(|_| ())
+    }
+
     /// Audits with exactly these settings, such as those of another model that it is compared with.
     ///
     /// # Errors
@@ -143,10 +159,7 @@ impl Model {
         config: &AuditConfig,
         observer: &mut dyn Observer,
     ) -> Result<Option<Audit>> {
-        let own = AuditConfig {
-            explain: self.with_own_reference(config.explain.clone())?,
-            ..config.clone()
-        };
+        let own = self.own_config(config)?;
         let checked = own.check(rows.schema())?;
         let deciding = self.deciding(&Origin::default(), &config.decision)?;
         let target = deciding.audit_target(origin, rows, options);
@@ -189,10 +202,7 @@ impl Model {
         observer: &mut dyn Observer,
     ) -> Result<Option<AuditPart>> {
         let rows = opened.rows();
-        let own = AuditConfig {
-            explain: self.with_own_reference(config.explain.clone())?,
-            ..config.clone()
-        };
+        let own = self.own_config(config)?;
         let checked = own.check(rows.schema())?;
         let deciding = self.deciding(&Origin::default(), &config.decision)?;
         let target = deciding.audit_target(origin, &rows, options);

@@ -53,6 +53,9 @@ pub static INFO: Info = Info {
 /// The most knots of a feature that may be asked for.
 const MOST_BINS: usize = 1024;
 
+/// The most units of a fixed layer; the second has as many weights as the square of this.
+const MOST_UNITS: usize = 4096;
+
 /// Sizes, knots and monotone columns.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -142,6 +145,7 @@ impl BinnedConfig {
     pub(super) fn fit(&self, dataset: &Dataset) -> Result<(Self, FixedLayers)> {
         self.check(dataset.shape())?;
         let features = pieces(dataset, self.bins);
+        check_units(features.iter().map(Pieces::units).sum())?;
         let signs = monotone::signs(&self.monotone, dataset)?;
         let config = Self {
             units: features.iter().map(Pieces::units).collect(),
@@ -178,7 +182,7 @@ impl BinnedConfig {
             .units
             .iter()
             .fold(0_usize, |sum, &one| sum.saturating_add(one));
-        check_size("units", sum)?;
+        check_units(sum)?;
         for (name, given) in [("units", self.units.len()), ("signs", self.signs.len())] {
             if given != features && !(name == "signs" && given == 0) {
                 return Err(Error::ModelSize {
@@ -190,6 +194,17 @@ impl BinnedConfig {
         }
         Ok(self.units.clone())
     }
+}
+
+fn check_units(units: usize) -> Result<()> {
+    if units > MOST_UNITS {
+        return Err(Error::ModelSize {
+            name: "units",
+            expected: "at most 4096; give fewer `bins`, or take `kind = \"mlp\"`",
+            got: units,
+        });
+    }
+    check_size("units", units)
 }
 
 impl Architecture for BinnedConfig {

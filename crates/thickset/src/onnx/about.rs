@@ -70,9 +70,14 @@ impl fmt::Display for About {
 
 /// What a person should know of these layers.
 pub(super) fn notes(graph: &GraphConfig) -> Vec<String> {
-    let is_coupled = |layer: &GraphLayer| layer.form == Form::PairwiseCoupling;
-    let coupled = "probabilities are those of libsvm's pairwise coupling, which stops early; gradients are those of the calibrated \
-                   score that it approaches, since the stopped one jumps";
+    let is_coupled = |layer: &GraphLayer| {
+        matches!(
+            layer.form,
+            Form::PairwiseCoupling | Form::StoppedCoupling { .. }
+        )
+    };
+    let coupled = "probabilities are those of libsvm's pairwise coupling, which stops early; gradients are those of the \
+                   probabilities that it approaches, since the stopped ones jump";
     if graph.layers.iter().any(is_coupled) {
         vec![coupled.to_owned()]
     } else {

@@ -114,6 +114,8 @@ impl Cell {
             (Self::Constant(a), Self::Constant(b)) => {
                 Some(Self::Constant(of_two(operator, *a, *b)))
             }
+            // A number divided by itself, as a Box-Cox transform writes a one.
+            _ if operator == "Div" && a == b => Some(Self::Constant(1.0)),
             (Self::Lookup { .. }, Self::Constant(b)) => Some(a.mapped(|a| of_two(operator, a, *b))),
             (Self::Constant(a), Self::Lookup { .. }) => Some(b.mapped(|b| of_two(operator, *a, b))),
             _ => Some(Self::Binary(
@@ -242,6 +244,22 @@ impl Cell {
                     _ => None,
                 }
             }
+            _ => None,
+        }
+    }
+
+    /// What stands in for the column's number where it is missing, if something does before anything else is computed.
+    pub(super) fn filled_with(&self) -> Option<f64> {
+        match self {
+            Self::Replace { of, missing, with } if missing.is_nan() => match &**of {
+                Self::Column(_) => Some(*with),
+                of => of.filled_with(),
+            },
+            Self::Replace { of, .. } | Self::Clip { of, .. } | Self::Unary(_, of) => {
+                of.filled_with()
+            }
+            Self::Binary(_, a, b) => a.filled_with().or_else(|| b.filled_with()),
+            Self::Select(parts) => parts.iter().find_map(Self::filled_with),
             _ => None,
         }
     }

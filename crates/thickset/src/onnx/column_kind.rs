@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::cell::{Cell, Key};
+use super::cell::{Cell, Key, Line};
 use super::problem::{OnnxError, Result, WITHOUT_GRADIENT};
 use crate::data::Group;
 
@@ -61,7 +61,11 @@ pub(super) fn learn(
     }
     let is_power = yeo_johnson(cell).is_some();
     let line = if is_power {
-        cell.column().and_then(|column| Cell::Column(column).line())
+        let line = cell.column().and_then(|column| Cell::Column(column).line());
+        line.map(|line| Line {
+            stands_in: cell.filled_with(),
+            ..line
+        })
     } else {
         cell.line()
     };

@@ -21,6 +21,9 @@ pub(super) fn unary(operator: &str, value: f64) -> f64 {
         "Tanh" => value.tanh(),
         "Relu" => value.max(0.0),
         "Erf" => libm::erf(value),
+        "Sin" => value.sin(),
+        "Cos" => value.cos(),
+        "Softplus" => value.max(0.0) + (-value.abs()).exp().ln_1p(),
         "Sign" => {
             if value == 0.0 {
                 0.0

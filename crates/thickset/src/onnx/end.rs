@@ -102,11 +102,12 @@ pub(super) fn white(to: &Lowering<'_>) -> f64 {
     }
 }
 
-/// Whether the numbers at a place are probabilities for every one of some made-up rows.
+/// Whether the numbers at a place are probabilities for every one of some made-up rows, whose features go as far as `reach`.
 pub(super) fn are_probabilities(
     mut to: Lowering<'_>,
     place: Place,
     names: &[String],
+    reach: f64,
 ) -> Result<bool> {
     /// Rows that are looked at, and how far a sum may be from one.
     const ROWS: usize = 24;
@@ -120,7 +121,7 @@ pub(super) fn are_probabilities(
     };
     let mut stream = Seed::new(0).stream("onnx-head");
     let values: Vec<f64> = (0..ROWS * ended.features)
-        .map(|_| stream.uniform() * 2.0 - 0.5)
+        .map(|_| reach * (stream.uniform() * 2.0 - 0.5))
         .collect();
     let made = crate::host::read(network.logits(network.batch(&values)));
     Ok(made.chunks(classes).all(|row| {

@@ -82,7 +82,7 @@ pub(super) fn fold(
             one(like(first()?, vec![count], values))
         }
         "Neg" | "Abs" | "Sqrt" | "Exp" | "Log" | "Reciprocal" | "Floor" | "Ceil" | "Round"
-        | "Not" | "Sigmoid" | "Tanh" | "Relu" | "Erf" | "Sign" => {
+        | "Not" | "Sigmoid" | "Tanh" | "Relu" | "Erf" | "Sign" | "Sin" | "Cos" | "Softplus" => {
             let array = first()?;
             let values = array
                 .to_floats()?
@@ -127,27 +127,101 @@ pub(super) fn fold(
             };
             matrix_product(a, b).map(|made| made.map(|made| vec![made]))
         }
-        "ReduceProd" | "ReduceSum" | "ReduceMax" | "ReduceMin" => {
+        "Clip" => {
             let array = first()?;
-            if input(1).is_some() || node.has("axes") {
-                return Ok(None);
+            let bound = |place: usize, name: &str, open: f64| match input(place) {
+                Some(bound) => bound.to_number(),
+                None => Ok(node.float(name, open)),
+            };
+            let (least, most) = (
+                bound(1, "min", f64::NEG_INFINITY)?,
+                bound(2, "max", f64::INFINITY)?,
+            );
+            let values = array.to_floats()?.into_iter();
+            let values = values.map(|value| value.max(least).min(most)).collect();
+            one(like(array, array.dims.clone(), values))
+        }
+        operator if operator.starts_with("Reduce") => {
+            let array = first()?;
+            let given = match input(1) {
+                Some(axes) => Some(axes.to_whole()?),
+                None => node.ints("axes"),
+            };
+            let given = given.filter(|axes| !axes.is_empty());
+            if given.is_none() && node.int("noop_with_empty_axes", 0) != 0 {
+                return one(array.clone());
             }
-            let values = array.to_floats()?;
-            let value = match node.operator.as_str() {
-                "ReduceProd" => values.iter().product(),
-                "ReduceSum" => values.iter().sum(),
-                "ReduceMax" => values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-                _ => values.iter().copied().fold(f64::INFINITY, f64::min),
-            };
-            let dims = if node.int("keepdims", 1) == 0 {
-                vec![]
-            } else {
-                vec![1; array.dims.len()]
-            };
-            one(like(array, dims, vec![value]))
+            let made = reduced(node, array, given)?;
+            Ok(made.map(|made| vec![made]))
         }
         _ => Ok(None),
     }
+}
+
+/// Sums, products and the like over axes, or over all of them; `None` for those that are not computed here.
+fn reduced(node: &Node, array: &Array, given: Option<Vec<i64>>) -> Result<Option<Array>> {
+    let rank = array.dims.len();
+    let is_gone: Vec<bool> = match given {
+        None => vec![true; rank],
+        Some(axes) => {
+            let mut is_gone = vec![false; rank];
+            for axis in axes {
+                let counted = if axis < 0 { axis + rank as i64 } else { axis };
+                let place = usize::try_from(counted).ok().filter(|&place| place < rank);
+                let place = place.ok_or_else(|| node.broken(format!("axis {axis} of {rank}")))?;
+                is_gone[place] = true;
+            }
+            is_gone
+        }
+    };
+    let kept = |axis: usize| if is_gone[axis] { 1 } else { array.dims[axis] };
+    let sizes: Vec<usize> = (0..rank).map(kept).collect();
+    let mut groups: Vec<Vec<f64>> = vec![Vec::new(); sizes.iter().product()];
+    for (place, value) in array.to_floats()?.into_iter().enumerate() {
+        let (mut rest, mut group, mut step) = (place, 0, 1);
+        for axis in (0..rank).rev() {
+            let at = rest % array.dims[axis];
+            rest /= array.dims[axis];
+            if !is_gone[axis] {
+                group += at * step;
+                step *= array.dims[axis];
+            }
+        }
+        groups[group].push(value);
+    }
+    #[expect(clippy::cast_precision_loss, reason = "few numbers")]
+    let of_group = |values: &Vec<f64>| -> Option<f64> {
+        let all = values.iter().copied();
+        let sum = |of: fn(f64) -> f64| all.clone().map(of).sum::<f64>();
+        Some(match node.operator.as_str() {
+            "ReduceSum" => sum(|value| value),
+            "ReduceMean" => sum(|value| value) / values.len() as f64,
+            "ReduceProd" => all.product(),
+            "ReduceMax" => all.fold(f64::NEG_INFINITY, f64::max),
+            "ReduceMin" => all.fold(f64::INFINITY, f64::min),
+            "ReduceL1" => sum(f64::abs),
+            "ReduceL2" => sum(|value| value * value).sqrt(),
+            "ReduceSumSquare" => sum(|value| value * value),
+            "ReduceLogSum" => sum(|value| value).ln(),
+            "ReduceLogSumExp" => {
+                let most = all.clone().fold(f64::NEG_INFINITY, f64::max);
+                most + all.map(|value| (value - most).exp()).sum::<f64>().ln()
+            }
+            _ => return None,
+        })
+    };
+    let Some(values) = groups.iter().map(of_group).collect::<Option<Vec<f64>>>() else {
+        return Ok(None);
+    };
+    let dims = if node.int("keepdims", 1) == 0 {
+        (0..rank)
+            .filter(|&axis| !is_gone[axis])
+            .map(|axis| array.dims[axis])
+            .collect()
+    } else {
+        sizes
+    };
+    Ok(Some(like(array, dims, values)))
 }
 
 fn constant(graph: &Graph, node: &Node) -> Result<Array> {

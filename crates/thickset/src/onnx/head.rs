@@ -10,6 +10,9 @@ use super::problem::{OnnxError, Result, WITHOUT_GRADIENT};
 /// Probabilities below this have no logarithm that single precision can hold the exponential of.
 const LEAST_PROBABILITY: f64 = 1e-30;
 
+/// Features so far out that a score which is no probability leaves 0 to 1.
+const FAR: f64 = 1e3;
+
 /// What was recognised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
@@ -21,6 +24,8 @@ pub enum Head {
     OneLogit,
     /// One sigmoid, the probability of the second class.
     Sigmoid,
+    /// One number that is a probability, of the second class.
+    OneProbability,
     /// A sigmoid `p` and `1 - p` side by side.
     Complement,
     /// Sigmoids of two opposite scores.
@@ -38,6 +43,7 @@ impl fmt::Display for Head {
             Self::LogSoftmax => "log-probabilities",
             Self::OneLogit => "one logit, of the second class",
             Self::Sigmoid => "one sigmoid, of the second class",
+            Self::OneProbability => "one probability, of the second class",
             Self::Complement => "1 - p and p, of one sigmoid",
             Self::OppositeSigmoids => "sigmoids of two opposite scores",
             Self::Logits => "logits, whose softmax is taken",
@@ -65,7 +71,7 @@ fn row(to: &Lowering<'_>, place: Place) -> Made {
 pub(super) fn logits(
     to: &mut Lowering<'_>,
     output: &Made,
-    are_probabilities: &mut dyn FnMut(&Lowering<'_>, Place) -> Result<bool>,
+    are_probabilities: &mut dyn FnMut(&Lowering<'_>, Place, f64) -> Result<bool>,
 ) -> Result<(Made, Head)> {
     let (place, classes) = (output.place, output.features());
     if output.dims.first() != Some(&1) {
@@ -94,13 +100,26 @@ pub(super) fn logits(
         Some((Head::OppositeSigmoids, before)) => {
             Ok((opposite(to, before)?, Head::OppositeSigmoids))
         }
-        _ if classes == 1 => Ok((two_logits(to, place, false)?, Head::OneLogit)),
+        _ if classes == 1 => {
+            // A probability that no sigmoid ends in: a mean of several, for instance.
+            let second = row(to, place);
+            let first = to.affine(&second, &[-1.0], &[1.0], None)?;
+            let both = to.add(Form::Concatenate, &[&first, &second], vec![1, 2])?;
+            if dense(to, place).is_none()
+                && are_probabilities(to, both.place, 1.0)?
+                && are_probabilities(to, both.place, FAR)?
+            {
+                let made = to.clipped(&both, LEAST_PROBABILITY, f64::INFINITY)?;
+                return Ok((to.apply(Form::Log, &made)?, Head::OneProbability));
+            }
+            Ok((two_logits(to, place, false)?, Head::OneLogit))
+        }
         _ => {
             let is_sigmoid = matches!(
                 layer(to, place).map(|layer| &layer.form),
                 Some(Form::Sigmoid)
             );
-            if are_probabilities(to, place)? {
+            if are_probabilities(to, place, 1.0)? {
                 let made = to.clipped(&row(to, place), LEAST_PROBABILITY, f64::INFINITY)?;
                 return Ok((to.apply(Form::Log, &made)?, Head::Probabilities));
             }

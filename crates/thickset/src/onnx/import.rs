@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use thickset_engine::layer::Form;
 use thickset_engine::{MAX_FILE_BYTES, read_regular};
 
 use super::about::{About, notes};
@@ -12,7 +13,7 @@ use super::end::{are_probabilities, end};
 use super::external::Beside;
 use super::head::{self, Head};
 use super::inputs::InputLayout;
-use super::lower::{Lowering, Place, Value};
+use super::lower::{Lowering, Made, Place, Value};
 use super::problem::{OnnxError, Result as OnnxResult, broken};
 use super::proto::element;
 use super::read::Graph;
@@ -176,24 +177,15 @@ struct Built {
 }
 
 fn build(graph: &Graph, options: &OnnxOptions) -> OnnxResult<Built> {
-    let output = choose_output(graph, options)?;
+    let outputs = choose_outputs(graph, options)?;
     let mut to = Lowering::new(graph)?;
     let names = column_names(&to, options)?;
-    let value = to.lower(&output)?;
-    let made = match value {
-        Value::Tensor(made) => made,
-        Value::Cells(cells) => to.materialise(&cells)?,
-        _ => {
-            return Err(OnnxError::Refused {
-                problem: format!(
-                    "output `{output}` holds no numbers that are computed from the row"
-                ),
-                instead: "choose the output of probabilities".to_owned(),
-            });
-        }
-    };
+    let made = made_of(&mut to, &outputs)?;
+    let output = outputs.join(", ");
     let scales = &options.scales;
-    let mut check = |to: &Lowering<'_>, place: Place| are_probabilities(to.clone(), place, &names);
+    let mut check = |to: &Lowering<'_>, place: Place, reach: f64| {
+        are_probabilities(to.clone(), place, &names, reach)
+    };
     let (logits, head) = head::logits(&mut to, &made, &mut check)?;
     let classes = logits.features();
     let ended = end(&mut to, logits.place, &names, scales)?;
@@ -218,7 +210,7 @@ fn build(graph: &Graph, options: &OnnxOptions) -> OnnxResult<Built> {
         None => (None, Vec::new()),
     };
     let others = graph.outputs.iter().map(|other| other.name.clone());
-    let others: Vec<String> = others.filter(|other| *other != output).collect();
+    let others: Vec<String> = others.filter(|other| !outputs.contains(other)).collect();
     let unread = names
         .iter()
         .filter(|name| encoding.is_some() && !read.contains(name));
@@ -238,7 +230,11 @@ fn build(graph: &Graph, options: &OnnxOptions) -> OnnxResult<Built> {
         notes: notes(&ended.assembled.graph),
         layers: ended.assembled.graph.layers.len(),
     };
-    let layout = InputLayout::new(graph, &to, &names, ended.white, (&about.output, head));
+    let written = match &outputs[..] {
+        [output] => output.as_str(),
+        _ => "probabilities",
+    };
+    let layout = InputLayout::new(graph, &to, &names, ended.white, (written, head));
     Ok(Built {
         description: Description {
             references: None,
@@ -277,8 +273,33 @@ fn name_units(columns: &mut [ColumnEncoding], units: &BTreeMap<String, String>) 
     Ok(())
 }
 
-/// The output that holds scores or probabilities.
-fn choose_output(graph: &Graph, options: &OnnxOptions) -> OnnxResult<String> {
+/// What the outputs hold for each row: one of them, or several of one number each, side by side.
+fn made_of(to: &mut Lowering<'_>, outputs: &[String]) -> OnnxResult<Made> {
+    let mut all = Vec::new();
+    for output in outputs {
+        all.push(match to.lower(output)? {
+            Value::Tensor(made) => made,
+            Value::Cells(cells) => to.materialise(&cells)?,
+            _ => {
+                return Err(OnnxError::Refused {
+                    problem: format!(
+                        "output `{output}` holds no numbers that are computed from the row"
+                    ),
+                    instead: "choose the output of probabilities".to_owned(),
+                });
+            }
+        });
+    }
+    let is_single = |made: &Made| made.features() == 1;
+    if all.len() > 1 && all.iter().all(is_single) {
+        let parts: Vec<&Made> = all.iter().collect();
+        return to.add(Form::Concatenate, &parts, vec![1, all.len()]);
+    }
+    Ok(all.swap_remove(0))
+}
+
+/// The output that holds scores or probabilities; several where each class has its own.
+fn choose_outputs(graph: &Graph, options: &OnnxOptions) -> OnnxResult<Vec<String>> {
     if let Some(name) = &options.output {
         let names = graph.outputs.iter().map(|output| output.name.as_str());
         if !names.clone().any(|known| known == name) {
@@ -288,7 +309,7 @@ fn choose_output(graph: &Graph, options: &OnnxOptions) -> OnnxResult<String> {
                 known.join(", ")
             )));
         }
-        return Ok(name.clone());
+        return Ok(vec![name.clone()]);
     }
     let is_number = |element: Option<i32>| {
         matches!(
@@ -307,9 +328,17 @@ fn choose_output(graph: &Graph, options: &OnnxOptions) -> OnnxResult<String> {
     let named = candidates
         .iter()
         .find(|name| name.to_lowercase().contains("prob"));
+    // One output a class, as scikit-learn's converter writes them with `zipmap="columns"`.
+    let is_column = |name: &&str| {
+        let numbered = name.strip_prefix('i').unwrap_or_default();
+        graph.producer.starts_with("skl2onnx") && numbered.parse::<usize>().is_ok()
+    };
+    if named.is_none() && candidates.len() > 1 && candidates.iter().all(is_column) {
+        return Ok(candidates.iter().map(|&name| name.to_owned()).collect());
+    }
     let chosen = named.or_else(|| candidates.first());
     chosen
-        .map(|name| (*name).to_owned())
+        .map(|name| vec![(*name).to_owned()])
         .ok_or_else(|| OnnxError::Refused {
             problem: "no output holds numbers".to_owned(),
             instead: "export the probabilities, not only the label".to_owned(),

@@ -24,6 +24,7 @@ mod classes;
 mod column_kind;
 mod columns;
 mod elementwise;
+mod emit;
 mod end;
 mod export;
 mod external;

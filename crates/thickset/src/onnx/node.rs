@@ -7,7 +7,7 @@ use super::problem::{OnnxError, Result, broken};
 use super::proto::{AttributeProto, NodeProto, TensorProto};
 
 /// One operation.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Node {
     pub(super) name: String,
     pub(super) operator: String,
@@ -53,6 +53,13 @@ impl Node {
             outputs: Vec::new(),
             attributes: HashMap::new(),
         }
+    }
+
+    /// Whole numbers in the place of an attribute's: one number or a list, each operator reads what it knows.
+    pub(super) fn set_ints(&mut self, name: &str, values: &[i64]) {
+        let attribute = self.attributes.entry(name.to_owned()).or_default();
+        attribute.i = values.first().copied();
+        attribute.ints = values.to_vec();
     }
 
     pub(super) fn has(&self, name: &str) -> bool {

@@ -44,7 +44,11 @@ impl OnnxError {
     pub fn instead(&self) -> Option<&str> {
         match self {
             Self::Unsupported { instead, .. } | Self::Refused { instead, .. } => {
-                (!instead.is_empty()).then_some(instead)
+                Some(if instead.is_empty() {
+                    WITHOUT_GRADIENT
+                } else {
+                    instead
+                })
             }
             Self::NotOnnx { .. } | Self::Broken { .. } => None,
         }

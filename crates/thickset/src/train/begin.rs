@@ -52,7 +52,9 @@ impl RetrainConfig {
     /// If the file cannot be read, or the data are needed for it and cannot be.
     pub(super) fn model(&self, data: &DataConfig) -> Result<Model> {
         if self.is_onnx() {
-            return Ok(self.imported(data)?.model);
+            let model = self.imported(data)?.model;
+            model.check_written()?;
+            return Ok(model);
         }
         Model::load(&self.from)
     }

@@ -302,19 +302,20 @@ fn cifar_is_read_from_the_batches_that_are_there() {
 }
 
 #[test]
-fn a_wrong_byte_in_a_known_file_is_noticed() {
+fn a_wrong_file_under_a_known_name_is_noticed() {
     let Some(folder) = data_folder() else { return };
     let copy = tempfile::tempdir().unwrap();
-    fs::create_dir(copy.path().join("german-credit")).unwrap();
-    let mut bytes = fs::read(folder.join("german-credit/german.data")).unwrap();
-    bytes[0] = b'B';
-    fs::write(copy.path().join("german-credit/german.data"), bytes).unwrap();
+    fs::create_dir(copy.path().join("heloc")).unwrap();
+    // Another table under its name.
+    let other = folder.join("wine-quality/winequality-red.csv.gz");
+    let path = copy.path().join("heloc/heloc_dataset_v1.csv.gz");
+    fs::copy(other, path).unwrap();
     let options = OpenOptions {
         data_dir: Some(copy.path().to_path_buf()),
         ..OpenOptions::default()
     };
     assert!(matches!(
-        data::open("german-credit", &options),
+        data::open("heloc", &options),
         Err(Error::WrongContent { .. })
     ));
 }

@@ -292,3 +292,19 @@ fn a_table_whose_numbers_wait_on_disk_is_the_same_table() {
         assert_eq!(part(&waiting), part(&held));
     }
 }
+
+#[test]
+fn a_comma_at_the_end_of_every_line_is_no_column_to_predict() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut csv = "income,town,paid,\n".to_owned();
+    for row in 0..40 {
+        let town = ["Bonn", "Ulm"][row % 2];
+        let paid = u8::from(row % 3 == 0);
+        writeln!(csv, "{}.5,{town},{paid},", 100 + 7 * row).unwrap();
+    }
+    let path = write(&folder, "trailing.csv", &csv);
+    let dataset = open(&path, ReadRule::default()).unwrap();
+    assert_eq!(dataset.rows(), 40);
+    assert_eq!(dataset.classes, ["0", "1"]);
+    feature(&dataset, "income");
+}

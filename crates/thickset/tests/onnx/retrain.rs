@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use thickset::attack::suite::Effort;
 use thickset::config::RunConfig;
+use thickset::data::OpenOptions;
 use thickset::explain::ExplanationConfig;
-use thickset::model::{AuditOptions, ExplainOptions};
+use thickset::model::{AuditOptions, ExplainOptions, MlpConfig, Origin};
 use thickset::onnx::{self, OnnxOptions, ScaleChoice};
 use thickset::train::{Event, RunFolder, train, train_into};
 use thickset::{Model, Rows, Seed};
@@ -53,6 +54,22 @@ fn table(folder: &Path, model: &Path) -> PathBuf {
     path
 }
 
+/// A file to begin with, and rows to train it on, in a folder of their own.
+struct Begun {
+    folder: tempfile::TempDir,
+    file: PathBuf,
+    rows: PathBuf,
+}
+
+impl Begun {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let file = golden().join("pipeline_mlp.onnx");
+        let rows = table(folder.path(), &file);
+        Self { folder, file, rows }
+    }
+}
+
 fn run(model: &Path, data: &Path, more: &[&str]) -> RunConfig {
     let mut set = vec![
         format!("retrain.from={:?}", model.display().to_string()),
@@ -67,9 +84,7 @@ fn run(model: &Path, data: &Path, more: &[&str]) -> RunConfig {
 
 #[test]
 fn a_pipeline_is_trained_further_and_written_back_with_the_same_inputs() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = golden().join("pipeline_mlp.onnx");
-    let rows = table(folder.path(), &file);
+    let Begun { folder, file, rows } = Begun::new();
     let config = run(
         &file,
         &rows,
@@ -145,14 +160,66 @@ fn a_pipeline_is_trained_further_and_written_back_with_the_same_inputs() {
 }
 
 #[test]
+fn a_file_is_compared_with_a_model_of_ours_that_encodes_the_rows_otherwise() {
+    let begun = Begun::new();
+    let (file, rows) = (&begun.file, &begun.rows);
+    let options = OnnxOptions {
+        target: Some("outcome".to_owned()),
+        ..OnnxOptions::default()
+    };
+    let (mut theirs, _) =
+        onnx::open_for_data(file, Some(rows), &options, ScaleChoice::Unsaid).unwrap();
+    theirs.learn_background(Some(rows), None).unwrap();
+    // The same table with its categories in two features instead of three.
+    let text = std::fs::read_to_string(rows).unwrap();
+    let fewer = begun.folder.path().join("fewer.csv");
+    std::fs::write(&fewer, text.replace("smith", "clerk")).unwrap();
+    let open = |path: &Path| {
+        let options = OpenOptions {
+            target: Some("outcome".to_owned()),
+            ..OpenOptions::default()
+        };
+        thickset::data::open(&path.display().to_string(), &options).unwrap()
+    };
+    let ours =
+        Model::for_dataset(MlpConfig::default().into(), &open(&fewer), Seed::new(1)).unwrap();
+    assert_ne!(
+        ours.network.features(),
+        theirs.model.network.features(),
+        "encoded otherwise"
+    );
+    let config = thickset::model::RowsConfig {
+        data: rows.display().to_string(),
+        ..Default::default()
+    };
+    let opened = [&theirs.model, &ours].map(|model| model.open_labelled_rows(&config).unwrap());
+    let [a, b] = [opened[0].rows().first(6), opened[1].rows().first(6)];
+    let options = AuditOptions {
+        effort: Some(Effort::Quick),
+        ..AuditOptions::default()
+    };
+    let origin = Origin::default();
+    let settings = theirs.model.audit_config(&origin, &a, &options).unwrap();
+    ours.check_audit(&b, &settings).unwrap();
+    let mut ignore = |_: &thickset::audit::Event<'_>| ControlFlow::Continue(());
+    let mut audit = |model: &Model, rows: &Rows<'_>| {
+        let made = model.audit_as(&origin, rows, &options, &settings, &mut ignore);
+        made.unwrap().unwrap()
+    };
+    let (of_a, of_b) = (audit(&theirs.model, &a), audit(&ours, &b));
+    let compared = thickset::audit::compare::compare(&of_a, &of_b, &[]).unwrap();
+    assert!(compared.differs_in_encoding());
+    assert_eq!(of_a.rows.len(), 6);
+}
+
+#[test]
 fn training_begins_exactly_where_the_file_is() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = golden().join("pipeline_mlp.onnx");
-    let rows = table(folder.path(), &file);
+    let begun = Begun::new();
+    let (file, rows) = (&begun.file, &begun.rows);
     // Nothing may drift, so the model it began with is kept.
     let config = run(
-        &file,
-        &rows,
+        file,
+        rows,
         &[
             "retrain.most_auc_drop=0",
             "retrain.least_agreement=1",
@@ -162,7 +229,7 @@ fn training_begins_exactly_where_the_file_is() {
     let data = config.open_data().unwrap();
     let trained = train(&config.check().unwrap(), &data).unwrap();
     assert_eq!(trained.selected.epoch, 0, "{}", trained.reason);
-    let start = onnx::open(&file, &OnnxOptions::default()).unwrap();
+    let start = onnx::open(file, &OnnxOptions::default()).unwrap();
     let test = data.test();
     let mut values = Vec::new();
     for row in 0..test.len() {
@@ -179,10 +246,9 @@ fn training_begins_exactly_where_the_file_is() {
 
 #[test]
 fn rows_that_another_model_encodes_are_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = golden().join("pipeline_mlp.onnx");
-    let rows = table(folder.path(), &file);
-    let config = run(&file, &rows, &[]);
+    let begun = Begun::new();
+    let (file, rows) = (&begun.file, &begun.rows);
+    let config = run(file, rows, &[]);
     // Opened as a table that nobody described: other columns and another scaling.
     let data = config.data.open(Seed::new(0)).unwrap();
     let refused = train(&config.check().unwrap(), &data)

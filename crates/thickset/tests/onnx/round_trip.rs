@@ -8,6 +8,8 @@ use thickset::model::{
 use thickset::onnx::{self, ExportOptions, OnnxOptions};
 use thickset::{Rows, Seed};
 
+use super::golden;
+
 /// Every architecture of ours with an input that it takes.
 pub fn architectures() -> Vec<(&'static str, ModelConfig, InputShape, usize)> {
     let image = |channels, side| InputShape::Image {
@@ -162,4 +164,15 @@ fn a_models_own_graph_read_by_its_operators_gives_the_same_probabilities() {
             }
         }
     }
+}
+
+#[test]
+fn what_cannot_be_written_is_refused() {
+    let file = golden().with_file_name("onnx_more").join("svc_three.onnx");
+    let model = onnx::open(&file, &OnnxOptions::default()).unwrap().model;
+    let refused = model.to_onnx(ExportOptions::default()).unwrap_err();
+    assert!(
+        refused.to_string().contains("support-vector machine"),
+        "{refused}"
+    );
 }

@@ -14,7 +14,7 @@ use crate::data::encode::encoding::{Encoded, Encoding};
 use crate::data::encode::feature_rule::FeatureRule;
 use crate::data::encode::infer::{self, InferOptions};
 use crate::data::read::read_rule::{ReadRule, Wanted};
-use crate::data::read::table::{ColumnType, Table};
+use crate::data::read::table::{Column, ColumnType, Table};
 use crate::data::read::table_reader::read_all;
 use crate::data::read::{graph_folder, idx, image_folder, source};
 use crate::{Result, Seed};
@@ -156,11 +156,12 @@ fn recipe_for(what: &str, table: &Table, options: &OpenOptions) -> Result<Recipe
     if let Some(recipe) = options.recipe.clone() {
         return Ok(recipe);
     }
-    let last = table
-        .columns
-        .last()
-        .map(|column| column.name.clone())
-        .unwrap_or_default();
+    // Programs that end every line with a comma add a last column without a value.
+    let is_empty = |column: &&Column| {
+        !column.values.is_empty() && column.values.missing() == column.values.len()
+    };
+    let last = table.columns.iter().rev().find(|column| !is_empty(column));
+    let last = last.map(|column| column.name.clone()).unwrap_or_default();
     let target = infer::target(table, options.target.as_ref().unwrap_or(&last))?;
     Ok(Recipe {
         name: Path::new(what)

@@ -44,6 +44,7 @@ pub(super) fn write(
         Form::Exp => w.node("Exp", &[x], &[]),
         Form::Log => w.node("Log", &[x], &[]),
         Form::Erf => w.node("Erf", &[x], &[]),
+        Form::Sine => w.node("Sin", &[x], &[]),
         Form::SquareRoot => w.node("Sqrt", &[x], &[]),
         Form::HardSwish => w.node("HardSwish", &[x], &[]),
         Form::Selu => w.node("Selu", &[x], &[]),
@@ -230,6 +231,8 @@ pub(super) fn write(
         Form::YeoJohnson { .. } => yeo_johnson(w, x, &parameter("lambda")),
         Form::PairSplit => w.reshape(x, &[features]),
         Form::PairwiseCoupling => pairwise_coupling(w, x),
+        // Its number of rounds has no bound that could be written out; models that have it are refused before.
+        Form::StoppedCoupling { .. } => w.node("Identity", &[x], &[]),
         Form::Gates { blocks, gating, .. } => {
             let (weight, bias) = (parameter("score_weight"), parameter("score_bias"));
             let scores = w.node("Gemm", &[x, &weight, &bias], &[("transB", 1_i64.into())]);

@@ -10,6 +10,7 @@ mod layers;
 mod writer;
 
 use prost::Message as _;
+use thickset_engine::layer::Form;
 use thickset_engine::{DType, Source};
 
 use super::import::Imported;
@@ -68,6 +69,21 @@ impl Model {
         self.written(ExportOptions::default(), Some(&imported.layout))
     }
 
+    /// Refuses a network that has a layer for which there are no operators, before anything is trained.
+    pub(crate) fn check_written(&self) -> Result<()> {
+        let forms = self.network.forms().unwrap_or_default();
+        let is_coupled = |form: &Form| matches!(form, Form::StoppedCoupling { .. });
+        if forms.iter().any(|(form, _)| is_coupled(form)) {
+            return Err(Error::ModelContent {
+                path: "the ONNX file".to_owned(),
+                problem: "the probabilities of a support-vector machine of several classes come from an iteration that is not written; \
+                          keep the file that the model came from"
+                    .to_owned(),
+            });
+        }
+        Ok(())
+    }
+
     fn written(&self, options: ExportOptions, layout: Option<&InputLayout>) -> Result<Vec<u8>> {
         let refuse = |problem: &str| Error::ModelContent {
             path: "the ONNX file".to_owned(),
@@ -77,6 +93,7 @@ impl Model {
             .network
             .forms()
             .ok_or_else(|| refuse("a layer has no form that can be written"))?;
+        self.check_written()?;
         if self.network.dtype() != DType::F32 {
             return Err(refuse("models of single precision are written"));
         }

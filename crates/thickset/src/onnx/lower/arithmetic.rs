@@ -27,7 +27,8 @@ pub(super) fn lower(to: &mut Lowering<'_>, node: &Node) -> Result<Option<Value>>
             }
             value
         }
-        "Neg" | "Abs" | "Sqrt" | "Exp" | "Log" | "Reciprocal" | "Erf" | "IsNaN" | "Not" => {
+        "Neg" | "Abs" | "Sqrt" | "Exp" | "Log" | "Reciprocal" | "Erf" | "Sin" | "Cos" | "IsNaN"
+        | "Not" => {
             let value = to.input(node, 0)?;
             unary(to, node, &node.operator, value)?
         }
@@ -200,6 +201,11 @@ impl Lowering<'_> {
             "Log" => Form::Log,
             "Reciprocal" => Form::Power { exponent: -1.0 },
             "Erf" => Form::Erf,
+            "Sin" => Form::Sine,
+            "Cos" => {
+                let turned = self.affine(made, &[1.0], &[std::f64::consts::FRAC_PI_2], None)?;
+                return self.apply(Form::Sine, &turned);
+            }
             _ => return Err(step(node)),
         };
         self.apply(form, made)

@@ -91,6 +91,7 @@ pub(super) fn choice(
         Value::Constant(array) => array.dims.clone(),
         Value::Cells(cells) => cells.dims.clone(),
         Value::Tensor(made) | Value::Mask(made) => made.dims.clone(),
+        Value::Turned(_) => Vec::new(),
     };
     let dims = broadcast(&broadcast(&sizes(&condition), &sizes(&a))?, &sizes(&b))?;
     let condition = match condition {
@@ -109,6 +110,7 @@ pub(super) fn choice(
         }
         Value::Cells(cells) => to.materialised_mask(node, &cells)?,
         Value::Tensor(_) => return Err(node.broken("its condition must be true and false")),
+        Value::Turned(_) => return Err(super::turned::refused(node)),
     };
     let condition = to.repeated(node, &condition, &dims)?;
     let side = |to: &mut Lowering<'_>, value: Value| match value {

@@ -1,11 +1,14 @@
 //! Parts of values, repetitions, and numbers around them.
 
+use std::rc::Rc;
+
 use thickset_engine::layer::Form;
 
 use super::shape::{axis, dims, has_rows, inner_axis, places, steps};
-use super::{Lowering, Value};
+use super::{Cells, Lowering, Value};
 use crate::onnx::array::BATCH;
-use crate::onnx::fold::{broadcast, broadcast_places, check_made};
+use crate::onnx::cell::Cell;
+use crate::onnx::fold::{broadcast, broadcast_places, check_made, expanded};
 use crate::onnx::problem::{Result, broken};
 use crate::onnx::read::Node;
 
@@ -125,6 +128,21 @@ pub(super) fn expand(to: &mut Lowering<'_>, node: &Node) -> Result<Value> {
         .ok_or_else(|| node.broken("the sizes are missing"))?
         .to_whole()?;
     let is_expand = node.operator == "Expand";
+    if let (Value::Constant(array), true) = (&value, is_expand)
+        && let Some((&rows, rest)) = given.split_first().filter(|(rows, _)| **rows >= BATCH)
+    {
+        // The same numbers for every row.
+        let mut sizes = vec![usize::try_from(rows / BATCH).unwrap_or(1)];
+        sizes.extend(crate::onnx::fold::to_sizes(rest)?);
+        let sizes = broadcast(&array.dims, &sizes)?;
+        check_made(&sizes)?;
+        let values = expanded(array, &sizes)?.to_floats()?;
+        let cells = Cells {
+            cells: values.into_iter().map(Cell::Constant).collect(),
+            dims: sizes,
+        };
+        return Ok(Value::Cells(Rc::new(cells)));
+    }
     let mut target = Vec::new();
     for (place, &size) in given.iter().enumerate() {
         let is_rows = has_rows(&value) && place == 0 && given.len() == from.len();
@@ -217,6 +235,7 @@ pub(super) fn pad(to: &mut Lowering<'_>, node: &Node) -> Result<Value> {
                 inner = match mode.as_str() {
                     "constant" => return outside,
                     "edge" => inner.clamp(0, size - 1),
+                    "wrap" if size > 0 => inner.rem_euclid(size),
                     "reflect" if size > 1 => {
                         let period = 2 * (size - 1);
                         let folded = inner.rem_euclid(period);

@@ -63,7 +63,7 @@ impl<'g> Lowering<'g> {
                 place: Place::Block(0),
                 dims: sizes,
             };
-            self.values.insert(name, Value::Tensor(made));
+            self.values.insert(name.clone(), Value::Tensor(made));
             return Ok(());
         }
         let first = self.columns.len();
@@ -87,7 +87,8 @@ impl<'g> Lowering<'g> {
             cells: (first..first + count).map(cell).collect(),
             dims: sizes,
         };
-        self.values.insert(name, Value::Cells(Rc::new(cells)));
+        self.values
+            .insert(name.clone(), Value::Cells(Rc::new(cells)));
         Ok(())
     }
 }

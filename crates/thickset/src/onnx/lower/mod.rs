@@ -3,9 +3,11 @@
 
 mod activation;
 mod arithmetic;
+mod category;
 mod choice;
 mod convolution;
 mod cut;
+mod einsum;
 mod gather;
 mod input;
 mod join;
@@ -16,9 +18,12 @@ mod pooling;
 mod positive;
 mod reduce;
 mod refused;
+mod resize;
+mod resized;
 mod scaled;
 mod shape;
 mod support_vectors;
+mod turned;
 mod value;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -31,14 +36,14 @@ use super::cell::Cell;
 use super::fold::{fold, shape_part};
 use super::problem::{OnnxError, Result, WITHOUT_GRADIENT, broken};
 use super::read::{Graph, Node};
-use refused::refused;
+use refused::{never_read, refused};
 pub(super) use value::{Block, Cells, Image, Made, MadeLayer, Place, RawColumn, Value};
 
 /// The network as it grows.
 #[derive(Clone)]
 pub(super) struct Lowering<'g> {
     pub(super) graph: &'g Graph,
-    values: HashMap<&'g str, Value>,
+    values: HashMap<String, Value>,
     pub(super) layers: Vec<MadeLayer>,
     pub(super) blocks: Vec<Block>,
     pub(super) columns: Vec<RawColumn>,
@@ -83,6 +88,9 @@ impl<'g> Lowering<'g> {
                 needed.push(node);
             }
         }
+        if let Some(node) = needed.iter().rev().find(|node| never_read(node)) {
+            return Err(refused(node));
+        }
         for node in needed.into_iter().rev() {
             if node
                 .outputs
@@ -93,7 +101,7 @@ impl<'g> Lowering<'g> {
             }
             let made = self.node(node)?;
             for (name, value) in node.outputs.iter().zip(made) {
-                self.values.insert(name, value);
+                self.values.insert(name.clone(), value);
             }
         }
         self.find(output)
@@ -108,6 +116,28 @@ impl<'g> Lowering<'g> {
             Some(array) => Ok(Value::Constant(Rc::new(array?))),
             None => Err(broken(format!("`{name}` is read before it is made"))),
         }
+    }
+
+    /// What comes out while some names stand for other values.
+    fn with_values<T>(
+        &mut self,
+        values: Vec<(String, Value)>,
+        compute: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        let mut kept = Vec::new();
+        for (name, value) in values {
+            let old = self.values.insert(name.clone(), value);
+            kept.push((name, old));
+        }
+        let made = compute(self);
+        // In turn from the last, so that a name that was given twice is what it was.
+        for (name, old) in kept.into_iter().rev() {
+            match old {
+                Some(old) => self.values.insert(name, old),
+                None => self.values.remove(&name),
+            };
+        }
+        made
     }
 
     /// An input of a node.
@@ -150,6 +180,7 @@ impl<'g> Lowering<'g> {
                 "it reads true and false that are computed from the row: a step function has no gradient",
                 WITHOUT_GRADIENT,
             )),
+            Value::Turned(_) => Err(turned::refused(node)),
             Value::Constant(_) => Err(node.unsupported("it reads a constant where a row's numbers are expected", "")),
         }
     }
@@ -164,6 +195,23 @@ impl<'g> Lowering<'g> {
                         .to_owned(),
                 });
             }
+        }
+        let constants = cells.cells.iter().map(|cell| match cell {
+            Cell::Constant(value) => Some(*value),
+            _ => None,
+        });
+        let image = self
+            .blocks
+            .iter()
+            .position(|block| matches!(block, Block::Image));
+        if let (Some(values), Some(image)) = (constants.collect::<Option<Vec<f64>>>(), image) {
+            // The same for every image, such as the token that stands for a class.
+            let place = Place::Block(image);
+            let like = Made {
+                place,
+                dims: vec![1, self.features(place)],
+            };
+            return self.constant_layer(&like, cells.dims.clone(), values);
         }
         let known = self
             .blocks
@@ -255,6 +303,7 @@ impl<'g> Lowering<'g> {
             Value::Constant(array) => array.dims.iter().map(|&size| size as i64).collect(),
             Value::Cells(cells) => of_rows(&cells.dims),
             Value::Tensor(made) | Value::Mask(made) => of_rows(&made.dims),
+            Value::Turned(turned) => turned.sizes(),
         }
     }
 
@@ -276,7 +325,7 @@ impl<'g> Lowering<'g> {
         Ok(Some(Cells { cells, dims }))
     }
 
-    fn node(&mut self, node: &'g Node) -> Result<Vec<Value>> {
+    fn node(&mut self, node: &Node) -> Result<Vec<Value>> {
         let operator = node.operator.as_str();
         if operator == "Shape" {
             let sizes = Self::sizes(&self.input(node, 0)?);
@@ -314,6 +363,9 @@ impl<'g> Lowering<'g> {
                 .map(|array| Value::Constant(Rc::new(array)));
             return Ok(made.collect());
         }
+        if let Some(made) = turned::lower(self, node)? {
+            return Ok(made);
+        }
         if let Some(made) = shape::lower(self, node)? {
             return Ok(made);
         }
@@ -328,6 +380,8 @@ impl<'g> Lowering<'g> {
             pooling::lower,
             reduce::lower,
             normalise::lower,
+            einsum::lower,
+            resize::lower,
         ];
         for family in families {
             if let Some(made) = family(self, node)? {

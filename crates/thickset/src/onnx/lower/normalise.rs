@@ -17,6 +17,7 @@ pub(super) fn lower(to: &mut Lowering<'_>, node: &Node) -> Result<Option<Value>>
     Ok(Some(match node.operator.as_str() {
         "BatchNormalization" => batch(to, node)?,
         "LayerNormalization" => Value::Tensor(layer(to, node)?),
+        "RMSNormalization" => root_mean_square(to, node)?,
         "InstanceNormalization" => Value::Tensor(groups(to, node, None)?),
         "GroupNormalization" => {
             let count = usize::try_from(node.int("num_groups", 0)).unwrap_or(0);
@@ -111,6 +112,26 @@ fn layer(to: &mut Lowering<'_>, node: &Node) -> Result<Made> {
     };
     let epsilon = node.float("epsilon", 1e-5);
     to.layer_norm(&made, (runs, size, epsilon), scale, shift)
+}
+
+/// Divided by the root of the mean square, then a scale for each number.
+fn root_mean_square(to: &mut Lowering<'_>, node: &Node) -> Result<Value> {
+    let made = to.tensor(node, 0)?;
+    let first = axis(node, node.int("axis", -1), made.dims.len())?;
+    if first == 0 {
+        return Err(node.unsupported(
+            "it acts across rows, so that a row's prediction depends on the others",
+            "",
+        ));
+    }
+    let axes: Vec<usize> = (first..made.dims.len()).collect();
+    let squares = to.apply(Form::Power { exponent: 2.0 }, &made)?;
+    let mean = along(to, node, &squares, &axes, "Mean")?;
+    let shifted = to.affine(&mean, &[1.0], &[node.float("epsilon", 1e-5)], None)?;
+    let share = to.apply(Form::Power { exponent: -0.5 }, &shifted)?;
+    let normed = Value::Tensor(to.of_two(node, "Mul", &made, &share)?);
+    let scale = to.input(node, 1)?;
+    binary(to, node, "Mul", normed, scale)
 }
 
 impl Lowering<'_> {

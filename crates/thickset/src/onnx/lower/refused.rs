@@ -3,6 +3,13 @@
 use crate::onnx::problem::{OnnxError, WITHOUT_GRADIENT};
 use crate::onnx::read::Node;
 
+/// Whether an operator is refused whatever it reads, so that it can be said before anything else is.
+pub(super) fn never_read(node: &Node) -> bool {
+    let operator = node.operator.as_str();
+    matches!(operator, "If" | "Loop" | "Scan" | "LSTM" | "GRU" | "RNN")
+        || operator.starts_with("TreeEnsemble")
+}
+
 /// The refusal of an operator that no family knows.
 pub(super) fn refused(node: &Node) -> OnnxError {
     let (reason, instead) = match node.operator.as_str() {

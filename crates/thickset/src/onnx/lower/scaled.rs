@@ -194,7 +194,7 @@ impl Lowering<'_> {
     }
 
     #[expect(clippy::float_cmp, reason = "a root has a layer of its own")]
-    fn power(&mut self, made: &Made, exponents: &[f64]) -> Result<Made> {
+    pub(in crate::onnx) fn power(&mut self, made: &Made, exponents: &[f64]) -> Result<Made> {
         let first = exponents[0];
         if exponents
             .iter()

@@ -7,12 +7,16 @@ use thickset_engine::layer::Form;
 use super::cut::{depth_to_space, expand, pad, slice, split};
 use super::gather::gather;
 use super::join::concat;
+use super::resized::{flatten, reshape, squeeze};
 use super::{Cells, Lowering, Made, Place, Value};
-use crate::onnx::array::{Array, BATCH};
+use crate::onnx::array::Array;
 use crate::onnx::cell::Cell;
 use crate::onnx::fold::check_made;
-use crate::onnx::problem::{Result, WITHOUT_GRADIENT};
+use crate::onnx::problem::{Result, WITHOUT_GRADIENT, broken};
 use crate::onnx::read::Node;
+
+/// What nothing here can read.
+pub(super) const NOT_FIRST: &str = "rows are not at the first axis";
 
 /// The type of true and false.
 const BOOL: i64 = 9;
@@ -45,6 +49,8 @@ pub(super) fn dims(value: &Value) -> Vec<usize> {
         Value::Constant(array) => array.dims.clone(),
         Value::Cells(cells) => cells.dims.clone(),
         Value::Tensor(made) | Value::Mask(made) => made.dims.clone(),
+        // Nothing that counts axes from the rows reads it.
+        Value::Turned(_) => Vec::new(),
     }
 }
 
@@ -98,6 +104,7 @@ impl Lowering<'_> {
             })),
             Value::Tensor(made) => Value::Tensor(self.gathered(&made, dims, places)?),
             Value::Mask(made) => Value::Mask(self.gathered(&made, dims, places)?),
+            Value::Turned(_) => return Err(broken(NOT_FIRST)),
         })
     }
 
@@ -133,19 +140,6 @@ impl Lowering<'_> {
             indices: places.to_vec(),
         };
         self.add(form, &[made], dims)
-    }
-
-    /// The same numbers with other sizes.
-    fn resized(value: Value, dims: Vec<usize>) -> Result<Value> {
-        Ok(match value {
-            Value::Constant(array) => Value::Constant(Rc::new(array.reshaped(dims)?)),
-            Value::Cells(cells) => Value::Cells(Rc::new(Cells {
-                cells: cells.cells.clone(),
-                dims,
-            })),
-            Value::Tensor(made) => Value::Tensor(Made { dims, ..made }),
-            Value::Mask(made) => Value::Mask(Made { dims, ..made }),
-        })
     }
 }
 
@@ -209,123 +203,8 @@ fn cast(to: &mut Lowering<'_>, node: &Node) -> Result<Value> {
             WITHOUT_GRADIENT,
         )),
         Value::Constant(_) => Err(node.broken("a constant that cannot be cast")),
+        Value::Turned(_) => Err(super::turned::refused(node)),
     }
-}
-
-fn reshape(to: &mut Lowering<'_>, node: &Node) -> Result<Value> {
-    let value = to.input(node, 0)?;
-    let target = to.constant(node, 1)?;
-    let target = match target {
-        Some(target) => target.to_whole()?,
-        None => node
-            .ints("shape")
-            .ok_or_else(|| node.broken("the new sizes are missing"))?,
-    };
-    let from = Lowering::sizes(&value);
-    let mut sizes = target;
-    for (place, size) in sizes.iter_mut().enumerate() {
-        if *size == 0 && node.int("allowzero", 0) == 0 {
-            *size = *from
-                .get(place)
-                .ok_or_else(|| node.broken("a size of 0 has no size to keep"))?;
-        }
-    }
-    let count = |sizes: &[i64]| {
-        sizes.iter().fold(1_i128, |product, &size| {
-            product.saturating_mul(i128::from(size))
-        })
-    };
-    let all = count(&from);
-    if let (Some(rows), Some(first)) = (to.fixed_rows(), sizes.first_mut())
-        && has_rows(&value)
-        && i64::try_from(rows).is_ok_and(|rows| rows == *first)
-    {
-        *first = BATCH;
-    }
-    if let Some(open) = sizes.iter().position(|&size| size == -1) {
-        sizes[open] = 1;
-        let rest = count(&sizes);
-        if rest <= 0 || all % rest != 0 {
-            return Err(node.broken(format!("sizes {from:?} cannot become {sizes:?}")));
-        }
-        sizes[open] = i64::try_from(all / rest).unwrap_or(0);
-    }
-    if count(&sizes) != all {
-        return Err(node.broken("the number of values changes"));
-    }
-    if !has_rows(&value) {
-        return Lowering::resized(value, crate::onnx::fold::to_sizes(&sizes)?);
-    }
-    let first = sizes.first().copied().unwrap_or(0);
-    if first < BATCH || first % BATCH != 0 || sizes[1..].iter().any(|&size| size >= BATCH) {
-        return Err(node.unsupported(
-            "it mixes rows, so that a row's prediction depends on the others",
-            "export with a first axis of rows that every layer keeps",
-        ));
-    }
-    let mut dims = crate::onnx::fold::to_sizes(&sizes)?;
-    dims[0] = usize::try_from(first / BATCH).unwrap_or(1);
-    Lowering::resized(value, dims)
-}
-
-fn flatten(to: &mut Lowering<'_>, node: &Node) -> Result<Value> {
-    let value = to.input(node, 0)?;
-    let sizes = dims(&value);
-    let rank = sizes.len();
-    let given = node.int("axis", 1);
-    let at = usize::try_from(if given < 0 {
-        given + i64::try_from(rank).unwrap_or(0)
-    } else {
-        given
-    })
-    .unwrap_or(rank + 1);
-    if at > rank || (at == 0 && has_rows(&value)) {
-        return Err(node.broken(format!("axis {given} of {rank}")));
-    }
-    let product = |sizes: &[usize]| sizes.iter().product::<usize>();
-    Lowering::resized(value, vec![product(&sizes[..at]), product(&sizes[at..])])
-}
-
-fn squeeze(to: &mut Lowering<'_>, node: &Node) -> Result<Value> {
-    let value = to.input(node, 0)?;
-    let given = match to.constant(node, 1)? {
-        Some(axes) => Some(axes.to_whole()?),
-        None => node.ints("axes"),
-    };
-    let mut sizes = dims(&value);
-    let first = usize::from(has_rows(&value));
-    if node.operator == "Squeeze" {
-        let rank = sizes.len();
-        let mut axes: Vec<usize> = match given {
-            Some(axes) => axes
-                .iter()
-                .map(|&one| inner_axis(node, &value, one, rank))
-                .collect::<Result<_>>()?,
-            None => (first..rank).filter(|&axis| sizes[axis] == 1).collect(),
-        };
-        axes.sort_unstable();
-        axes.dedup();
-        for axis in axes.into_iter().rev() {
-            if sizes.remove(axis) != 1 {
-                return Err(node.broken(format!("axis {axis} is not 1")));
-            }
-        }
-    } else {
-        let given = given.ok_or_else(|| node.broken("the axes are missing"))?;
-        let rank = sizes.len() + given.len();
-        let mut axes = given
-            .iter()
-            .map(|&one| inner_axis(node, &value, one, rank))
-            .collect::<Result<Vec<_>>>()?;
-        axes.sort_unstable();
-        for axis in axes {
-            if axis > sizes.len() {
-                return Err(node.broken(format!("axis {axis} of {rank}")));
-            }
-            sizes.insert(axis, 1);
-        }
-    }
-    Lowering::resized(value, sizes)
 }
 
 /// The distance between neighbours along each axis.

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use serde::{Deserialize, Serialize};
 use thickset_engine::layer::Form;
 
+use super::turned::Turned;
 use crate::onnx::array::Array;
 use crate::onnx::cell::Cell;
 
@@ -56,6 +57,8 @@ pub(in crate::onnx) enum Value {
     Tensor(Made),
     /// True where the numbers of the tensor are positive.
     Mask(Made),
+    /// Rows that are not at the first axis.
+    Turned(Turned),
 }
 
 /// A column of the table that the graph reads.
