@@ -22,7 +22,10 @@ def described(name: str, thing: object, level: int) -> str:
 
 
 def members(thing: type) -> list[str]:
-    return [name for name, one in vars(thing).items() if not name.startswith("_") and callable(one) and inspect.getdoc(one)]
+    """Methods of its own, and those it has from other classes of the package."""
+    classes = [one for one in thing.__mro__ if one.__module__.startswith("thickset")]
+    methods = ((name, method) for one in classes for name, method in vars(one).items())
+    return list(dict.fromkeys(name for name, method in methods if not name.startswith("_") and callable(method) and inspect.getdoc(method)))
 
 
 def reference() -> str:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +11,8 @@ import numpy as np
 from thickset import _frames, _native
 from thickset._errors import GateFailed, ThicksetTypeError, ThicksetValueError, warn
 from thickset._progress import Progress, reporting
-from thickset._results import Array, Table
+from thickset._results import Array
+from thickset._results.reported import Reported
 from thickset._settings import options
 
 #: The quantiles between which a column's values lie, but for outliers; as in our encoding.
@@ -28,7 +27,7 @@ _LABELS = {
 }
 
 
-class FunctionAudit(Table):
+class FunctionAudit(Reported):
     """How far explanations of a function can be trusted, as far as a search without gradients can say.
 
     The P@k is what the search found, so the truth lies at or below it; an audit of a model (`from_sklearn`, `from_torch`) follows
@@ -91,20 +90,6 @@ class FunctionAudit(Table):
     def to_html(self) -> str:
         """The report: one page that needs no network and no script."""
         return self._native.html()
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes `audit.json` and `report.html` into a folder, or one file: `.json`, `.html`, or the rows as a table."""
-        path = Path(path)
-        if path.suffix == ".json":
-            path.write_bytes(self.to_bytes())
-        elif path.suffix == ".html":
-            path.write_text(self.to_html(), encoding="utf-8")
-        elif path.suffix:
-            super().save(path)
-        else:
-            path.mkdir(parents=True, exist_ok=True)
-            (path / "audit.json").write_bytes(self.to_bytes())
-            (path / "report.html").write_text(self.to_html(), encoding="utf-8")
 
     def _repr_html_(self) -> str:
         from thickset import _html

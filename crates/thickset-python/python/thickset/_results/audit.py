@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-from pathlib import Path
 from typing import Any
 
 from thickset import _native
 from thickset._errors import GateFailed
-from thickset._results.table import Table
+from thickset._results.reported import Reported
 
 
-class Audit(Table):
+class Audit(Reported):
     """How far explanations can be trusted, over all rows.
 
     Attributes
@@ -63,20 +61,6 @@ class Audit(Table):
 
     def _columns(self) -> dict[str, Any]:
         return dict(self._native.rows())
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes `audit.json` and `report.html` into a folder, or one file: `.json`, `.html`, or the rows as `Table.save` does."""
-        path = Path(path)
-        if path.suffix == ".json":
-            path.write_bytes(self.to_bytes())
-        elif path.suffix == ".html":
-            path.write_text(self.to_html(), encoding="utf-8")
-        elif path.suffix:
-            super().save(path)
-        else:
-            path.mkdir(parents=True, exist_ok=True)
-            (path / "audit.json").write_bytes(self.to_bytes())
-            (path / "report.html").write_text(self.to_html(), encoding="utf-8")
 
     def to_html(self, *others: Audit) -> str:
         """The report: one page that needs no network and no script, of this audit or beside others."""

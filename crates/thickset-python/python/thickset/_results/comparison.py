@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-from pathlib import Path
 from typing import Any
 
 from thickset import _native
 from thickset._results.audit import Audit
-from thickset._results.table import Table
+from thickset._results.reported import Reported
 
 
-class Comparison(Table):
+class Comparison(Reported):
     """Two models on the same rows. Differences are the second minus the first.
 
     Attributes
@@ -23,6 +21,8 @@ class Comparison(Table):
     verdict : str
         `less-stable`, `more-stable` or `not-shown`, of the second.
     """
+
+    _file = "compare.json"
 
     def __init__(self, native: _native.Comparison) -> None:
         self._native = native
@@ -44,16 +44,6 @@ class Comparison(Table):
     def _columns(self) -> dict[str, Any]:
         names = list(self._rows[0]) if self._rows else []
         return {name: [row.get(name) for row in self._rows] for name in names}
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes `compare.json`, or the report of both (`.html`), or the rows as a table."""
-        path = Path(path)
-        if path.suffix == ".json":
-            path.write_bytes(self.to_bytes())
-        elif path.suffix == ".html":
-            path.write_text(self.to_html(), encoding="utf-8")
-        else:
-            super().save(path)
 
     def to_html(self) -> str:
         """The report of both models side by side."""
