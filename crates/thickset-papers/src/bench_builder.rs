@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use thickset::bench::{Bench, Figure, SCHEMA, Table};
+use thickset::bench::{Bench, Figure, PictureTable, SCHEMA, Table};
 use thickset::data::Part;
 
 use crate::method::SETTINGS;
@@ -25,6 +25,7 @@ impl BenchBuilder {
                 settings: Vec::new(),
                 tables: Vec::new(),
                 figures: Vec::new(),
+                pictures: Vec::new(),
                 findings: Vec::new(),
             },
         }
@@ -105,6 +106,10 @@ impl BenchBuilder {
 
     pub(crate) fn add_figure(&mut self, figure: Figure) {
         self.bench.figures.push(figure);
+    }
+
+    pub(crate) fn add_pictures(&mut self, pictures: PictureTable) {
+        self.bench.pictures.push(pictures);
     }
 
     pub(crate) fn add_finding(&mut self, sentence: impl Into<String>) {

@@ -86,9 +86,13 @@ fn scale(effort: BenchEffort) -> Scale {
     }
 }
 
-/// Radius of the l-infinity ball: the papers' 0.3 and 0.1 need long training, so a quick run takes a third.
+/// Radius of the l-infinity ball: the papers' 0.3, 0.1 and 8/255 need long training, so a quick run takes a third.
 fn epsilon(name: &str, effort: BenchEffort) -> f64 {
-    let whole = if name == "mnist" { 0.3 } else { 0.1 };
+    let whole = match name {
+        "mnist" => 0.3,
+        "cifar10" | "gtsrb" => 8.0 / 255.0,
+        _ => 0.1,
+    };
     match effort {
         BenchEffort::Quick => whole / 3.0,
         BenchEffort::Standard => whole,
@@ -104,37 +108,38 @@ fn salient(features: usize) -> usize {
 /// Sharpness of the softplus twin that directions come from.
 const TWIN: f64 = 10.0;
 
-pub(crate) fn run(runner: &BenchRunner<'_>) -> Result<Bench> {
-    let scale = scale(runner.options.effort);
-    let mut options: BenchOptions = runner.options.clone();
+/// The options, with this bench's own where nothing is said, and these methods. Vanilla is always one of them.
+pub(crate) fn with_defaults(options: &BenchOptions, methods: &[&str]) -> BenchOptions {
+    let scale = scale(options.effort);
+    let mut options = options.clone();
     options.rows.get_or_insert(scale.rows);
     options.train_rows.get_or_insert(scale.train_rows);
     options.epochs.get_or_insert(scale.epochs);
     if options.methods.is_empty() {
-        options.methods = OBJECTIVES.map(|(id, _)| id.to_owned()).to_vec();
+        options.methods = methods.iter().map(|&id| id.to_owned()).collect();
     }
     if !options.methods.iter().any(|id| id == VANILLA) {
         options.methods.push(VANILLA.to_owned());
     }
+    options
+}
+
+pub(crate) fn run(runner: &BenchRunner<'_>) -> Result<Bench> {
+    let options = with_defaults(runner.options, &OBJECTIVES.map(|(id, _)| id));
     let runner = &BenchRunner::new(&options, runner.on_step)?;
     let mut bench = BenchBuilder::new(
         "igr",
         "IGR: adversarial training with and without it, and its rivals",
     );
-    note(&mut bench, runner, &scale);
+    note(&mut bench, runner);
     let own = ["mnist", "fashion-mnist"];
     let ChosenDatasets { to_run, not_run } =
         choose_datasets(runner, &own, &PaperTable::figure(&[]))?;
     for name in to_run {
         let datasets = runner.open(&name, 1)?;
-        let radius = epsilon(&name, runner.options.effort);
-        let k = salient(datasets.seeds[0].dataset.features());
-        bench.note_attacked_datasets(
-            &datasets,
-            &format!("k = {k}, l-infinity radius {radius:.4}"),
-        );
-        let grid = trained(runner, &datasets, &scale, radius)?;
-        judge(runner, &mut bench, &datasets, &grid, &scale, radius)?;
+        note_datasets(&mut bench, runner, &datasets);
+        let grid = trained(runner, &datasets)?;
+        judge(runner, &mut bench, &datasets, &grid)?;
     }
     if let Some(not_run) = not_run {
         bench.add_table(not_run);
@@ -142,7 +147,20 @@ pub(crate) fn run(runner: &BenchRunner<'_>) -> Result<Bench> {
     Ok(bench.finish())
 }
 
-fn note(bench: &mut BenchBuilder, runner: &BenchRunner<'_>, scale: &Scale) {
+/// Notes a dataset and its ball.
+pub(crate) fn note_datasets(
+    bench: &mut BenchBuilder,
+    runner: &BenchRunner<'_>,
+    datasets: &SeededDatasets,
+) {
+    let radius = epsilon(&datasets.name, runner.options.effort);
+    let k = salient(datasets.seeds[0].dataset.features());
+    bench.note_attacked_datasets(datasets, &format!("k = {k}, l-infinity radius {radius:.4}"));
+}
+
+/// Notes what all datasets have in common.
+pub(crate) fn note(bench: &mut BenchBuilder, runner: &BenchRunner<'_>) {
+    let scale = scale(runner.options.effort);
     bench.add_setting("effort", runner.options.effort.name());
     bench.add_setting(
         "epochs",
@@ -213,12 +231,10 @@ fn limit_searches(settings: &mut toml::Table, scale: &Scale, radius: f64) {
     }
 }
 
-fn trained(
-    runner: &BenchRunner<'_>,
-    datasets: &SeededDatasets,
-    scale: &Scale,
-    radius: f64,
-) -> Result<Grid> {
+/// Trains the chosen methods.
+pub(crate) fn trained(runner: &BenchRunner<'_>, datasets: &SeededDatasets) -> Result<Grid> {
+    let scale = scale(runner.options.effort);
+    let radius = epsilon(&datasets.name, runner.options.effort);
     let shape = datasets.seeds[0].dataset.shape();
     let model = match shape {
         InputShape::Image { .. } => ModelConfig::Cnn(CnnConfig {
@@ -234,7 +250,7 @@ fn trained(
         if method.role != MethodRole::Baseline {
             entry.model = model.clone();
         }
-        entry.settings = objective(method, scale, radius)?;
+        entry.settings = objective(method, &scale, radius)?;
         entries.push(entry);
     }
     let plan = TrainingPlan {
@@ -255,12 +271,13 @@ fn judge(
     bench: &mut BenchBuilder,
     datasets: &SeededDatasets,
     grid: &Grid,
-    scale: &Scale,
-    radius: f64,
 ) -> Result<()> {
     let name = &datasets.name;
+    let scale = scale(runner.options.effort);
+    let radius = epsilon(name, runner.options.effort);
     let attacked = runner.measure_chosen(datasets, grid, "top-k attack", |data| {
-        top_k_attack(data, scale, radius)
+        let (attack, explain) = top_k_attack(runner, name, data);
+        Measure::Attack { attack, explain }
     })?;
     let class =
         runner.measure_chosen(datasets, grid, "class attack", |_| Measure::ClassAttack {
@@ -326,34 +343,38 @@ fn judge(
     Ok(())
 }
 
-fn top_k_attack(data: &SeededDataset, scale: &Scale, radius: f64) -> Measure {
-    let features = data.dataset.features();
-    Measure::Attack {
-        attack: AttackConfig {
-            method: TopKConfig {}.into(),
-            k: salient(features),
-            threat: ThreatConfig {
-                ball: BallConfig {
-                    norm: Norm::Linf,
-                    radius,
-                },
-                r#box: true,
-                ..ThreatConfig::papers()
+/// The iterative top-k attack of integrated gradients on a dataset, and how these are taken.
+pub(crate) fn top_k_attack(
+    runner: &BenchRunner<'_>,
+    name: &str,
+    data: &SeededDataset,
+) -> (AttackConfig, ExplainConfig) {
+    let scale = scale(runner.options.effort);
+    let attack = AttackConfig {
+        method: TopKConfig {}.into(),
+        k: salient(data.dataset.features()),
+        threat: ThreatConfig {
+            ball: BallConfig {
+                norm: Norm::Linf,
+                radius: epsilon(name, runner.options.effort),
             },
-            steps: scale.attack_steps,
-            restarts: scale.restarts,
-            surrogate: Some(TWIN),
-            ..AttackConfig::default()
+            r#box: true,
+            ..ThreatConfig::papers()
         },
-        explain: ExplainConfig {
-            explanation: ExplanationConfig::IntegratedGradients(
-                integrated_gradients::IntegratedGradientsConfig {
-                    of: Of::Logit,
-                    steps: scale.ig_steps,
-                    ..integrated_gradients::IntegratedGradientsConfig::default()
-                },
-            ),
-            ..crate::runner::explain(data)
-        },
-    }
+        steps: scale.attack_steps,
+        restarts: scale.restarts,
+        surrogate: Some(TWIN),
+        ..AttackConfig::default()
+    };
+    let explanation =
+        ExplanationConfig::IntegratedGradients(integrated_gradients::IntegratedGradientsConfig {
+            of: Of::Logit,
+            steps: scale.ig_steps,
+            ..integrated_gradients::IntegratedGradientsConfig::default()
+        });
+    let explain = ExplainConfig {
+        explanation,
+        ..crate::runner::explain(data)
+    };
+    (attack, explain)
 }

@@ -17,16 +17,21 @@ mod dataset_plan;
 mod dataset_tables;
 mod exact;
 mod fig2;
+mod fig3;
 mod fig4;
+mod fig5;
 mod fig6;
 mod fig7;
 mod fig7_igr;
+mod fig8;
 mod fig9;
 mod gain_target;
 mod igr;
+mod igr_pictures;
 mod limit;
 mod measure;
 mod measure_certificates;
+mod measure_maps;
 mod options;
 mod pairs;
 mod paper_numbers;
@@ -35,6 +40,7 @@ mod proposition1;
 mod proposition45;
 mod render;
 mod runner;
+mod saliency_maps;
 mod seeded_dataset;
 mod sequence_search;
 mod simulation;
@@ -118,9 +124,19 @@ pub static BENCHES: &[BenchInfo] = &[
         run: fig2::run,
     },
     BenchInfo {
+        id: "fig3",
+        summary: "Saliency maps before and after ERAttack, four methods on digits and CIFAR-10",
+        run: fig3::run,
+    },
+    BenchInfo {
         id: "fig4",
         summary: "Rank correlations of the steps to the first flip with thickness and Hessian norm",
         run: fig4::run,
+    },
+    BenchInfo {
+        id: "fig5",
+        summary: "Saliency maps of a pair of digits before and after ERAttack, every method",
+        run: fig5::run,
     },
     BenchInfo {
         id: "fig6",
@@ -131,6 +147,11 @@ pub static BENCHES: &[BenchInfo] = &[
         id: "fig7",
         summary: "Trade-offs between AUC, distinctness and P@k over all settings",
         run: fig7::run,
+    },
+    BenchInfo {
+        id: "fig8",
+        summary: "Vanilla's importances in falling order, dataset by dataset",
+        run: fig8::run,
     },
     BenchInfo {
         id: "fig9",
@@ -166,6 +187,16 @@ pub static BENCHES: &[BenchInfo] = &[
         id: "igr",
         summary: "AT, TRADES and MART with and without IGR, and the rivals, on images",
         run: igr::run,
+    },
+    BenchInfo {
+        id: "fig5-igr",
+        summary: "Attributions on Fashion-MNIST under attack, MART with and without IGR",
+        run: igr_pictures::fashion,
+    },
+    BenchInfo {
+        id: "fig6-igr",
+        summary: "Attributions on CIFAR-10 under attack, MART with and without IGR",
+        run: igr_pictures::cifar,
     },
     BenchInfo {
         id: "fig7-igr",

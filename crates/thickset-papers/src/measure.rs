@@ -26,6 +26,7 @@ use thickset_engine::{Network, Output, one_hot};
 
 use crate::count::as_f64;
 use crate::measure_certificates;
+use crate::measure_maps;
 use crate::seeded_dataset::SeededDataset;
 use crate::store::Store;
 
@@ -106,6 +107,14 @@ pub(crate) enum Measure {
     HessianNorm,
     /// DFFOT, COMP and SUFF.
     Faithfulness { explain: ExplainConfig },
+    /// One of the attacked rows, by its place, before and after an attack.
+    Maps {
+        attack: AttackConfig,
+        explain: ExplainConfig,
+        place: usize,
+    },
+    /// Importances in falling order.
+    Magnitudes { explain: ExplainConfig },
 }
 
 /// What was found: numbers of the whole, and of each attacked row.
@@ -209,6 +218,12 @@ impl Measure {
             Self::ClassAttack { attack } => class_attacked(network, data, attack),
             Self::HessianNorm => hessian_norms(network, data),
             Self::Faithfulness { explain } => faithful(network, data, explain),
+            Self::Maps {
+                attack,
+                explain,
+                place,
+            } => measure_maps::maps(network, data, attack, explain, *place),
+            Self::Magnitudes { explain } => measure_maps::magnitudes(network, data, explain),
         }
     }
 }

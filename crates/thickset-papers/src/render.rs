@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use thickset::bench::{Bench, Cell, Figure, Mark, SIGNIFICANCE, Table};
+use thickset::bench::{Bench, Cell, Figure, Mark, PictureTable, SIGNIFICANCE, Table};
 
 /// Coordinates from here on are percentages or counts and have one decimal; smaller ones are shares and have four.
 const LARGE: f64 = 10.0;
@@ -126,7 +126,14 @@ pub fn terminal(bench: &Bench) -> String {
     for figure in &bench.figures {
         let _ = writeln!(out, "{}: {}", figure.title, figure.caption);
     }
-    if !bench.figures.is_empty() {
+    for pictures in &bench.pictures {
+        let _ = writeln!(
+            out,
+            "{}: {} {ON_THE_PAGE}",
+            pictures.title, pictures.caption
+        );
+    }
+    if !(bench.figures.is_empty() && bench.pictures.is_empty()) {
         out.push('\n');
     }
     for finding in &bench.findings {
@@ -167,6 +174,9 @@ pub fn markdown(bench: &Bench) -> String {
     for figure in &bench.figures {
         out.push_str(&points(figure));
     }
+    for pictures in &bench.pictures {
+        out.push_str(&notes(pictures));
+    }
     let _ = writeln!(out, "## Settings\n");
     for (name, value) in &bench.settings {
         let _ = writeln!(out, "- {name}: {value}");
@@ -177,6 +187,30 @@ pub fn markdown(bench: &Bench) -> String {
          column, underlined the second best, † {SIGNIFICANCE}"
     );
     let _ = writeln!(out, "- thickset {}", bench.version);
+    out
+}
+
+/// Where pictures are seen.
+const ON_THE_PAGE: &str = "`thickset report` draws them.";
+
+/// What stands below the pictures.
+fn notes(pictures: &PictureTable) -> String {
+    let mut out = format!(
+        "## {}\n\n{} {ON_THE_PAGE}\n\n",
+        pictures.title, pictures.caption
+    );
+    let _ = writeln!(
+        out,
+        "| {} | {} |",
+        pictures.corner,
+        pictures.columns.join(" | ")
+    );
+    let _ = writeln!(out, "| --- |{}", " --- |".repeat(pictures.columns.len()));
+    for row in &pictures.rows {
+        let notes: Vec<&str> = row.pictures.iter().map(|one| one.note.as_str()).collect();
+        let _ = writeln!(out, "| {} | {} |", row.label, notes.join(" | "));
+    }
+    out.push('\n');
     out
 }
 
@@ -207,7 +241,7 @@ fn points(figure: &Figure) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use thickset::bench::{SCHEMA, Series, Style, TableRow};
+    use thickset::bench::{Picture, PictureKind, PictureRow, SCHEMA, Series, Style, TableRow};
     use thickset::statistics::{Estimate, Interval};
 
     fn bench() -> Bench {
@@ -262,7 +296,28 @@ mod tests {
                     points: vec![[0.5, 20.0]; 20],
                 }],
             }],
+            pictures: vec![PictureTable {
+                title: "Maps".to_owned(),
+                caption: "D.".to_owned(),
+                corner: "method".to_owned(),
+                columns: vec!["before".to_owned(), "after".to_owned()],
+                rows: vec![PictureRow {
+                    label: "R2ET".to_owned(),
+                    pictures: ["", "P@2 0.50"].map(picture).into(),
+                }],
+            }],
             findings: vec!["yes".to_owned()],
+        }
+    }
+
+    fn picture(note: &str) -> Picture {
+        Picture {
+            kind: PictureKind::Saliency,
+            channels: 1,
+            height: 1,
+            width: 2,
+            levels: vec![0, 255],
+            note: note.to_owned(),
         }
     }
 
@@ -289,5 +344,6 @@ mod tests {
         assert!(text.contains("(0.5000, 20.0)"), "{text}");
         assert!(text.contains("… 20 points in all"), "{text}");
         assert!(text.contains("- seeds: 3"), "{text}");
+        assert!(text.contains("| R2ET |  | P@2 0.50 |"), "{text}");
     }
 }

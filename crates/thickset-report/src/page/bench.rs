@@ -1,10 +1,13 @@
 //! The page of a bench.
 
 use askama::Template;
-use thickset::bench::{Bench, Cell, Mark, SIGNIFICANCE, Style, Table};
+use thickset::bench::{
+    Bench, Cell, Mark, Picture, PictureKind, PictureTable, SIGNIFICANCE, Style, Table,
+};
 
 use crate::chart::{Chart, Key, Values};
 use crate::number::{NONE, plain};
+use crate::picture::{self, Size};
 use crate::plot::curves::{self, Join, Look, Series};
 use crate::plot::scale::Kind;
 
@@ -19,7 +22,26 @@ pub struct Page {
     settings: Vec<(String, String)>,
     tables: Vec<Shown>,
     figures: Vec<Chart>,
+    pictures: Vec<ShownPictures>,
     has_paper: bool,
+}
+
+/// Rows of pictures as the page shows them.
+struct ShownPictures {
+    title: String,
+    caption: String,
+    corner: String,
+    columns: Vec<String>,
+    rows: Vec<(String, Vec<ShownPicture>)>,
+}
+
+/// A picture as the page shows it.
+struct ShownPicture {
+    /// PNG data; none where it is too large for the page or does not fit its size.
+    uri: Option<String>,
+    /// For those who cannot see it.
+    text: String,
+    note: String,
 }
 
 /// A table as the page shows it.
@@ -81,7 +103,41 @@ impl Page {
                 .enumerate()
                 .map(|(number, one)| figure(one, number))
                 .collect(),
+            pictures: bench.pictures.iter().map(shown_pictures).collect(),
         }
+    }
+}
+
+fn shown_pictures(table: &PictureTable) -> ShownPictures {
+    let rows = table.rows.iter().map(|row| {
+        let pictures = row.pictures.iter().zip(&table.columns);
+        let pictures = pictures.map(|(picture, column)| ShownPicture {
+            uri: drawn(picture),
+            text: format!("{column}, {}", row.label),
+            note: picture.note.clone(),
+        });
+        (row.label.clone(), pictures.collect())
+    });
+    ShownPictures {
+        title: table.title.clone(),
+        caption: table.caption.clone(),
+        corner: table.corner.clone(),
+        columns: table.columns.clone(),
+        rows: rows.collect(),
+    }
+}
+
+fn drawn(shown: &Picture) -> Option<String> {
+    const MOST: f64 = 255.0;
+    let size = Size {
+        channels: shown.channels,
+        height: shown.height,
+        width: shown.width,
+    };
+    let levels: Vec<f64> = shown.levels.iter().copied().map(f64::from).collect();
+    match shown.kind {
+        PictureKind::Image => picture::input(&levels, size, (0.0, MOST)),
+        PictureKind::Saliency => picture::saliency(&levels, size, MOST),
     }
 }
 

@@ -1,6 +1,9 @@
 //! A bench with a table, dashes and figures.
 
-use thickset::bench::{Bench, Cell, Figure, Mark, SCHEMA, Series, Style, Table, TableRow};
+use thickset::bench::{
+    Bench, Cell, Figure, Mark, Picture, PictureKind, PictureRow, PictureTable, SCHEMA, Series,
+    Style, Table, TableRow,
+};
 use thickset::statistics::{Estimate, Interval};
 
 fn number(value: f64, paper: Option<f64>, mark: Mark) -> Cell {
@@ -15,6 +18,17 @@ fn number(value: f64, paper: Option<f64>, mark: Mark) -> Cell {
         },
         paper,
         mark,
+    }
+}
+
+fn picture(kind: PictureKind, note: &str) -> Picture {
+    Picture {
+        kind,
+        channels: 1,
+        height: 2,
+        width: 3,
+        levels: vec![0, 64, 128, 255, 0, 32],
+        note: note.to_owned(),
     }
 }
 
@@ -119,6 +133,23 @@ pub fn table1() -> Bench {
                 ],
             },
         ],
+        pictures: vec![PictureTable {
+            title: "Salient pixels before and after ERAttack".to_owned(),
+            caption: "One image under two methods.".to_owned(),
+            corner: "method".to_owned(),
+            columns: ["image", "salient pixels, attacked"]
+                .map(str::to_owned)
+                .into(),
+            rows: ["Vanilla", "R2ET"]
+                .map(|label| PictureRow {
+                    label: label.to_owned(),
+                    pictures: vec![
+                        picture(PictureKind::Image, ""),
+                        picture(PictureKind::Saliency, "P@2 0.50"),
+                    ],
+                })
+                .into(),
+        }],
         findings: vec![
             "R2ET is better than the plain network on 3 of 3 datasets: yes, as the paper says."
                 .to_owned(),

@@ -3,8 +3,11 @@
 //! The benches themselves are the crate `thickset-papers`; whoever reads or draws their results needs this module alone.
 
 pub mod front;
+mod picture;
 
 use serde::{Deserialize, Serialize};
+
+pub use picture::{Picture, PictureKind, PictureRow, PictureTable};
 
 use crate::statistics::Estimate;
 
@@ -28,6 +31,9 @@ pub struct Bench {
     pub tables: Vec<Table>,
     /// The figures, in the order of reading.
     pub figures: Vec<Figure>,
+    /// The pictures, in the order of reading.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pictures: Vec<PictureTable>,
     /// What the numbers say, a sentence each; the paper's claims with a yes or a no.
     pub findings: Vec<String>,
 }
