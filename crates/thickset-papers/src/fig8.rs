@@ -64,7 +64,7 @@ fn sentence(dataset: &str, k: usize, mean: &[f64]) -> String {
 }
 
 fn figure(dataset: &str, k: usize, found: &Measured) -> Result<Figure> {
-    let series = |name: &'static str, label: &str| {
+    let series = |name: &'static str, label: &str| -> Result<Series> {
         let values = found.rows(name)?.iter().take(RANKS).enumerate();
         Ok(Series {
             name: label.to_owned(),

@@ -28,7 +28,7 @@ pub(crate) fn maps(
     let found = attack.perturb(network, row, data.seed)?;
     let mut measured = Measured::default();
     for found in found {
-        let importance = |values: &[f64]| {
+        let importance = |values: &[f64]| -> Result<Vec<f64>> {
             let point = Points { values, ..row };
             let classes = [found.class];
             let explained = attack

@@ -133,7 +133,7 @@ pub(crate) fn pictures(
     // Pixels lie in 0 to 1, where attacks do not leave it.
     let levels = (values().fold(0.0, f64::min), values().fold(1.0, f64::max));
     let image = |values: &[f64]| Picture::image(values, shape, levels, String::new());
-    let map = |importance: &[f64], note: String| {
+    let map = |importance: &[f64], note: String| -> Result<Option<Picture>> {
         let top = TopK::of(importance, k)?;
         Ok(Picture::saliency(importance, &top, shape, note))
     };

@@ -27,7 +27,7 @@ use super::threat::ThreatOptions;
 #[command(after_help = "Examples:
   thickset certify --model runs/loans/model.safetensors --data loans.csv
   thickset certify --model model.safetensors --data adult --radius 0.1 --max-rows 100
-  thickset certify --model model.safetensors --data loans.csv --box --immutable --column-budget age=2
+  thickset certify --model model.safetensors --data loans.csv --immutable sex --column-budget age=2
   thickset certify --model model.safetensors --data loans.csv --nodes 200000 --max-rows 0 --out certified.parquet
   thickset certify --model model.safetensors --data loans.csv --tolerances --row 3
   thickset certify --model model.safetensors --data loans.csv --proof proofs.jsonl

@@ -76,7 +76,7 @@ fn of(error: &Error) -> Option<String> {
         Error::TopKOutOfRange { largest: 0 | 1, .. } => "give the model at least two columns to rank".to_owned(),
         Error::TopKOutOfRange { .. } => "set `k` to at least 1 and to fewer than the features".to_owned(),
         Error::Requirement { .. } => "write it like 'p_at_k>=0.9' or 'auc.low>0.85'; `thickset audit --help` and `thickset compare --help` list the figures".to_owned(),
-        Error::AllImmutable => "`--immutable=false` lets them move; `thickset data show` lists which columns are fixed".to_owned(),
+        Error::AllImmutable => "`--keep-immutable=false` lets them move; `thickset data show` lists which columns are fixed".to_owned(),
         Error::NoAdverseClass { .. } | Error::NoSuchClass { .. } => "name it with --adverse, or set `adverse` under [decision] in run.toml".to_owned(),
         Error::Contributions { .. } => "train the model again with this release, or name a reference row: --explanation '{ kind = \"contributions\", reference = \"row.csv\" }'".to_owned(),
         Error::CertifyInput { .. } => "`--explanation grad` certifies the gradient of a network of dense layers with ReLU".to_owned(),

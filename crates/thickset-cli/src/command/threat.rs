@@ -38,9 +38,12 @@ pub struct ThreatOptions {
     /// Features stay in the range of the training rows; `--box=false` lets them leave it
     #[arg(long = "box", value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     in_box: Option<bool>,
-    /// Columns that a person cannot change stay; `--immutable=false` lets them move
+    /// A column that a person cannot change, beside those that the run marks: it never moves; repeatable
+    #[arg(long, value_name = "COLUMN")]
+    immutable: Vec<String>,
+    /// Columns that the run marks as immutable stay; `--keep-immutable=false` lets them move
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
-    immutable: Option<bool>,
+    keep_immutable: Option<bool>,
     /// Whole numbers stay whole; `--integer=false` lets them be fractions
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     integer: Option<bool>,
@@ -146,12 +149,12 @@ impl ThreatOptions {
         };
         let ThreatOptions {
             in_box,
-            immutable,
+            keep_immutable,
             integer,
             ..
         } = self;
         config.r#box = in_box.unwrap_or(config.r#box);
-        config.immutable = immutable.unwrap_or(config.immutable);
+        config.immutable = keep_immutable.unwrap_or(config.immutable);
         config.integer = integer.unwrap_or(config.integer);
         if let Some(one_hot) = self.one_hot {
             config.one_hot = match one_hot {
@@ -166,6 +169,9 @@ impl ThreatOptions {
         config
             .feature_budget
             .extend(self.column_budget.iter().cloned());
+        // A column without a budget stays; one that is named twice stays too.
+        let immutable = self.immutable.iter().map(|column| (column.clone(), 0.0));
+        config.feature_budget.extend(immutable);
         if !(self.only.is_empty() && self.error.is_empty()) {
             // What is said here is not added to what a run says.
             config.only = self.only.iter().cloned().collect();
@@ -174,7 +180,9 @@ impl ThreatOptions {
         // What is given counts as given, even where it changes nothing.
         let is_given = self.threat.is_some()
             || self.one_hot.is_some()
-            || [in_box, immutable, integer].iter().any(|one| one.is_some());
+            || [in_box, keep_immutable, integer]
+                .iter()
+                .any(|one| one.is_some());
         (is_given || config != *usual).then_some(config)
     }
 

@@ -64,7 +64,7 @@ fn of_a_file_that_was_taken_whole() {
         &case,
         ".",
         "audit --model flat.safetensors --data unlabelled.csv --effort quick --per column --neighbours 3 --points 4 \
-         --one-hot whole --immutable",
+         --one-hot whole --keep-immutable",
     );
 }
 

@@ -142,7 +142,7 @@ pub fn command(audit: &Audit) -> String {
             split.is_some_and(|split| split.random_test),
         ),
         ("--box", threat.r#box && !is_table),
-        ("--immutable", threat.immutable && !is_table),
+        ("--keep-immutable", threat.immutable && !is_table),
         ("--integer", threat.integer && !is_table),
         ("--no-certificates", !settings.certify),
     ];

@@ -100,3 +100,17 @@ impl Search for GateSearch {
         state.finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::toy::kinked_precision;
+
+    #[test]
+    fn the_ranking_changes_where_the_ball_reaches_the_kink_and_not_before() {
+        for (radius, expected) in [(0.29, 1.0), (0.5, 0.0)] {
+            let got = kinked_precision(GateSearchConfig::default().into(), radius);
+            assert!((got - expected).abs() < 1e-12, "{radius}: {got}");
+        }
+    }
+}

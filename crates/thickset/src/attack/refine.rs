@@ -148,3 +148,39 @@ fn step(state: &AttackState<'_>, row: usize, from: &[f64], stream: &mut Stream) 
     threat.project(x, &mut moved);
     moved
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::attack::{AttackConfig, CheckedAttack};
+    use crate::data::Schema;
+    use crate::explain::{ExplainConfig, Points};
+    use crate::toy::{KINKED_ROW, kinked_network};
+
+    #[test]
+    fn what_was_found_is_kept_and_a_step_over_the_kink_is_taken() {
+        let schema = Schema::table(&["x0", "x1"]);
+        let mut config = AttackConfig {
+            k: 1,
+            ..AttackConfig::default()
+        };
+        config.threat.ball.radius = 0.5;
+        let checked = config.check(&ExplainConfig::default(), &schema).unwrap();
+        let rows = Points {
+            values: &KINKED_ROW,
+            ids: &[0],
+        };
+        // From a point just before the kink, and from one beyond it.
+        for (start, tries) in [([0.01, 1.0], 50), ([-0.1, 1.0], 0)] {
+            let attack = CheckedAttack {
+                kind: INFO.id,
+                plan: plan([(0, &KINKED_ROW[..], &start[..])].into_iter(), tries),
+                ..checked.clone()
+            };
+            let found = attack
+                .perturb(&kinked_network(), rows, crate::Seed::new(1))
+                .unwrap();
+            assert!(found[0].held && found[0].precision == 0.0, "{start:?}");
+        }
+    }
+}

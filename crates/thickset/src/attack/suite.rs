@@ -560,3 +560,35 @@ pub fn over_radii(
     }
     Ok(found)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::toy::{KINKED_ROW, kinked_network};
+
+    #[test]
+    fn the_worst_case_of_a_network_with_one_kink_is_found_and_proved() {
+        let schema = Schema::table(&["x0", "x1"]);
+        let rows = Points {
+            values: &KINKED_ROW,
+            ids: &[0],
+        };
+        for (radius, kept) in [(0.29, 1), (0.5, 0)] {
+            let mut config = SuiteConfig {
+                k: 1,
+                ..SuiteConfig::default()
+            };
+            config.threat.ball.radius = radius;
+            let suite = config.check(&ExplainConfig::default(), &schema).unwrap();
+            let found = suite
+                .perturb(&kinked_network(), rows, Seed::new(1))
+                .unwrap();
+            assert_eq!(1 - found.rows[0].lost(1), kept, "{radius}");
+            let certified = found.certified.unwrap();
+            assert_eq!(certified[0].kept_at_least, kept, "{radius}");
+            for member in &found.members {
+                assert!(member.precision[0] >= found.rows[0].precision);
+            }
+        }
+    }
+}

@@ -245,3 +245,31 @@ impl Objective for TaughtConfig {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::objective::batch::sample;
+    use crate::toy;
+
+    #[test]
+    fn on_a_linear_model_the_worst_point_ranks_like_the_row() {
+        // The gradient's shares are the same everywhere: (12, 6, 3) / 16 with the mean 7 / 16. So both ranking losses are one
+        // number, and the weights are one and a half times `weight`.
+        let level = |importance: f64| (importance / 0.35).ln_1p();
+        let pair = |other: f64| {
+            let short = (0.5 - level(12.0) + level(other)) / 0.25;
+            0.25 * short.exp().ln_1p()
+        };
+        let config = TaughtConfig {
+            weight: 0.4,
+            radius: Some(0.5),
+            warmup: 0.0,
+            ramp: 0.0,
+            ..TaughtConfig::default()
+        };
+        let ranking = f64::midpoint(pair(6.0), pair(3.0));
+        let got = sample::toy_loss(config, toy::row(), None);
+        toy::assert_close(&[got], &[-0.75_f64.ln() + 0.6 * ranking]);
+    }
+}

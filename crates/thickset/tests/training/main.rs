@@ -318,15 +318,32 @@ fn adaptive_weights_are_logged_and_plain_ones_are_not() {
 }
 
 #[test]
-fn every_objective_trains_and_the_same_twice() {
-    for info in thickset::registry::family(thickset::registry::Family::Objective) {
+fn every_objective_trains_the_same_twice_and_unlike_plain_training() {
+    let probabilities = |id: &str| -> Vec<f32> {
         let config = config(&format!(
-            "objective = {{ kind = \"{}\" }}\ntrain = {{ epochs = 1, batch = 200 }}\nprobe = {{ rows = 10, steps = 2 }}",
-            info.id
+            "objective = {{ kind = \"{id}\" }}\ntrain = {{ epochs = 1, batch = 200 }}\nprobe = {{ rows = 10, steps = 2 }}"
         ));
         let (first, second) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        run(&config, first.path());
+        let trained = run(&config, first.path());
         run(&config, second.path());
-        same(first.path(), second.path(), info.id);
+        same(first.path(), second.path(), id);
+        let dataset = data(&config);
+        let x = trained
+            .model
+            .network
+            .batch_f32(&dataset.gather(&dataset.split.test));
+        trained
+            .model
+            .network
+            .probabilities(x)
+            .into_data()
+            .iter()
+            .collect()
+    };
+    let plain = probabilities("vanilla");
+    for info in thickset::registry::family(thickset::registry::Family::Objective) {
+        let one = probabilities(info.id);
+        assert!(one.iter().all(|p| p.is_finite()), "{}", info.id);
+        assert_eq!(one == plain, info.id == "vanilla", "{}", info.id);
     }
 }

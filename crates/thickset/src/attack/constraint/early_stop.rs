@@ -32,3 +32,15 @@ impl Constraint for EarlyStopConfig {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_objective_alone_is_followed_up_to_the_first_change() {
+        let constraint = EarlyStopConfig::default();
+        assert!(constraint.multipliers(1).unwrap().is_none());
+        assert!(constraint.stops_at_change() && !constraint.ignores_predictions());
+    }
+}

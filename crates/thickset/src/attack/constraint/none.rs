@@ -32,3 +32,15 @@ impl Constraint for NoneConfig {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_objective_alone_is_followed_and_every_point_counts() {
+        let constraint = NoneConfig::default();
+        assert!(constraint.multipliers(1).unwrap().is_none());
+        assert!(constraint.ignores_predictions() && !constraint.stops_at_change());
+    }
+}

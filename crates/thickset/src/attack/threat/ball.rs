@@ -247,3 +247,55 @@ impl VectorLoop for Step<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::toy::assert_close;
+
+    #[test]
+    fn a_move_of_three_and_four_is_five_long_and_shrinks_along_its_way() {
+        let ball = BallConfig {
+            norm: Norm::L2,
+            radius: 1.0,
+        };
+        let (x, mut z) = ([1.0, 1.0], [4.0, 5.0]);
+        assert!((ball.size(&x, &z) - 5.0).abs() < 1e-12);
+        ball.shrink(2, &x, &mut z);
+        assert_close(&z, &[1.6, 1.8]);
+        let cube = BallConfig {
+            norm: Norm::Linf,
+            ..ball
+        };
+        assert!((cube.size(&x, &[4.0, 5.0]) - 4.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_step_goes_down_the_gradient_or_its_signs() {
+        let (mut z, gradient) = ([0.0, 0.0, 0.0], [3.0, 0.0, -4.0]);
+        let ball = BallConfig::default();
+        ball.step(3, &mut z, &gradient, 10.0);
+        assert_close(&z, &[-6.0, 0.0, 8.0]);
+        let cube = BallConfig {
+            norm: Norm::Linf,
+            ..ball
+        };
+        cube.step(3, &mut z, &gradient, 1.0);
+        assert_close(&z, &[-7.0, 0.0, 9.0]);
+    }
+
+    #[test]
+    fn draws_are_at_the_radius_or_within_it_and_move_free_features_alone() {
+        let mut stream = crate::Seed::new(1).stream("ball");
+        let x = [1.0, 2.0, 3.0];
+        for norm in [Norm::L2, Norm::Linf] {
+            let ball = BallConfig { norm, radius: 0.5 };
+            for _ in 0..50 {
+                let on = ball.draw(&x, &[true, false, true], Surface::Sphere, &mut stream);
+                assert!((ball.size(&x, &on) - 0.5).abs() < 1e-12 && on[1] == x[1]);
+                let inside = ball.draw(&x, &[true, false, true], Surface::Ball, &mut stream);
+                assert!(ball.size(&x, &inside) <= 0.5 + 1e-12 && inside[1] == x[1]);
+            }
+        }
+    }
+}

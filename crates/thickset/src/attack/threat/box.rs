@@ -36,3 +36,31 @@ impl ThreatPart for Box {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::ThreatConfig;
+    use crate::toy::{assert_close, schema};
+
+    #[test]
+    fn a_point_comes_back_to_the_range_of_the_training_rows_and_a_row_outside_keeps_its_value() {
+        let mut schema = schema();
+        for feature in &mut schema.features {
+            (feature.low, feature.high) = (0.0, 1.0);
+        }
+        let mut config = ThreatConfig::papers();
+        config.ball.radius = 100.0;
+        let mut z = [-3.0, 0.25, 4.0];
+        config
+            .check(&schema)
+            .unwrap()
+            .project(&[0.5, 0.5, 2.0], &mut z);
+        assert_close(&z, &[-3.0, 0.25, 4.0]);
+        config.r#box = true;
+        config
+            .check(&schema)
+            .unwrap()
+            .project(&[0.5, 0.5, 2.0], &mut z);
+        assert_close(&z, &[0.0, 0.25, 2.0]);
+    }
+}

@@ -59,3 +59,38 @@ fn limit(name: &str, budget: f64, schema: &Schema, threat: &mut Threat) -> Resul
         nearest: nearest(name, known.map(|feature| feature.column.as_str())),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::toy::{assert_close, schema};
+
+    fn with_budget(column: &str, budget: f64) -> Result<Threat> {
+        let mut schema = schema();
+        schema.features[1].factor = 20.0;
+        let mut config = ThreatConfig {
+            feature_budget: [(column.to_owned(), budget)].into(),
+            ..ThreatConfig::papers()
+        };
+        config.ball.radius = 100.0;
+        config.check(&schema)
+    }
+
+    #[test]
+    fn a_budget_is_in_the_columns_own_unit_and_other_columns_are_free() {
+        let mut z = [3.0, 3.0, 3.0];
+        with_budget("x1", 2.0)
+            .unwrap()
+            .project(&[0.0, 0.0, 0.0], &mut z);
+        // Two of 20 units a feature.
+        assert_close(&z, &[3.0, 0.1, 3.0]);
+    }
+
+    #[test]
+    fn an_unknown_column_and_a_negative_budget_are_refused() {
+        let unknown = with_budget("x7", 1.0).unwrap_err();
+        assert!(matches!(unknown, Error::UnknownFeature { .. }));
+        let negative = with_budget("x1", -1.0).unwrap_err();
+        assert!(matches!(negative, Error::OutOfRange { .. }));
+    }
+}

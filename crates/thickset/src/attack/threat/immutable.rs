@@ -46,3 +46,35 @@ impl ThreatPart for Immutable {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::toy::{assert_close, schema};
+
+    #[test]
+    fn a_column_that_cannot_change_goes_back_to_the_rows_value_unless_it_may_move() {
+        let mut schema = schema();
+        schema.features[1].immutable = true;
+        let x = [0.0, 0.0, 0.0];
+        for (immutable, expected) in [(true, [0.1, 0.0, 0.2]), (false, [0.1, 0.3, 0.2])] {
+            let config = ThreatConfig {
+                immutable,
+                ..ThreatConfig::papers()
+            };
+            let mut z = [0.1, 0.3, 0.2];
+            config.check(&schema).unwrap().project(&x, &mut z);
+            assert_close(&z, &expected);
+        }
+    }
+
+    #[test]
+    fn a_table_of_which_nothing_can_change_is_refused() {
+        let mut schema = schema();
+        for feature in &mut schema.features {
+            feature.immutable = true;
+        }
+        let refused = ThreatConfig::default().check(&schema).unwrap_err();
+        assert!(matches!(refused, Error::AllImmutable));
+    }
+}

@@ -85,3 +85,26 @@ impl ThreatPart for Integer {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_whole_number_on_the_way_is_taken() {
+        // An age of 40 + 10 z years.
+        let age = Whole {
+            feature: 0,
+            offset: 40.0,
+            factor: 10.0,
+        };
+        // From 40 towards 42.7, 37.3 and 40.6 years.
+        for (to, expected) in [(0.27, 0.2), (-0.27, -0.2), (0.06, 0.0)] {
+            assert!((age.settle(0.0, to) - expected).abs() < 1e-12, "{to}");
+        }
+        // Single precision: 41.9999 is 42.
+        assert!((age.settle(0.0, 0.199_99) - 0.199_99).abs() < 1e-12);
+        // A row of 40.5 years keeps its half where no whole number is reached.
+        assert!((age.settle(0.05, 0.08) - 0.05).abs() < 1e-12);
+    }
+}

@@ -34,3 +34,25 @@ impl ThreatPart for Only {
         amount::apply("`only`", &config.only, schema, threat)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Amount, ThreatConfig};
+    use crate::toy::{assert_close, schema};
+
+    #[test]
+    fn the_named_column_moves_by_its_amount_and_nothing_else_moves() {
+        let mut schema = schema();
+        schema.features[0].factor = 1000.0;
+        let mut config = ThreatConfig {
+            only: [("x0".to_owned(), Amount::Units(100.0))].into(),
+            ..ThreatConfig::papers()
+        };
+        config.ball.radius = 100.0;
+        let mut z = [0.9, 0.9, -0.9];
+        let x = [0.5, 0.5, 0.5];
+        config.check(&schema).unwrap().project(&x, &mut z);
+        // 100 of 1,000 units is a tenth.
+        assert_close(&z, &[0.6, 0.5, 0.5]);
+    }
+}
