@@ -55,11 +55,13 @@ impl Model {
         let left = if selection.shard.is_whole() {
             most
         } else {
-            let all = EncodedReader::new(&files, encoding, false).skip(most)?;
+            let all = EncodedReader::new(&files, encoding, false).count(most)?;
             let places = selection
                 .shard
                 .places(usize::try_from(all).unwrap_or(usize::MAX));
-            reader.skip(places.start as u64)?;
+            if !places.is_empty() {
+                reader.skip(places.start as u64)?;
+            }
             places.len() as u64
         };
         let source = Source::Files {
@@ -105,9 +107,8 @@ impl RowStream {
                     };
                     is_empty = false;
                     left -= rows.labels.len() as u64;
-                    let ids: Vec<u64> = (rows.first..).take(rows.labels.len()).collect();
                     let given = &rows.given;
-                    let rows = Rows::new(&rows.values, &schema)?.numbered(&ids)?;
+                    let rows = Rows::new(&rows.values, &schema)?.numbered(&rows.ids)?;
                     let rows = rows.with_given(given);
                     if visit(&rows)?.is_break() {
                         break;

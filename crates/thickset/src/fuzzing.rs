@@ -1,0 +1,40 @@
+//! Readers of files that only this library writes, for the fuzz targets. Such files are sealed, with a signature or a hash, and a reader that
+//! refuses what has no seal is hardly tried by changed copies; so here the seal is put on any content first.
+
+use std::sync::LazyLock;
+
+use crate::audit::read_signed_lines;
+use crate::data::InputShape;
+use crate::model::{LinearConfig, Model, ModelConfig};
+use crate::train::read_sealed_checkpoint;
+use crate::{Result, Seed};
+
+/// The lines of an audit that was killed, without their signatures.
+pub fn partial(bytes: &[u8]) {
+    read_signed_lines(bytes);
+}
+
+/// The checkpoint of a training of [`network`].
+///
+/// # Panics
+/// Never: the network is a fixed one.
+pub fn checkpoint(bytes: &[u8]) {
+    static MODEL: LazyLock<Result<Model>> = LazyLock::new(|| network(2, &["no", "yes"]));
+    let model = MODEL.as_ref().expect("the network is a fixed one");
+    read_sealed_checkpoint(bytes.to_vec(), &model.network);
+}
+
+/// A linear model of so many numbers.
+///
+/// # Errors
+/// If there are none, or fewer than two classes.
+pub fn network(features: usize, classes: &[&str]) -> Result<Model> {
+    Model::fresh(
+        ModelConfig::Linear(LinearConfig::default()),
+        InputShape::Table,
+        features,
+        classes.iter().map(|&class| class.to_owned()).collect(),
+        None,
+        Seed::new(0),
+    )
+}
