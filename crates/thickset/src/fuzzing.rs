@@ -14,27 +14,21 @@ pub fn partial(bytes: &[u8]) {
     read_signed_lines(bytes);
 }
 
-/// The checkpoint of a training of [`network`].
+/// The checkpoint of a training of a linear model of two numbers and two classes.
 ///
 /// # Panics
 /// Never: the network is a fixed one.
 pub fn checkpoint(bytes: &[u8]) {
-    static MODEL: LazyLock<Result<Model>> = LazyLock::new(|| network(2, &["no", "yes"]));
+    static MODEL: LazyLock<Result<Model>> = LazyLock::new(|| {
+        Model::fresh(
+            ModelConfig::Linear(LinearConfig::default()),
+            InputShape::Table,
+            2,
+            ["no", "yes"].map(str::to_owned).to_vec(),
+            None,
+            Seed::new(0),
+        )
+    });
     let model = MODEL.as_ref().expect("the network is a fixed one");
     read_sealed_checkpoint(bytes.to_vec(), &model.network);
-}
-
-/// A linear model of so many numbers.
-///
-/// # Errors
-/// If there are none, or fewer than two classes.
-pub fn network(features: usize, classes: &[&str]) -> Result<Model> {
-    Model::fresh(
-        ModelConfig::Linear(LinearConfig::default()),
-        InputShape::Table,
-        features,
-        classes.iter().map(|&class| class.to_owned()).collect(),
-        None,
-        Seed::new(0),
-    )
 }

@@ -322,11 +322,18 @@ fn pairs(folder: &std::path::Path) -> (thickset::Dataset, thickset::model::RowsC
 fn parts_and_rows_of_killed_audits() {
     use std::ops::ControlFlow;
     use thickset::audit::{Event, ResumeFile, ResumeKey};
-    use thickset::model::{AuditOptions, Selection, Shard};
+    use thickset::model::{AuditOptions, LinearConfig, ModelConfig, Selection, Shard};
     let folder = tempfile::tempdir().unwrap();
     let (dataset, config) = pairs(folder.path());
-    let mut model = thickset::fuzzing::network(2, &["no", "yes"]).unwrap();
-    model.description.encoding.clone_from(&dataset.encoding);
+    let model = thickset::Model::fresh(
+        ModelConfig::Linear(LinearConfig::default()),
+        dataset.shape().clone(),
+        dataset.features(),
+        dataset.classes.clone(),
+        dataset.encoding.clone(),
+        Seed::new(0),
+    )
+    .unwrap();
     let origin = model.origin().unwrap();
     let selection = Selection {
         shard: Shard { number: 1, of: 1 },
