@@ -179,6 +179,12 @@ impl OpenedRows {
         self.shard
     }
 
+    /// Whether what is written of the rows follows what another machine writes.
+    #[must_use]
+    pub fn follows_another(&self) -> bool {
+        self.shard.follows_another(self.selected)
+    }
+
     /// How many rows the part or the file has, of which these may be some.
     #[must_use]
     pub fn all(&self) -> usize {
