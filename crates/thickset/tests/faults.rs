@@ -15,7 +15,7 @@ use thickset::config::RunConfig;
 use thickset::data::Dataset;
 use thickset::model::{AuditOptions, LinearConfig, Model, ModelConfig};
 use thickset::train::{RunFolder, sweep, train_into};
-use thickset::{Result, Seed};
+use thickset::Seed;
 
 use survive::survive;
 

@@ -54,7 +54,6 @@ fn what_machines_write_follows_one_another() {
             "certify --nodes 4 --radius 0.01 --k 3 --explanation grad",
             5,
         ),
-        ("reasons --adverse no --all", 5),
     ] {
         let line = format!("{command} --model large.safetensors --data large.csv");
         let whole = ok(&case, &format!("{line} --max-rows 0 --json"));
