@@ -9,13 +9,16 @@ use std::num::NonZero;
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use thickset::Seed;
 use thickset::attack::suite::Effort;
-use thickset::audit::{AuditFolder, Event as AuditEvent, ResumeFile, ResumeKey};
+use thickset::audit::{
+    self, AuditFolder, Event as AuditEvent, Outcome, ResumeFile, ResumeKey, RunOptions,
+};
 use thickset::config::RunConfig;
 use thickset::data::Dataset;
-use thickset::model::{AuditOptions, LinearConfig, Model, ModelConfig};
+use thickset::explain::ExplanationConfig;
+use thickset::model::{AuditOptions, ExplainOptions, LinearConfig, Model, ModelConfig};
 use thickset::train::{RunFolder, sweep, train_into};
-use thickset::Seed;
 
 use survive::survive;
 
@@ -29,10 +32,10 @@ fn data() -> Dataset {
 }
 
 #[test]
-fn a_training_survives_every_fault() {
+fn a_training_survives_faults() {
     let config = config(
         "model = { kind = \"linear\" }\nobjective = { kind = \"vanilla\" }\n\
-         train = { epochs = 2, batch = 512, checkpoint_steps = 2 }\nprobe = { rows = 0 }",
+         train = { epochs = 3, batch = 128, checkpoint_steps = 1 }\nprobe = { rows = 0 }",
     );
     let (run, dataset) = (config.check().unwrap(), data());
     let train = |folder: &Path, resume: bool| {
@@ -50,7 +53,7 @@ fn a_training_survives_every_fault() {
         "train",
         &train,
         &["model.safetensors", "metrics.jsonl", "run.toml"],
-        1,
+        7,
     );
 }
 
@@ -77,7 +80,7 @@ fn a_sweep_survives_faults() {
 }
 
 #[test]
-fn an_audit_survives_every_fault() {
+fn an_audit_survives_faults() {
     let dataset = data();
     let model = Model::fresh(
         ModelConfig::Linear(LinearConfig::default()),
@@ -94,20 +97,31 @@ fn an_audit_survives_every_fault() {
         let folder = AuditFolder::create(folder)?;
         let options = AuditOptions {
             effort: Some(Effort::Quick),
+            explain: ExplainOptions {
+                explanation: Some(ExplanationConfig::default()),
+                ..ExplainOptions::default()
+            },
             k: Some(3),
             noise_draws: 2,
             worst: 2,
+            ..AuditOptions::default()
+        };
+        let config = model.audit_config(&origin, &rows, &options)?;
+        let checked = config.check(rows.schema())?;
+        let target = model.audit_target(&origin, &rows, &options);
+        let run = RunOptions {
             resume: Some(ResumeFile {
                 path: folder.partial(),
                 key: ResumeKey::new([7; 32]),
             }),
-            ..AuditOptions::default()
+            chunk: Some(2),
         };
-        let config = model.audit_config(&origin, &rows, &options)?;
         let mut observer = |_: &AuditEvent<'_>| ControlFlow::Continue(());
-        let audit = model.audit_as(&origin, &rows, &options, &config, &mut observer)?;
-        folder.write(&audit.expect("nobody stopped it"))?;
+        match audit::run(&checked, &target, &run, &mut observer)? {
+            Outcome::Done(audit) => folder.write(&audit)?,
+            Outcome::Stopped => panic!("nobody stopped it"),
+        }
         folder.finish()
     };
-    survive("audit", &audit, &["audit.json"], 1);
+    survive("audit", &audit, &["audit.json"], 5);
 }
