@@ -352,8 +352,11 @@ fn whole(parts: Vec<AuditPart>) -> Result<super::Audit> {
             what: "the parts of an audit",
         });
     };
+    // Each part is gone once it is added, so that memory holds the rows once.
+    all.rows
+        .reserve(parts.as_slice().iter().map(|part| &part.rows));
     for part in parts {
-        all.rows.extend(part.rows.iter());
+        all.rows.append(&part.rows);
         all.blocks.extend(part.blocks);
         all.block_hashes.extend(part.block_hashes);
         all.worst.extend(part.worst);
