@@ -144,7 +144,13 @@ impl TableReader {
             let size = fs::metadata(path).map_err(|source| Error::io("read", path, source))?;
             let size = size.len();
             let (places, count) = match self.open(path)? {
-                Current::Csv(mut reader) => (vec![0..size], reader.skip(u64::MAX)?),
+                Current::Csv(mut reader) => {
+                    let all = Range {
+                        start: 0,
+                        end: size,
+                    };
+                    (vec![all], reader.skip(u64::MAX)?)
+                }
                 Current::Parquet(reader) => {
                     let inside = |row: u64| row.saturating_sub(first);
                     let rows: Vec<Range<u64>> = rows
