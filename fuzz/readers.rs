@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use tempfile::TempDir;
 use thickset::Model;
 use thickset::audit::{Audit, AuditPart};
 use thickset::config::RunConfig;
@@ -11,12 +12,31 @@ use thickset::model::ExplainOptions;
 use thickset::onnx::{OnnxOptions, parse};
 use thickset::{Rows, Schema};
 
-/// A file with these bytes, in a folder of its own.
+thread_local! {
+    /// One folder a thread, since making and removing them takes longer than reading what lies there.
+    static FOLDER: TempDir = tempfile::tempdir().expect("a folder");
+}
+
+/// Files with these bytes, alone in a folder.
+fn with_files(files: &[(&str, &[u8])], read: impl FnOnce(&Path)) {
+    FOLDER.with(|folder| {
+        // A folder for each kind of files, as a reader of folders looks at all that is there.
+        let folder = folder.path().join(files[0].0.replace(['/', '.'], "-"));
+        for (name, bytes) in files {
+            let path = folder.join(name);
+            if !folder.exists() {
+                let parent = path.parent().expect("a file lies in a folder");
+                std::fs::create_dir_all(parent).expect("a folder");
+            }
+            std::fs::write(&path, bytes).expect("a file");
+        }
+        read(&folder);
+    });
+}
+
+/// A file with these bytes.
 fn with_file(name: &str, bytes: &[u8], read: impl FnOnce(&Path)) {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join(name);
-    std::fs::write(&path, bytes).expect("a file");
-    read(&path);
+    with_files(&[(name, bytes)], |folder| read(&folder.join(name)));
 }
 
 /// A table of delimited text: read, described as a user's own, and read again by what was learned, some rows at a time.
@@ -64,27 +84,27 @@ fn as_a_table(path: &Path) {
 
 /// An image in a folder of images, and by itself.
 pub fn image(bytes: &[u8]) {
-    let folder = tempfile::tempdir().expect("a folder");
-    let class = folder.path().join("class");
-    std::fs::create_dir(&class).expect("a folder");
-    let path = class.join("fuzz.png");
-    std::fs::write(&path, bytes).expect("a file");
     let options = OpenOptions {
         image_size: Some((8, 8)),
         ..OpenOptions::default()
     };
-    let _ = data::open(&folder.path().display().to_string(), &options);
-    let _ = data::read_image(&path, (8, 8), 3);
+    with_files(&[("class/fuzz.png", bytes)], |folder| {
+        let _ = data::open(&folder.display().to_string(), &options);
+        let _ = data::read_image(&folder.join("class/fuzz.png"), (8, 8), 3);
+    });
 }
 
 /// IDX images beside their labels.
 pub fn idx(bytes: &[u8]) {
-    let folder = tempfile::tempdir().expect("a folder");
-    let images = folder.path().join("fuzz-images-idx3-ubyte");
-    let (left, right) = bytes.split_at(bytes.len() / 2);
-    std::fs::write(&images, left).expect("a file");
-    std::fs::write(folder.path().join("fuzz-labels-idx1-ubyte"), right).expect("a file");
-    let _ = data::open(&images.display().to_string(), &OpenOptions::default());
+    let (images, labels) = bytes.split_at(bytes.len() / 2);
+    let files = [
+        ("fuzz-images-idx3-ubyte", images),
+        ("fuzz-labels-idx1-ubyte", labels),
+    ];
+    with_files(&files, |folder| {
+        let images = folder.join(files[0].0).display().to_string();
+        let _ = data::open(&images, &OpenOptions::default());
+    });
 }
 
 /// CIFAR's batches of images.
@@ -112,14 +132,10 @@ pub fn onnx(bytes: &[u8]) {
 
 /// A folder of graphs: its list and one matrix.
 pub fn graphs(bytes: &[u8]) {
-    let folder = tempfile::tempdir().expect("a folder");
     let (list, matrix) = bytes.split_at(bytes.len() / 2);
-    std::fs::write(folder.path().join("labels.csv"), list).expect("a file");
-    std::fs::write(folder.path().join("a.csv"), matrix).expect("a file");
-    let _ = data::open(
-        &folder.path().display().to_string(),
-        &OpenOptions::default(),
-    );
+    with_files(&[("labels.csv", list), ("a.csv", matrix)], |folder| {
+        let _ = data::open(&folder.display().to_string(), &OpenOptions::default());
+    });
 }
 
 /// A recipe: what is read can be printed and read again.
@@ -173,6 +189,16 @@ pub fn audit(bytes: &[u8]) {
     {
         let _ = thickset_report::audit(&[audit]);
     }
+}
+
+/// The rows of an audit that was killed, as if this user's key had signed them.
+pub fn partial(bytes: &[u8]) {
+    thickset::fuzzing::partial(bytes);
+}
+
+/// The checkpoint of a training, as if its hash were right.
+pub fn checkpoint(bytes: &[u8]) {
+    thickset::fuzzing::checkpoint(bytes);
 }
 
 /// One machine's part of an audit.

@@ -56,6 +56,38 @@ fn a_table_is_printed_and_written_and_does_not_depend_on_threads() {
 }
 
 #[test]
+fn a_share_of_a_bench_makes_cells_and_no_table() {
+    let folder = tempfile::tempdir().unwrap();
+    let share = |shard: &str| {
+        thickset(
+            folder.path(),
+            "2",
+            &[&SMALL[..], &["--shard", shard]].concat(),
+        )
+    };
+    let output = share("2/2");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let said = text(&output.stdout);
+    assert!(
+        said.contains(
+            "cells are done; put the folders `cells` and `models` of `thickset-bench` together"
+        ),
+        "{said}"
+    );
+    let out = folder.path().join("thickset-bench");
+    assert!(std::fs::read_dir(out.join("cells")).unwrap().count() > 0);
+    assert!(!out.join("table1").exists());
+    assert_eq!(share("3/2").status.code(), Some(2));
+    let simulated = thickset(folder.path(), "2", &["bench", "theorem1", "--shard", "1/2"]);
+    let message = text(&simulated.stderr);
+    assert_eq!(simulated.status.code(), Some(2), "{message}");
+    assert!(
+        message.contains("has no cells that machines could share"),
+        "{message}"
+    );
+}
+
+#[test]
 fn help_lists_every_bench_with_a_line() {
     let folder = tempfile::tempdir().unwrap();
     let help = text(&thickset(folder.path(), "1", &["bench", "--help"]).stdout);

@@ -83,6 +83,8 @@ pub mod fault {
         Crash,
         /// The same, and what was written but not synced is half lost.
         CrashUnsynced,
+        /// The same, and it is lost wholly, as where names reach the disk before what they name.
+        CrashReordered,
     }
 
     struct Plan {
@@ -147,10 +149,15 @@ pub mod fault {
         plan.operations += 1;
         let fails = match plan.fault {
             Fault::Once => number == plan.at,
-            Fault::Crash | Fault::CrashUnsynced => number >= plan.at,
+            Fault::Crash | Fault::CrashUnsynced | Fault::CrashReordered => number >= plan.at,
         };
-        if number == plan.at && plan.fault == Fault::CrashUnsynced {
-            plan.unsynced.drain(..).for_each(|file| cut(&file));
+        let kept = match plan.fault {
+            Fault::Once | Fault::Crash => None,
+            Fault::CrashUnsynced => Some(2),
+            Fault::CrashReordered => Some(u64::MAX),
+        };
+        if let (true, Some(part)) = (number == plan.at, kept) {
+            plan.unsynced.drain(..).for_each(|file| cut(&file, part));
         }
         fails.then(|| io::Error::other("a fault that a test planned"))
     }
@@ -168,12 +175,13 @@ pub mod fault {
 
     /// Cuts a file in half that is written by other means.
     pub(super) fn halve(file: &File) {
-        cut(file);
+        cut(file, 2);
     }
 
-    fn cut(file: &File) {
+    /// Keeps one part of so many of a file.
+    fn cut(file: &File, part: u64) {
         if let Ok(found) = file.metadata() {
-            let _ = file.set_len(found.len() / 2);
+            let _ = file.set_len(found.len() / part);
         }
     }
 

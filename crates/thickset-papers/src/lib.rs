@@ -6,6 +6,8 @@
 
 pub mod attack;
 pub mod file_speed;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod method;
 pub mod speed;
 
@@ -43,6 +45,7 @@ mod runner;
 mod saliency_maps;
 mod seeded_dataset;
 mod sequence_search;
+mod share;
 mod simulation;
 mod stable;
 mod store;
@@ -59,8 +62,10 @@ mod training_cell;
 mod workers;
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use thickset::bench::Bench;
+use thickset::model::Shard;
 use thickset::registry::nearest;
 use thickset::{Error, Result, file};
 
@@ -223,6 +228,30 @@ pub static BENCHES: &[BenchInfo] = &[
 /// The datasets of the paper that are tables.
 const TABLES: [&str; 3] = ["adult", "bank", "compas"];
 
+/// Makes the cells that fall to one of several machines, [`BenchOptions::shard`], and no table: once the folders `cells` and `models` of all machines lie in
+/// one folder, [`run`] finds all that it needs there and trains nothing. How many cells the machine has made or found; none, if the bench has no cells.
+///
+/// # Errors
+/// As for [`run`].
+pub fn make_cells(id: &str, options: &BenchOptions, on_step: OnStep<'_>) -> Result<usize> {
+    let cells = AtomicUsize::new(0);
+    let counted = |step: &BenchStep<'_>| {
+        cells.fetch_add(1, Ordering::Relaxed);
+        on_step(step);
+    };
+    (find(id)?.run)(&BenchRunner::new(options, &counted)?)?;
+    Store::clear_leftovers(&options.out)?;
+    Ok(cells.into_inner())
+}
+
+fn find(id: &str) -> Result<&'static BenchInfo> {
+    let info = BENCHES.iter().find(|info| info.id == id);
+    info.ok_or_else(|| Error::UnknownMethod {
+        given: id.to_owned(),
+        nearest: nearest(id, BENCHES.iter().map(|info| info.id)),
+    })
+}
+
 /// Makes a table or figure; what is finished already is found in the folder, and what killed benches have half trained is
 /// removed at the end. Writes `<out>/<id>/bench.json` and `bench.md`.
 ///
@@ -232,14 +261,11 @@ const TABLES: [&str; 3] = ["adult", "bank", "compas"];
 /// # Panics
 /// Never: a bench is plain data.
 pub fn run(id: &str, options: &BenchOptions, on_step: OnStep<'_>) -> Result<(Bench, PathBuf)> {
-    let info = BENCHES
-        .iter()
-        .find(|info| info.id == id)
-        .ok_or_else(|| Error::UnknownMethod {
-            given: id.to_owned(),
-            nearest: nearest(id, BENCHES.iter().map(|info| info.id)),
-        })?;
-    let mut bench = (info.run)(&BenchRunner::new(options, on_step)?)?;
+    let whole = BenchOptions {
+        shard: Shard::WHOLE,
+        ..options.clone()
+    };
+    let mut bench = (find(id)?.run)(&BenchRunner::new(&whole, on_step)?)?;
     Store::clear_leftovers(&options.out)?;
     let command = ("command".to_owned(), options.command(id));
     bench.settings.insert(0, command);

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use thickset::attack::suite;
+use thickset::model::Shard;
 use thickset::{Error, Result};
 
 use crate::method::BenchMethod;
@@ -72,6 +73,8 @@ pub struct BenchOptions {
     pub epochs: Option<usize>,
     /// A folder to look for known datasets in.
     pub data_dir: Option<PathBuf>,
+    /// Which of several machines that share the cells this one is; see [`crate::make_cells`].
+    pub shard: Shard,
 }
 
 impl BenchOptions {
@@ -88,6 +91,7 @@ impl BenchOptions {
             train_rows: None,
             epochs: None,
             data_dir: None,
+            shard: Shard::WHOLE,
         }
     }
 

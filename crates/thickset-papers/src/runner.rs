@@ -22,6 +22,7 @@ use crate::method::{BenchMethod, MethodRole, VANILLA, explained};
 use crate::options::BenchOptions;
 use crate::paper_numbers;
 use crate::seeded_dataset::SeededDataset;
+use crate::share::Share;
 use crate::store::Store;
 use crate::training_cell::{AUC_WITHIN, BATCH, TrainedCell, TrainingJob};
 use crate::workers;
@@ -51,13 +52,16 @@ pub(crate) struct BenchRunner<'o> {
     pub(crate) options: &'o BenchOptions,
     pub(crate) store: Store,
     pub(crate) on_step: OnStep<'o>,
+    /// How many datasets were opened.
+    opened: AtomicUsize,
 }
 
 /// One dataset under every seed.
 pub(crate) struct SeededDatasets {
     pub(crate) name: String,
-    /// One a seed.
+    /// One a seed that falls to this machine.
     pub(crate) seeds: Vec<SeededDataset>,
+    share: Share,
 }
 
 /// A row of a table: what is trained, setting by setting.
@@ -157,20 +161,25 @@ impl<'o> BenchRunner<'o> {
             options,
             store: Store::new(&options.out)?,
             on_step,
+            opened: AtomicUsize::new(0),
         })
     }
 
-    /// Opens a dataset for as many seeds as the options say, or `usual` many.
+    /// Opens a dataset for as many seeds as the options say, or `usual` many; of these, those that fall to this machine.
     pub(crate) fn open(&self, name: &str, usual: u64) -> Result<SeededDatasets> {
         let plan = DatasetPlan::find(name);
         let usual = plan.map_or(usual, |plan| {
             plan.effort(self.options.effort).seeds.min(usual)
         });
-        let numbers = 0..self.options.seeds.unwrap_or(usual);
-        let seeds = numbers.map(|seed| SeededDataset::open(name, Seed::new(seed), self.options));
+        let count = self.options.seeds.unwrap_or(usual);
+        let turn = self.opened.fetch_add(1, Ordering::Relaxed);
+        let share = Share::new(self.options.shard, count, turn);
+        let seeds = share.seeds.iter();
+        let seeds = seeds.map(|seed| SeededDataset::open(name, Seed::new(*seed), self.options));
         Ok(SeededDatasets {
             name: name.to_owned(),
             seeds: seeds.collect::<Result<_>>()?,
+            share,
         })
     }
 
@@ -303,9 +312,10 @@ impl<'o> BenchRunner<'o> {
     pub(crate) fn grid_by(
         &self,
         datasets: &SeededDatasets,
-        entries: Vec<GridEntry>,
+        mut entries: Vec<GridEntry>,
         plan: &TrainingPlan<'_>,
     ) -> Result<Grid> {
+        datasets.share.leave_out(&mut entries);
         let vanilla = match entries.iter().find(|entry| entry.id == VANILLA) {
             Some(vanilla) => self.vanilla_by(datasets, vanilla, plan)?,
             None => self.vanilla(datasets)?,

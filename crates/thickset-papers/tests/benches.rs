@@ -1,9 +1,11 @@
 //! The papers' tables and figures, in the small, on bundled data.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
 use thickset::bench::{Bench, Cell, SCHEMA};
+use thickset::model::Shard;
 use thickset_papers::{BENCHES, BenchOptions};
 
 /// A bench small enough for a test.
@@ -165,6 +167,74 @@ fn an_edited_cell_or_model_and_one_that_is_no_text_are_made_again() {
     fs::remove_file(&cell).unwrap();
     assert_eq!(made("table9", &options).1, first);
     assert_eq!(fs::read(&model).unwrap(), bytes);
+}
+
+/// The files of a bench's cells and models.
+fn files(folder: &Path) -> BTreeSet<String> {
+    let inner = ["cells", "models"].into_iter();
+    inner
+        .flat_map(|inner| {
+            let found = fs::read_dir(folder.join(inner)).unwrap();
+            found.map(move |entry| format!("{inner}/{}", entry.unwrap().file_name().display()))
+        })
+        .collect()
+}
+
+#[test]
+fn machines_share_the_cells_of_a_bench_and_put_together_they_are_all_that_one_needs() {
+    let methods = "linear,vanilla,r2et-no-h";
+    let cases = [
+        ("table1", 2, 2),
+        ("table1", 1, 3),
+        ("fig4", 1, 2),
+        ("fig9", 1, 2),
+    ];
+    let alone = tempfile::tempdir().unwrap();
+    for (id, seeds, of) in cases {
+        let options = |folder: &Path| BenchOptions {
+            seeds: Some(seeds),
+            ..small(folder, "breast-cancer", methods)
+        };
+        let (_, expected) = made(id, &options(alone.path()));
+        let together = tempfile::tempdir().unwrap();
+        let mut shares = Vec::new();
+        for number in 1..=of {
+            let folder = tempfile::tempdir().unwrap();
+            let share = BenchOptions {
+                shard: Shard { number, of },
+                ..options(folder.path())
+            };
+            let cells = thickset_papers::make_cells(id, &share, &|_| {});
+            assert!(cells.unwrap() > 0, "{id}: {number} of {of}");
+            assert!(!folder.path().join(id).exists(), "a share makes no table");
+            let own = files(folder.path());
+            for inner in ["cells", "models"] {
+                fs::create_dir_all(together.path().join(inner)).unwrap();
+            }
+            for name in &own {
+                fs::copy(folder.path().join(name), together.path().join(name)).unwrap();
+            }
+            shares.push(own);
+        }
+        let all = files(together.path());
+        assert!(
+            shares.iter().all(|own| own.len() < all.len()),
+            "{id}: one machine of {of} did everything"
+        );
+        let (_, bytes) = made(id, &options(together.path()));
+        assert_eq!(
+            files(together.path()),
+            all,
+            "{id}: something was made again"
+        );
+        assert!(bytes == expected, "{id}: {of} machines");
+    }
+    let nothing = small(alone.path(), "", "");
+    assert_eq!(
+        thickset_papers::make_cells("theorem1", &nothing, &|_| {}).unwrap(),
+        0,
+        "a simulation has no cells"
+    );
 }
 
 #[test]

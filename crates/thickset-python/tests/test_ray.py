@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import time
@@ -58,9 +59,37 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def shard_under(ancestor: int) -> str:
+    """The shard that a process below this one is auditing, as soon as there is one."""
+
+    def parent(process: int) -> int:
+        try:
+            # The name, which may hold blanks, ends with the last bracket; state and parent follow.
+            return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
+        except (OSError, ValueError):
+            return 0
+
+    for _ in range(6000):
+        for entry in Path("/proc").iterdir():
+            try:
+                words = (entry / "cmdline").read_text().split("\0") if entry.name.isdigit() else []
+            except (OSError, UnicodeDecodeError):
+                continue
+            if "--shard" not in words:
+                continue
+            process = int(entry.name)
+            while process > 1:
+                process = parent(process)
+                if process == ancestor:
+                    return words[words.index("--shard") + 1]
+        time.sleep(0.01)
+    return "none"
+
+
 OPTIONS = ["--effort", "quick", "--no-certificates", "--explanation", "grad"]
 
 
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="what a node is at is read from /proc")
 def test_an_audit_has_the_bytes_of_one_machine_although_one_of_two_nodes_is_killed(cluster, work: Path) -> None:
     from thickset.ray import audit
 
@@ -68,12 +97,14 @@ def test_an_audit_has_the_bytes_of_one_machine_although_one_of_two_nodes_is_kill
     expected = (work / "one" / "audit.json").read_bytes()
     seen: list[tuple[int, int]] = []
     killed: list[int] = []
+    busy: list[str] = []
 
     def kill_after_two(done: int, of: int) -> None:
         seen.append((done, of))
         if done == 2:
-            # Shards are left and both nodes are at work: each has one core, and a shard takes one.
             (other,) = [node for node in cluster.list_all_nodes() if not node.head]
+            # Five shards are left, and each node takes one at a time: the node dies in the middle of one.
+            busy.append(shard_under(other.all_processes["raylet"][0].process.pid))
             cluster.remove_node(other, allow_graceful=False)
             killed.append(of - done)
 
@@ -81,6 +112,7 @@ def test_an_audit_has_the_bytes_of_one_machine_although_one_of_two_nodes_is_kill
         work / "model.safetensors", work / "rows.csv", shards=7, out=work / "many", arguments=OPTIONS, progress=kill_after_two
     )
     assert killed == [5]
+    assert re.fullmatch(r"[1-7]/7", busy[0]), "the node was at work when it was killed"
     # Ray hears of a lost node by a missed heartbeat, which may be after the last shard.
     for _ in range(600):
         if sum(node["Alive"] for node in ray.nodes()) == 1:
@@ -109,6 +141,75 @@ def test_a_folder_of_files_and_a_path_of_fsspec_are_audited_like_one_machine_doe
         assert found.to_bytes() == expected, (data, shared)
     with pytest.raises(thickset.ThicksetError, match="every node sees it"):
         audit(work / "model.safetensors", work / "nothing", shared=True)
+
+
+def parquet_of(work: Path, rows_of_a_group: int) -> Path:
+    """The rows as Parquet in row groups, with a column that the model does not know."""
+    import pandas
+    import pyarrow
+    import pyarrow.parquet
+
+    frame = pandas.read_csv(work / "rows.csv")
+    frame.insert(0, "note", [f"note {row}" for row in range(len(frame))])
+    path = work / "rows.parquet"
+    pyarrow.parquet.write_table(pyarrow.Table.from_pandas(frame, preserve_index=False), path, row_group_size=rows_of_a_group)
+    return path
+
+
+def test_parquet_is_audited_like_one_machine_does_wherever_it_lies(cluster, work: Path) -> None:
+    from thickset.ray import audit
+
+    path = parquet_of(work, 300)
+    command("audit", "--model", "model.safetensors", "--data", "rows.parquet", "--out", "of-parquet", *OPTIONS, cwd=work)
+    expected = (work / "of-parquet" / "audit.json").read_bytes()
+    for data in [path, f"file://{path}"]:
+        found = audit(work / "model.safetensors", data, shards=3, arguments=OPTIONS)
+        assert found.to_bytes() == expected, data
+
+
+def test_a_shard_fetches_its_row_groups_and_the_models_columns_alone(work: Path) -> None:
+    import pyarrow.parquet
+    from fsspec import register_implementation
+    from fsspec.implementations.local import LocalFileSystem
+
+    from thickset.ray import _model_bytes, _part
+
+    fetched: list[int] = []
+
+    class Counted(LocalFileSystem):
+        """Counts the bytes that are fetched."""
+
+        protocol = "counted"
+
+        @classmethod
+        def _strip_protocol(cls, path):
+            return super()._strip_protocol(path.removeprefix("counted://"))
+
+        def cat_file(self, path, start=None, end=None, **options):
+            content = super().cat_file(path, start=start, end=end, **options)
+            fetched.append(len(content))
+            return content
+
+        def get_file(self, *arguments, **options):
+            raise AssertionError("the whole file is fetched")
+
+    register_implementation("counted", Counted, clobber=True)
+    path = parquet_of(work, 300)
+    metadata = pyarrow.parquet.ParquetFile(path).metadata
+    # Without `note`, the first column.
+    groups = [
+        sum(metadata.row_group(group).column(column).total_compressed_size for column in range(1, metadata.num_columns))
+        for group in range(metadata.num_row_groups)
+    ]
+    footer = metadata.serialized_size
+    # 2,000 rows are 8 blocks of 256: rows 0 to 512, 512 to 1024, and so on, in row groups of 300.
+    needed = [(0, 2), (1, 4), (3, 6), (5, 7)]
+    for number, (first, end) in enumerate(needed, start=1):
+        fetched.clear()
+        _part(_model_bytes(work / "model.safetensors"), (f"counted://{path}", None), number, 4, [*OPTIONS, "--noise-draws", "2"])
+        columns = sum(groups[first:end])
+        # The tail once, the footer twice, the first bytes.
+        assert columns <= sum(fetched) <= columns + 2 * footer + 64, number
 
 
 def test_a_shard_that_fails_says_why(cluster, work: Path) -> None:

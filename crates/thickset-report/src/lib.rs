@@ -11,6 +11,7 @@
 
 mod cell;
 mod chart;
+mod direction;
 mod error;
 mod number;
 mod page;
@@ -23,6 +24,8 @@ use askama::Template as _;
 use thickset::audit::{Audit, GradientFreeAudit};
 use thickset::bench::Bench;
 use thickset::reasons::{Reasons, RowReasons};
+
+use direction::isolated;
 
 pub use error::Error;
 pub use section::reproduce::quoted;
@@ -39,7 +42,7 @@ pub fn audit(audits: &[Audit]) -> Result<String, Error> {
     for audit in audits {
         error::check_schema("audit", audit.schema, known)?;
     }
-    Ok(page::audit::Page::new(audits).render()?)
+    Ok(isolated(page::audit::Page::new(audits).render()?))
 }
 
 /// The page of an audit that had no gradient to follow: it says first what such an audit cannot.
@@ -47,7 +50,7 @@ pub fn audit(audits: &[Audit]) -> Result<String, Error> {
 /// # Errors
 /// When the page cannot be made.
 pub fn gradient_free(audit: &GradientFreeAudit) -> Result<String, Error> {
-    Ok(page::gradient_free::Page::new(audit).render()?)
+    Ok(isolated(page::gradient_free::Page::new(audit).render()?))
 }
 
 /// A letter with the reasons of one row, to be printed.
@@ -55,7 +58,7 @@ pub fn gradient_free(audit: &GradientFreeAudit) -> Result<String, Error> {
 /// # Errors
 /// When the page cannot be made.
 pub fn letter(reasons: &Reasons, row: &RowReasons) -> Result<String, Error> {
-    Ok(page::letter::Page::new(reasons, row).render()?)
+    Ok(isolated(page::letter::Page::new(reasons, row).render()?))
 }
 
 /// The page of a bench.
@@ -64,5 +67,5 @@ pub fn letter(reasons: &Reasons, row: &RowReasons) -> Result<String, Error> {
 /// When it is of a newer schema than this version knows.
 pub fn bench(bench: &Bench) -> Result<String, Error> {
     error::check_schema("bench", bench.schema, thickset::bench::SCHEMA)?;
-    Ok(page::bench::Page::new(bench).render()?)
+    Ok(isolated(page::bench::Page::new(bench).render()?))
 }

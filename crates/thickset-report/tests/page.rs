@@ -12,7 +12,7 @@ use thickset::metric::{accuracy, auc, distinctness, thickness};
 use thickset::statistics::{Estimate, Interval};
 use thickset_report::Error;
 
-const HOSTILE: &str = "</title></text></style><script>alert('x')</script><img src=x onerror=\"alert(1)\">`{{ 7 }}`&amp;";
+const HOSTILE: &str = "</title></text></style><script>alert('x')</script><img src=x onerror=\"alert(1)\">`{{ 7 }}`&amp;\u{202e}";
 
 fn page(audit: &Audit) -> String {
     thickset_report::audit(std::slice::from_ref(audit)).unwrap()
@@ -28,6 +28,7 @@ fn assert_whole(page: &str) {
         "\"inf\"",
         "<img src=x",
         "onerror=\"alert",
+        "\u{202e}",
     ] {
         assert!(!page.contains(broken), "`{broken}` in the page");
     }

@@ -56,6 +56,8 @@ pub mod decision;
 pub mod defaults;
 pub mod explain;
 pub mod file;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod host;
 pub mod metric;
 pub mod model;

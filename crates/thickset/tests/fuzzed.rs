@@ -243,6 +243,8 @@ fn what_once_broke_a_reader_does_not() {
             "pack" => readers::pack,
             "parquet" => readers::parquet,
             "part" => readers::part,
+            "partial" => readers::partial,
+            "checkpoint" => readers::checkpoint,
             "recipe" => readers::recipe,
             "run" => readers::run,
             other => panic!("no reader is called `{other}`"),
@@ -295,5 +297,116 @@ fn models_are_read_and_run() {
     let (model, audit) = audited();
     fuzz("model", readers::model, &[model.to_bytes()]);
     fuzz("audit", readers::audit, &[audit.to_bytes()]);
-    fuzz("part", readers::part, &[audit.to_bytes()]);
+}
+
+/// Two numbers a row, and the class that they decide.
+fn pairs(folder: &std::path::Path) -> (thickset::Dataset, thickset::model::RowsConfig) {
+    use std::fmt::Write as _;
+    let mut csv = "a,b,class\n".to_owned();
+    for row in 0..40 {
+        let (a, b) = (row * 7 % 11, row * 5 % 13);
+        writeln!(csv, "{a},{b},{}", ["no", "yes"][usize::from(a > b)]).unwrap();
+    }
+    let path = folder.join("pairs.csv");
+    std::fs::write(&path, csv).unwrap();
+    let data = path.display().to_string();
+    let dataset = thickset::data::open(&data, &thickset::data::OpenOptions::default()).unwrap();
+    let config = thickset::model::RowsConfig {
+        data,
+        ..thickset::model::RowsConfig::default()
+    };
+    (dataset, config)
+}
+
+#[test]
+fn parts_and_rows_of_killed_audits() {
+    use std::ops::ControlFlow;
+    use thickset::audit::{Event, ResumeFile, ResumeKey};
+    use thickset::model::{AuditOptions, LinearConfig, ModelConfig, Selection, Shard};
+    let folder = tempfile::tempdir().unwrap();
+    let (dataset, config) = pairs(folder.path());
+    let model = thickset::Model::fresh(
+        ModelConfig::Linear(LinearConfig::default()),
+        dataset.shape().clone(),
+        dataset.features(),
+        dataset.classes.clone(),
+        dataset.encoding.clone(),
+        Seed::new(0),
+    )
+    .unwrap();
+    let origin = model.origin().unwrap();
+    let selection = Selection {
+        shard: Shard { number: 1, of: 1 },
+        ..Selection::default()
+    };
+    let opened = model.open_labelled_selected(&config, &selection).unwrap();
+    let path = folder.path().join("partial");
+    let options = AuditOptions {
+        effort: Some(thickset::attack::suite::Effort::Quick),
+        k: Some(1),
+        radius: Some(0.1),
+        noise_draws: 2,
+        worst: 1,
+        resume: Some(ResumeFile {
+            path: path.clone(),
+            key: ResumeKey::new([1; 32]),
+        }),
+        ..AuditOptions::default()
+    };
+    let settings = model
+        .audit_config(&origin, &opened.rows(), &options)
+        .unwrap();
+    let mut signed = Vec::new();
+    let mut observer = |event: &Event<'_>| {
+        if matches!(event, Event::Rows { .. }) {
+            signed = std::fs::read(&path).unwrap();
+        }
+        ControlFlow::Continue(())
+    };
+    let part = model
+        .audit_part(&origin, &opened, &options, &settings, &mut observer)
+        .unwrap()
+        .unwrap();
+    fuzz("part", readers::part, &[part.to_bytes()]);
+    let text = String::from_utf8(signed).unwrap();
+    let lines: Vec<&str> = text
+        .lines()
+        .skip(1)
+        .filter_map(|line| line.split_once(' '))
+        .map(|(_, text)| text)
+        .collect();
+    assert!(!lines.is_empty(), "rows are kept while an audit runs");
+    fuzz(
+        "partial",
+        readers::partial,
+        &[lines.join("\n").into_bytes()],
+    );
+}
+
+#[test]
+fn checkpoints() {
+    use std::ops::ControlFlow;
+    use thickset::train::{Event, RunFolder, train_into};
+    let folder = tempfile::tempdir().unwrap();
+    let (dataset, config) = pairs(folder.path());
+    let run = format!(
+        "name = \"a\"\nk = 1\nmodel = {{ kind = \"linear\" }}\nobjective = {{ kind = \"vanilla\" }}\n\
+         train = {{ epochs = 3, batch = 8, checkpoint_steps = 1 }}\nprobe = {{ rows = 0 }}\n[data]\nsource = \"{}\"\n",
+        config.data
+    );
+    let run = thickset::config::RunConfig::parse(&run, "run.toml").unwrap();
+    let run_folder = RunFolder::new(folder.path().join("run"));
+    let mut observer = |event: &Event<'_>| match event {
+        Event::Step { step: 7, .. } => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    };
+    let checked = run.check().unwrap();
+    let ended = train_into(&checked, &dataset, &run_folder, false, &mut observer).unwrap();
+    assert!(ended.is_none(), "it is stopped");
+    let latest = folder.path().join("run/checkpoint/latest.safetensors");
+    fuzz(
+        "checkpoint",
+        readers::checkpoint,
+        &[std::fs::read(latest).unwrap()],
+    );
 }

@@ -1,9 +1,17 @@
 //! Several machines: parts of an audit make the bytes of one machine's, and parts that do not belong together are named.
 
 use std::fmt::Write as _;
+use std::fs::{self, File};
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::Arc;
 
+use parquet::basic::{Compression, ConvertedType, Repetition, Type as PhysicalType};
+use parquet::data_type::{ByteArray, ByteArrayType, DoubleType};
+use parquet::file::properties::WriterProperties;
+use parquet::file::reader::{FileReader as _, SerializedFileReader};
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::Type;
 use thickset::attack::suite::Effort;
 use thickset::audit::result::ThicknessSettings;
 use thickset::audit::{AuditPart, Event, merge};
@@ -237,4 +245,199 @@ fn streamed_rows_are_the_rows_however_they_are_cut() {
     assert_eq!(first, all[..5]);
     let only = values(&selection(&RowChoice::Only(vec![600, 3]), 1, 1), 10);
     assert_eq!(only, [all[599].clone(), all[2].clone()]);
+}
+
+/// Rows of a row group of [`to_parquet`].
+const GROUP: usize = 300;
+
+/// A CSV file's table as Parquet, in row groups, with a column more that no model knows.
+fn to_parquet(csv: &Path, path: &Path) {
+    let text = fs::read_to_string(csv).unwrap();
+    let mut lines = text.lines();
+    let names: Vec<&str> = lines.next().unwrap().split(',').collect();
+    let rows: Vec<Vec<&str>> = lines.map(|line| line.split(',').collect()).collect();
+    let is_number = |column: usize| rows[0][column].parse::<f64>().is_ok();
+    let field = |name: &str, number: bool| {
+        let (kind, converted) = if number {
+            (PhysicalType::DOUBLE, ConvertedType::NONE)
+        } else {
+            (PhysicalType::BYTE_ARRAY, ConvertedType::UTF8)
+        };
+        let field = Type::primitive_type_builder(name, kind)
+            .with_repetition(Repetition::REQUIRED)
+            .with_converted_type(converted);
+        Arc::new(field.build().unwrap())
+    };
+    let mut fields: Vec<Arc<Type>> = vec![field("note", false)];
+    fields.extend((0..names.len()).map(|column| field(names[column], is_number(column))));
+    let schema = Type::group_type_builder("rows").with_fields(fields);
+    let schema = Arc::new(schema.build().unwrap());
+    let properties = WriterProperties::builder().set_compression(Compression::SNAPPY);
+    let file = File::create(path).unwrap();
+    let mut writer = SerializedFileWriter::new(file, schema, Arc::new(properties.build())).unwrap();
+    for (number, rows) in rows.chunks(GROUP).enumerate() {
+        let mut group = writer.next_row_group().unwrap();
+        let texts = |texts: Vec<&str>| -> Vec<ByteArray> {
+            texts.into_iter().map(ByteArray::from).collect()
+        };
+        let notes: Vec<String> = (0..rows.len())
+            .map(|row| format!("{number} {row}"))
+            .collect();
+        let mut column = group.next_column().unwrap().unwrap();
+        let notes = texts(notes.iter().map(String::as_str).collect());
+        column
+            .typed::<ByteArrayType>()
+            .write_batch(&notes, None, None)
+            .unwrap();
+        column.close().unwrap();
+        for place in 0..names.len() {
+            let mut column = group.next_column().unwrap().unwrap();
+            let cells = rows.iter().map(|row| row[place]);
+            if is_number(place) {
+                let cells: Vec<f64> = cells.map(|cell| cell.parse().unwrap()).collect();
+                column
+                    .typed::<DoubleType>()
+                    .write_batch(&cells, None, None)
+                    .unwrap();
+            } else {
+                column
+                    .typed::<ByteArrayType>()
+                    .write_batch(&texts(cells.collect()), None, None)
+                    .unwrap();
+            }
+            column.close().unwrap();
+        }
+        group.close().unwrap();
+    }
+    writer.close().unwrap();
+}
+
+/// The bytes of the model's columns in the row groups for which the flag is set.
+fn bytes_of_groups(path: &Path, is_read: impl Fn(usize) -> bool) -> u64 {
+    let reader = SerializedFileReader::new(File::open(path).unwrap()).unwrap();
+    let groups = reader.metadata().row_groups().iter().enumerate();
+    groups
+        .filter(|(number, _)| is_read(*number))
+        .flat_map(|(_, group)| group.columns().iter().skip(1))
+        .map(|column| column.byte_range().1)
+        .sum()
+}
+
+#[test]
+fn a_machine_reads_the_row_groups_of_its_rows_and_of_them_the_models_columns_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let (model, csv) = loans(folder.path(), 2000);
+    let whole = folder.path().join("loans.parquet");
+    to_parquet(Path::new(&csv.data), &whole);
+    let bytes = fs::read(&whole).unwrap();
+    let config = |path: &Path| RowsConfig {
+        data: path.display().to_string(),
+        ..RowsConfig::default()
+    };
+    // Where only some bytes are as they were, and all others are none that a decoder takes.
+    let with_only = |places: &[std::ops::Range<u64>]| {
+        let mut left = vec![0xff; bytes.len()];
+        for place in places {
+            let place = usize::try_from(place.start).unwrap()..usize::try_from(place.end).unwrap();
+            left[place.clone()].copy_from_slice(&bytes[place]);
+        }
+        let path = folder.path().join("left/loans.parquet");
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, left).unwrap();
+        path
+    };
+    let values = |config: &RowsConfig, selection: &Selection| {
+        let opened = model.open_labelled_selected(config, selection)?;
+        let rows = opened.rows();
+        let mut row = vec![0.0; rows.schema().len()];
+        let mut found = Vec::new();
+        for place in 0..rows.len() {
+            rows.copy(place, &mut row);
+            let bits: Vec<u32> = row.iter().map(|one| one.to_bits()).collect();
+            found.push((rows.id(place), rows.label(place), bits));
+        }
+        Ok::<_, Error>(found)
+    };
+    let sample = RowChoice::Sample {
+        count: 300,
+        seed: Seed::new(2),
+    };
+    let few = RowChoice::Only(vec![1900, 5]);
+    let cases = [
+        (RowChoice::All, 3),
+        (RowChoice::All, 8),
+        (RowChoice::All, 1),
+        (RowChoice::First(400), 2),
+        (sample, 2),
+        (few, 1),
+    ];
+    for (choice, of) in cases {
+        for number in 1..=of {
+            let selection = selection(&choice, number, of);
+            let needed = model.bytes_of_rows(&config(&whole), &selection).unwrap();
+            let needed = needed.expect("it is a table's file");
+            assert_eq!(needed.len(), 1);
+            assert_eq!(needed[0].size, bytes.len() as u64);
+            let expected = values(&config(&whole), &selection).unwrap();
+            let left = with_only(&needed[0].places);
+            let case = format!("{choice:?}, {number} of {of}");
+            assert!(
+                values(&config(&left), &selection).unwrap() == expected,
+                "{case}"
+            );
+            // Counted by hand: the row groups that hold one of the rows.
+            let holds = |group: usize| {
+                let rows = (group * GROUP) as u64..((group + 1) * GROUP) as u64;
+                expected.iter().any(|(id, ..)| rows.contains(id))
+            };
+            let footer = u32::from_le_bytes(
+                *bytes[..bytes.len() - 4]
+                    .last_chunk()
+                    .expect("a footer's length"),
+            );
+            let count: u64 = needed[0]
+                .places
+                .iter()
+                .map(|place| place.end - place.start)
+                .sum();
+            if matches!(choice, RowChoice::Only(_)) {
+                assert!(holds(0) && holds(6) && !holds(3));
+            }
+            assert_eq!(
+                count,
+                4 + u64::from(footer) + 8 + bytes_of_groups(&whole, holds),
+                "{case}"
+            );
+            // And what is not fetched is not there.
+            if let Some((_, place)) = needed[0].places.split_first()
+                && place.len() > 1
+            {
+                let left = with_only(&needed[0].places[..1]);
+                assert!(values(&config(&left), &selection).is_err(), "{case}");
+            }
+        }
+    }
+    // A CSV file is read from its start to its end.
+    let all = model
+        .bytes_of_rows(&csv, &selection(&RowChoice::All, 2, 3))
+        .unwrap();
+    let all = all.expect("it is a table's file").remove(0);
+    assert_eq!(all.places.len(), 1);
+    assert_eq!(all.places[0], 0..all.size);
+}
+
+#[test]
+fn machines_that_share_parquet_make_the_bytes_of_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let (model, csv) = loans(folder.path(), 700);
+    let path = folder.path().join("loans.parquet");
+    to_parquet(Path::new(&csv.data), &path);
+    let config = RowsConfig {
+        data: path.display().to_string(),
+        ..RowsConfig::default()
+    };
+    let all = RowChoice::All;
+    let expected = whole(&model, &config, &all);
+    assert!(merge(parts(&model, &config, &all, 3)).unwrap().to_bytes() == expected);
+    assert!(expected == whole(&model, &csv, &all), "as of CSV");
 }

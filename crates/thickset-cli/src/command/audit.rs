@@ -29,6 +29,10 @@ pub struct Arguments {
     /// The folder for audit.json and report.html [default: the model's]
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
+    /// Audit nothing, and print as JSON which bytes of the data's files the rows are read from: to fetch only these. Of Parquet files only
+    /// the first four bytes and the footer must be there for it, in a file of the right size
+    #[arg(long)]
+    list_bytes: bool,
     /// Print the figures as JSON
     #[arg(long)]
     json: bool,
@@ -45,6 +49,8 @@ const HELP: &str = "Examples:
 
 Rows: data that the model's own run names is split as in training, and its test rows are audited (see --part). Another table's file is taken whole; if it has the target column, AUC and accuracy are measured.
 
+Several machines: each audits its share with --shard NUMBER/OF and --out, and `thickset merge` makes the audit of their parts. Of a Parquet file a machine reads only the row groups that hold its rows, and of them only the model's columns; --list-bytes says which bytes these are.
+
 An audit that was killed goes on where it stood when the same command is given again, and ends with the same bytes.
 
 Requirements: a figure, one of >= > <= <, and a number. More of them may stand in the run's run.toml: [audit] require = [\"p_at_k>=0.9\"]. If one fails, the exit code is 1.";
@@ -55,6 +61,9 @@ fn help() -> String {
 
 pub fn run(arguments: &Arguments) -> Result<Ending> {
     let loaded = arguments.options.load(&arguments.model)?;
+    if arguments.list_bytes {
+        return arguments.options.list_bytes(&loaded).map(|()| Ending::Fine);
+    }
     let folder = folder(arguments, &loaded)?;
     let rows = arguments.options.rows(&loaded)?;
     let mut options = arguments.options.options(&loaded.model)?;

@@ -3,8 +3,9 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::Args;
+use serde_json::json;
 use thickset::Model;
 use thickset::audit::figure::explained;
 use thickset::audit::gate::Requirable;
@@ -15,6 +16,7 @@ use thickset::model::{AuditOptions, OpenedRows, Origin, RowChoice, Shard};
 use super::explain::How;
 use super::interrupt::{self, Interrupted};
 use super::model_file::ModelFileOptions;
+use super::output::print_json;
 use super::rows::{DataSource, SelectionOptions, say_notes};
 use super::threat::{DecisionOptions, SuiteOptions};
 use crate::progress::{Progress, ProgressOption};
@@ -73,6 +75,27 @@ impl AuditArguments {
         let opened = model.open_labelled_selected(&self.data.config(), &selection)?;
         say_notes(&opened);
         Ok(opened)
+    }
+
+    /// Prints which bytes of the data's files the rows are read from.
+    pub fn list_bytes(&self, loaded: &Loaded) -> Result<()> {
+        let selection = self.selection.selection(RowChoice::All, self.data.seed());
+        let config = self.data.config();
+        let Some(files) = loaded.model.bytes_of_rows(&config, &selection)? else {
+            bail!(
+                "`{}` is not read row by row from a table's files, so --list-bytes has nothing to say of it",
+                self.data.name()
+            );
+        };
+        let files: Vec<serde_json::Value> = files
+            .iter()
+            .map(|file| {
+                let places = file.places.iter();
+                let places: Vec<[u64; 2]> = places.map(|place| [place.start, place.end]).collect();
+                json!({ "path": file.path, "size": file.size, "bytes": places })
+            })
+            .collect();
+        print_json(&files)
     }
 
     /// Which of the machines that share the rows this one is.

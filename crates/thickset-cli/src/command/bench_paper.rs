@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::{ArgMatches, Args, FromArgMatches, Subcommand};
+use serde_json::json;
+use thickset::model::Shard;
 use thickset_papers::{BENCHES, BenchEffort, BenchOptions, BenchStep};
 
 use super::output::{print, print_json};
@@ -39,6 +41,15 @@ pub struct Arguments {
     /// A folder to look for known datasets in
     #[arg(long, value_name = "FOLDER")]
     data_dir: Option<PathBuf>,
+    /// This machine's share of the cells, like 3/64 for the third of 64 machines; once the folders `cells` and `models` of all machines lie in one folder, the
+    /// same command without --shard makes the table of them and trains nothing
+    #[arg(
+        long,
+        value_name = "NUMBER/OF",
+        default_value = "1/1",
+        hide_default_value = true
+    )]
+    shard: Shard,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -107,16 +118,35 @@ pub fn run(chosen: Chosen) -> Result<()> {
         train_rows: arguments.train_rows,
         epochs: arguments.epochs,
         data_dir: arguments.data_dir,
+        shard: arguments.shard,
     };
     let bar = Mutex::new(Bar {
         progress: arguments.progress.start(),
         shown: String::new(),
     });
-    let (found, folder) = thickset_papers::run(&chosen.id, &options, &|step| {
+    let on_step = |step: &BenchStep<'_>| {
         bar.lock()
             .unwrap_or_else(PoisonError::into_inner)
             .hear(step);
-    })?;
+    };
+    if !options.shard.is_whole() {
+        let cells = thickset_papers::make_cells(&chosen.id, &options, &on_step)?;
+        drop(bar);
+        if cells == 0 {
+            bail!(
+                "bench `{}` has no cells that machines could share; run it without --shard",
+                chosen.id
+            );
+        }
+        if arguments.json {
+            return print_json(&json!({ "folder": options.out, "cells": cells }));
+        }
+        return print(&format!(
+            "{cells} cells are done; put the folders `cells` and `models` of `{}` together with the other machines', then give the same command without --shard\n",
+            options.out.display()
+        ));
+    }
+    let (found, folder) = thickset_papers::run(&chosen.id, &options, &on_step)?;
     drop(bar);
     if arguments.json {
         print_json(&found)?;

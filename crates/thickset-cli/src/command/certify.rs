@@ -102,6 +102,10 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if arguments.tolerances {
         return tolerances::run(arguments, &loaded, &options);
     }
+    if loaded.rows().is_empty() {
+        // There may be more machines than blocks of rows.
+        return arguments.output.run(loaded.continued(), |_| Ok(()));
+    }
     let certified = loaded.model.certify(&loaded.rows(), &options)?;
     let (k, largest) = (certified.k, certified.radius);
     #[expect(
@@ -123,7 +127,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             reached_p_at_k: share(row.worst_case.kept_at_most),
         })
         .collect();
-    arguments.output.run(false, |output| {
+    arguments.output.run(loaded.continued(), |output| {
         output.head(&head(k, largest)?);
         for line in &lines {
             if output.row(line)?.is_break() {

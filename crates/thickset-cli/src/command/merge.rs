@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use thickset::audit::{self, AuditFolder, AuditPart, PART};
+use thickset::audit::{self, AuditFolder, AuditPart};
 
 use super::{Ending, audit::finish};
 
@@ -28,16 +28,7 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<Ending> {
-    let mut parts = Vec::with_capacity(arguments.parts.len());
-    for path in &arguments.parts {
-        let file = if path.is_dir() {
-            path.join(PART)
-        } else {
-            path.clone()
-        };
-        parts.push((path.display().to_string(), AuditPart::read(&file)?));
-    }
-    let merged = audit::merge(parts)?;
+    let merged = audit::merge(AuditPart::read_all(&arguments.parts)?)?;
     let folder = AuditFolder::create(&arguments.out)?;
     folder.write(&merged)?;
     finish(&folder, &merged, arguments.json)

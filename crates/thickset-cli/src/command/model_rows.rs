@@ -53,6 +53,11 @@ impl Loaded {
         self.opened.rows()
     }
 
+    /// The rows follow others that another machine has.
+    pub fn continued(&self) -> bool {
+        self.opened.follows_another()
+    }
+
     /// The number of the row at this place, counted from 1.
     pub fn number(&self, place: usize) -> u64 {
         self.rows().id(place) + 1
@@ -76,11 +81,12 @@ impl ModelRows {
     pub fn stream(&self) -> Result<Streamed> {
         let model = self.file.load(&self.model, self.data.name())?;
         let selection = self.selected();
+        let rows = model.stream_rows(&self.data.config(), &selection)?;
         Ok(Streamed {
-            rows: model.stream_rows(&self.data.config(), &selection)?,
+            continued: rows.follows_another(),
+            rows,
             seed: self.data.seed(),
             model,
-            continued: selection.shard.number > 1,
             is_preview: selection.choice == RowChoice::First(SHOWN),
         })
     }

@@ -153,6 +153,18 @@ fn reasons_of_a_sample_and_of_shards_are_those_of_all_rows() {
         .map(|number| ok(&case, &format!("{line} --shard {number}/2")))
         .collect();
     assert!(json_lines(&shards) == all);
+    // With five machines and three blocks of rows, the first has none.
+    let line = line.replace(" --json", "");
+    ok(&case, &format!("{line} --max-rows 0 --out all.csv"));
+    let files: String = (1..=5)
+        .map(|number| {
+            let file = format!("--shard {number}/5 --out {number}.csv");
+            ok(&case, &format!("{line} {file}"));
+            case.read(&format!("{number}.csv"))
+        })
+        .collect();
+    assert!(files == case.read("all.csv"));
+    let line = format!("{line} --json");
     let sample = json_lines(&ok(&case, &format!("{line} --max-rows 9")));
     assert_eq!(sample.len(), 9);
     for row in &sample {

@@ -44,28 +44,81 @@ fn parts_of_an_audit_merge_to_the_bytes_of_one_machine() {
 }
 
 #[test]
-fn what_machines_explain_and_attack_follows_one_another() {
+fn what_machines_write_follows_one_another() {
     let case = large();
-    for command in ["explain", "attack --method random --radius 0.1"] {
-        let line = format!("{command} --model large.safetensors --data large.csv --k 3");
+    // With five machines and three blocks of rows, the first has none.
+    for (command, machines) in [
+        ("explain --k 3", 5),
+        ("attack --method random --radius 0.1 --k 3", 3),
+        (
+            "certify --nodes 4 --radius 0.01 --k 3 --explanation grad",
+            5,
+        ),
+    ] {
+        let line = format!("{command} --model large.safetensors --data large.csv");
         let whole = ok(&case, &format!("{line} --max-rows 0 --json"));
-        assert_eq!(whole.lines().count(), 600);
-        let parts: Vec<String> = (1..=3)
-            .map(|number| ok(&case, &format!("{line} --shard {number}/3 --json")))
+        assert_eq!(whole.lines().count(), 600, "{command}");
+        let parts: Vec<String> = (1..=machines)
+            .map(|number| ok(&case, &format!("{line} --shard {number}/{machines} --json")))
             .collect();
         assert!(parts.concat() == whole, "{command}");
         ok(&case, &format!("{line} --max-rows 0 --out all.csv"));
-        let files: Vec<String> = (1..=3)
+        let files: Vec<String> = (1..=machines)
             .map(|number| {
-                ok(
-                    &case,
-                    &format!("{line} --shard {number}/3 --out {number}.csv"),
-                );
+                let file = format!("--shard {number}/{machines} --out {number}.csv");
+                ok(&case, &format!("{line} {file}"));
                 case.read(&format!("{number}.csv"))
             })
             .collect();
         assert!(files.concat() == case.read("all.csv"), "{command}");
     }
+}
+
+#[test]
+fn parts_made_with_other_instructions_are_refused_with_a_sentence() {
+    let case = large();
+    let line = "audit --model large.safetensors --data large.csv --effort quick --k 3 --neighbours 2 --points 2 --noise-draws 2 \
+                --no-certificates --progress off";
+    for (number, instructions) in [(1, "portable"), (2, "")] {
+        let line = format!("{line} --shard {number}/2 --out part-{number}");
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let mut command = crate::command(&case.path(""));
+        if !instructions.is_empty() {
+            command.env("THICKSET_INSTRUCTIONS", instructions);
+        }
+        let output = command.args(words).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+    }
+    let merged = case.run("merge part-1 part-2 --out merged");
+    let message = String::from_utf8(merged.stderr).unwrap();
+    // A processor without more than the portable ones mixes nothing.
+    if message.contains("wrote") {
+        return;
+    }
+    assert_eq!(merged.status.code(), Some(2), "{message}");
+    assert!(
+        message.contains("`part-2` does not belong to `part-1`")
+            && message.contains("`portable`")
+            && message.contains("THICKSET_INSTRUCTIONS=portable works everywhere"),
+        "{message}"
+    );
+}
+
+#[test]
+fn the_bytes_that_a_part_is_read_from_are_listed() {
+    let case = large();
+    let line = "audit --model large.safetensors --data large.csv --shard 2/3 --list-bytes";
+    let listed: serde_json::Value = serde_json::from_str(&ok(&case, line)).unwrap();
+    let size = std::fs::metadata(case.path("large.csv")).unwrap().len();
+    let all = serde_json::json!([{ "path": "large.csv", "size": size, "bytes": [[0, size]] }]);
+    assert_eq!(listed, all);
+    let none = case.run("audit --model large.safetensors --data wine-quality --list-bytes");
+    let message = String::from_utf8(none.stderr).unwrap();
+    assert_eq!(none.status.code(), Some(2), "{message}");
+    assert!(
+        message.contains("--list-bytes has nothing to say"),
+        "{message}"
+    );
 }
 
 #[test]

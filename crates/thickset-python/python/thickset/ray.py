@@ -10,12 +10,14 @@ True
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 import tempfile
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,8 +50,9 @@ def audit(
     model
         A `Model`, an estimator that holds one, or the path of a model file. It is sent once to each node.
     data
-        A file, or a folder of CSV or Parquet files, which is sent once to each node; a path that fsspec reads, like `s3://bucket/rows.parquet`
-        or a folder there, which every shard fetches; or the name of a dataset, which must be known to every node.
+        A file, or a folder of CSV or Parquet files; a path that fsspec reads, like `s3://bucket/rows.parquet` or a folder there; or the name of
+        a dataset, which must be known to every node. Of Parquet, a shard is sent or fetches the row groups that hold its rows, and of these
+        the model's columns; other local files are sent once to each node, and every shard fetches all of other remote ones.
     shards
         How many tasks; twice the cluster's cores if left out. The result does not depend on it.
     out
@@ -69,10 +72,20 @@ def audit(
     count = shards if shards is not None else 2 * max(1, int(ray.cluster_resources().get("CPU", 1)))
     if count < 1:
         raise ThicksetValueError(f"expected at least 1 shard, got {count}")
-    sent = ray.put(_model_bytes(model))
-    rows = ray.put(_source(data, shared))
+    model_file = _model_bytes(model)
+    sent = ray.put(model_file)
+    options = list(arguments)
     task = ray.remote(_part).options(max_retries=retries)
-    waiting = [task.remote(sent, rows, number, count, list(arguments)) for number in range(1, count + 1)]
+    pieces = None if shared else _local_parquet(data)
+    if pieces is not None:
+        # One shard's bytes at a time: they go to the object store, and from there to whoever runs the shard.
+        waiting = [
+            task.remote(sent, pieces.of_shard(model_file, number, count, options), number, count, options)
+            for number in range(1, count + 1)
+        ]
+    else:
+        rows = ray.put(_source(data, shared))
+        waiting = [task.remote(sent, rows, number, count, options) for number in range(1, count + 1)]
     with tempfile.TemporaryDirectory(prefix="thickset-") as work:
         folders = []
         for number, files in _each_done(ray, waiting, progress, "shards"):
@@ -258,32 +271,129 @@ def _source(data: str | os.PathLike[str], shared: bool = False) -> tuple[str, di
     return name, None
 
 
+@dataclass(frozen=True)
+class _ParquetFiles:
+    """Parquet files of a file system, of which a shard needs some bytes."""
+
+    system: Any
+    # The name of the file or folder, and the files: their names beside it, their paths in the file system.
+    name: str
+    paths: dict[str, str]
+
+    @classmethod
+    def of(cls, system: Any, path: str, name: str) -> _ParquetFiles | None:
+        """What lies there; None if it is not Parquet all through."""
+        if not system.exists(path):
+            return None
+        inner = [one for one in system.find(path) if one.rstrip("/") != path.rstrip("/")]
+        if inner:
+            start = path.rstrip("/") + "/"
+            paths = {f"{name}/{one.removeprefix(start)}": one for one in inner}
+        else:
+            paths = {name: path}
+        if not all(one.endswith((".parquet", ".pq")) for one in paths):
+            return None
+        return cls(system, name, paths)
+
+    def of_shard(self, model: tuple[str, bytes], number: int, count: int, arguments: list[str]) -> _SparseFiles:
+        """The bytes that a shard reads; all others are left out."""
+        found = _SparseFiles(self.name, {name: self._footer(path) for name, path in self.paths.items()})
+        with tempfile.TemporaryDirectory(prefix="thickset-") as work:
+            folder = Path(work)
+            (folder / model[0]).write_bytes(model[1])
+            found.write(folder)
+            done = _command(*_shard_of_audit(model[0], self.name, number, count), "--list-bytes", *arguments, cwd=folder)
+        if done.returncode != 0:
+            raise ThicksetError(f"shard {number} of {count}: {done.stderr.strip()}")
+        wanted = [(file["path"], start, end) for file in json.loads(done.stdout) for start, end in file["bytes"]]
+        contents = self.system.cat_ranges(
+            [self.paths[path] for path, _, _ in wanted],
+            [start for _, start, _ in wanted],
+            [end for _, _, end in wanted],
+            on_error="raise",
+        )
+        for (path, start, _), content in zip(wanted, contents, strict=True):
+            found.files[path][1].append((start, content))
+        return found
+
+    def _footer(self, path: str) -> tuple[int, list[tuple[int, bytes]]]:
+        size = self.system.size(path)
+        tail = self.system.cat_file(path, start=max(0, size - 8), end=size)
+        if len(tail) < 8 or tail[4:] != b"PAR1":
+            raise ThicksetValueError(f"`{path}` does not end like a Parquet file")
+        start = max(0, size - 8 - int.from_bytes(tail[:4], "little"))
+        return size, [(0, b"PAR1"), (start, self.system.cat_file(path, start=start, end=size))]
+
+
+@dataclass(frozen=True)
+class _SparseFiles:
+    """Files of which only some bytes are known: their sizes, and where these bytes begin."""
+
+    name: str
+    files: dict[str, tuple[int, list[tuple[int, bytes]]]]
+
+    def write(self, folder: Path) -> None:
+        for name, (size, pieces) in self.files.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with open(path, "wb") as file:
+                file.truncate(size)
+                for start, content in pieces:
+                    file.seek(start)
+                    file.write(content)
+
+
+def _local_parquet(data: str | os.PathLike[str]) -> _ParquetFiles | None:
+    """A local file or folder of Parquet, if it is one."""
+    path = Path(data)
+    if "://" in os.fspath(data) or not path.exists():
+        return None
+    from fsspec.implementations.local import LocalFileSystem
+
+    absolute = str(path.absolute())
+    return _ParquetFiles.of(LocalFileSystem(), absolute, path.absolute().name)
+
+
+def _shard_of_audit(model: str, data: str, number: int, count: int) -> list[str]:
+    return ["audit", "--model", model, "--data", data, "--shard", f"{number}/{count}", "--out", "part"]
+
+
 def _part(
-    model: tuple[str, bytes], rows: tuple[str, dict[str, bytes] | None], number: int, count: int, arguments: list[str]
+    model: tuple[str, bytes],
+    rows: tuple[str, dict[str, bytes] | None] | _SparseFiles,
+    number: int,
+    count: int,
+    arguments: list[str],
 ) -> dict[str, bytes]:
     """One shard of an audit, as the files of its folder; runs on a worker."""
     with tempfile.TemporaryDirectory(prefix="thickset-") as work:
         folder = Path(work)
         (folder / model[0]).write_bytes(model[1])
-        data, files = rows
-        if files is not None:
-            _unpack(files, folder)
-        elif "://" in data:
-            data = _fetched(data, folder)
-        done = _command(
-            "audit", "--model", model[0], "--data", data, "--shard", f"{number}/{count}", "--out", "part", *arguments, cwd=folder
-        )
+        if isinstance(rows, _SparseFiles):
+            rows.write(folder)
+            data = rows.name
+        else:
+            data, files = rows
+            if files is not None:
+                _unpack(files, folder)
+            elif "://" in data:
+                data = _fetched(data, folder, model, number, count, arguments)
+        done = _command(*_shard_of_audit(model[0], data, number, count), *arguments, cwd=folder)
         if done.returncode != 0:
             raise ThicksetError(f"shard {number} of {count}: {done.stderr.strip()}")
         return _packed(folder / "part")
 
 
-def _fetched(url: str, folder: Path) -> str:
-    """The name, in a folder, of a copy of what fsspec finds there: a file or a folder."""
+def _fetched(url: str, folder: Path, model: tuple[str, bytes], number: int, count: int, arguments: list[str]) -> str:
+    """The name, in a folder, of a copy of what fsspec finds there, a file or a folder: of Parquet, of what the shard reads."""
     from fsspec.core import url_to_fs
 
     system, path = url_to_fs(url)
     name: str = path.rstrip("/").rsplit("/", 1)[-1]
+    parquet = _ParquetFiles.of(system, path, name)
+    if parquet is not None:
+        parquet.of_shard(model, number, count, arguments).write(folder)
+        return name
     # A folder's files one by one: what a copy of a whole folder is called differs from system to system.
     inner = [one for one in system.find(path) if one != path]
     if not inner:

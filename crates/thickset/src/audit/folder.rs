@@ -47,12 +47,12 @@ impl AuditFolder {
         self.path.join(PART)
     }
 
-    /// Writes such a part.
+    /// Writes such a part as it goes, like [`AuditFolder::write`].
     ///
     /// # Errors
     /// If it cannot be written.
     pub fn write_part(&self, part: &AuditPart) -> Result<()> {
-        file::write(&self.part(), &part.to_bytes())
+        write_json(&self.part(), part)
     }
 
     /// The page made of it.
@@ -91,25 +91,16 @@ impl AuditFolder {
         let rows = self.path.join(row_file::NAME);
         if audit.rows.len() > row_file::MOST_INLINE {
             row_file::write(&rows, audit)?;
-            return self.write_json(&Audit {
+            let without = Audit {
                 rows_file: Some(row_file::NAME.to_owned()),
                 rows: RowList::default(),
                 ..audit.clone()
-            });
+            };
+            return write_json(&self.audit(), &without);
         }
-        self.write_json(audit)?;
+        write_json(&self.audit(), audit)?;
         // What an earlier, larger audit left would not be of this one.
         remove(&rows)
-    }
-
-    fn write_json(&self, audit: &Audit) -> Result<()> {
-        let write = |file: &mut File| {
-            let mut file = BufWriter::new(file);
-            serde_json::to_writer(&mut file, audit)?;
-            file.write_all(b"\n")?;
-            file.flush()
-        };
-        write_whole(&self.audit(), write).map_err(|source| Error::io("write", self.audit(), source))
     }
 
     /// Removes what let the audit continue: for when all is written.
@@ -127,6 +118,17 @@ impl AuditFolder {
     pub fn write_report(&self, page: &str) -> Result<()> {
         file::write(&self.report(), page.as_bytes())
     }
+}
+
+/// Writes a line of JSON whose text is never whole in memory.
+fn write_json(path: &Path, content: &impl serde::Serialize) -> Result<()> {
+    let write = |file: &mut File| {
+        let mut file = BufWriter::new(file);
+        serde_json::to_writer(&mut file, content)?;
+        file.write_all(b"\n")?;
+        file.flush()
+    };
+    write_whole(path, write).map_err(|source| Error::io("write", path, source))
 }
 
 fn remove(path: &Path) -> Result<()> {

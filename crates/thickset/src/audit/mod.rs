@@ -32,6 +32,7 @@ pub use gradient_free::{
 };
 pub use part::{AuditPart, PartOutcome, WholeRows, merge, run_part};
 pub use plan::{AuditConfig, CheckedAudit};
+pub(crate) use progress::read_signed_lines;
 pub use progress::{Event, Observer, ResumeFile, ResumeKey};
 pub use reasons::{BinRecord, ColumnRecord, ReasonsRecord};
 pub(crate) use reasons::{Person, ReasonRows, SampledRow, chosen_people, step as sample_step};

@@ -2,14 +2,16 @@
 //! the same bytes as one machine alone.
 
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use thickset_engine::instruction_set;
 
 use super::certificate::{CertificateRecord, exact};
 use super::figure::{FIGURES, Summary};
+use super::folder::PART;
 use super::plan::CheckedAudit;
 use super::progress::{Event, Observer};
 use super::reasons::ReasonRows;
@@ -145,6 +147,23 @@ impl AuditPart {
     /// As [`AuditPart::parse`], and if it cannot be read.
     pub fn read(path: &Path) -> Result<Self> {
         Self::parse(&file::read(path)?, &path.display().to_string())
+    }
+
+    /// Reads parts side by side, each a file or the folder that has it, and names each as its path: reading is most of what merging takes.
+    ///
+    /// # Errors
+    /// As [`AuditPart::read`], for the first that cannot be read.
+    pub fn read_all(paths: &[PathBuf]) -> Result<Vec<(String, Self)>> {
+        let read = |path: &PathBuf| {
+            let file = if path.is_dir() {
+                path.join(PART)
+            } else {
+                path.clone()
+            };
+            Ok((path.display().to_string(), Self::read(&file)?))
+        };
+        let parts: Vec<Result<(String, Self)>> = paths.par_iter().map(read).collect();
+        parts.into_iter().collect()
     }
 
     /// What differs between two parts that cannot be of one audit.
@@ -352,8 +371,11 @@ fn whole(parts: Vec<AuditPart>) -> Result<super::Audit> {
             what: "the parts of an audit",
         });
     };
+    // Each part is gone once it is added, so that memory holds the rows once.
+    all.rows
+        .reserve(parts.as_slice().iter().map(|part| &part.rows));
     for part in parts {
-        all.rows.extend(part.rows.iter());
+        all.rows.append(&part.rows);
         all.blocks.extend(part.blocks);
         all.block_hashes.extend(part.block_hashes);
         all.worst.extend(part.worst);

@@ -56,6 +56,18 @@ impl RowList {
         self.count += 1;
     }
 
+    /// Makes room for the rows of other lists.
+    pub(super) fn reserve<'l>(&mut self, lists: impl Iterator<Item = &'l Self>) {
+        let more = lists.map(|list| list.bytes.len()).sum();
+        Arc::make_mut(&mut self.bytes).reserve_exact(more);
+    }
+
+    /// Adds the rows of another list, packed as they are.
+    pub(super) fn append(&mut self, other: &Self) {
+        Arc::make_mut(&mut self.bytes).extend_from_slice(&other.bytes);
+        self.count += other.count;
+    }
+
     /// The rows, unpacked one by one.
     #[must_use]
     pub fn iter(&self) -> Iter<'_> {

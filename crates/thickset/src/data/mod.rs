@@ -34,6 +34,7 @@ pub use read::read_rule::{ReadRule, Wanted};
 pub use read::source::hash;
 pub(crate) use read::source::hexadecimal;
 pub use read::table::{Column, ColumnType, Table, Texts, Values};
+pub use read::table_reader::FileBytes;
 pub use read::text_encoding::TextEncoding;
 pub use references::References;
 pub use schema::{Feature, FeatureKind, InputShape, Schema};

@@ -19,6 +19,7 @@ mod base_values;
 mod certify;
 mod decide;
 mod explain;
+mod file_rows;
 mod fresh;
 mod image;
 mod memory;

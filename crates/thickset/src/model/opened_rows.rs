@@ -1,16 +1,16 @@
 //! From the name of a dataset or a file to the rows of it that a model is asked about.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::Model;
+use super::file_rows::{FilePlan, FileRows};
 use super::row_choice::{RowChoice, Sampler, Shard};
 use crate::audit::WholeRows;
 use crate::audit::result::SplitRecord;
 use crate::config::RunConfig;
-use crate::data::row_store::{RowStore, RowStoreWriter};
+use crate::data::row_store::RowStore;
 use crate::data::{
-    self, Dataset, EncodedReader, Encoding, Given, GivenValues, InputShape, Known, OpenOptions,
+    self, Dataset, EncodedReader, Encoding, FileBytes, GivenValues, InputShape, Known, OpenOptions,
     Part, Schema,
 };
 use crate::train::RetrainConfig;
@@ -179,6 +179,12 @@ impl OpenedRows {
         self.shard
     }
 
+    /// Whether what is written of the rows follows what another machine writes.
+    #[must_use]
+    pub fn follows_another(&self) -> bool {
+        self.shard.follows_another(self.selected)
+    }
+
     /// How many rows the part or the file has, of which these may be some.
     #[must_use]
     pub fn all(&self) -> usize {
@@ -326,6 +332,30 @@ impl Model {
             }
             None => self.open_other(config, selection, true),
         }
+    }
+
+    /// Where the bytes of a table's files lie that [`Model::open_labelled_selected`] reads some of the rows from: of Parquet files their
+    /// footers and, where they hold some of the rows, the model's columns of their row groups; of other files all. Only the first
+    /// bytes and footers of Parquet files are read to find this out. `None` where the rows are not taken from a table's files as they
+    /// lie there.
+    ///
+    /// # Errors
+    /// As for [`Model::open_rows`].
+    pub fn bytes_of_rows(
+        &self,
+        config: &RowsConfig,
+        selection: &Selection,
+    ) -> Result<Option<Vec<FileBytes>>> {
+        let run = self.origin()?.run;
+        if run.is_some_and(|run| is_same(&run.data.source, &config.data)) {
+            return Ok(None);
+        }
+        let Some((files, encoding)) = self.table_files(config)? else {
+            return Ok(None);
+        };
+        let plan = FilePlan::new(&config.data, &files, encoding, selection)?;
+        let reader = EncodedReader::new(&files, encoding, true);
+        Ok(Some(reader.bytes_of(&plan.ranges())?))
     }
 
     /// The files of a table and the encoding that they are read by, if that is what is asked for.
@@ -523,9 +553,6 @@ impl RowsConfig {
     }
 }
 
-/// Rows of a table's files that are read at a time.
-pub(super) const READ_ROWS: usize = 8192;
-
 /// Reads the selected rows of a table's files: into memory, or to disk where they are many.
 fn read_files(
     data: &str,
@@ -535,162 +562,32 @@ fn read_files(
     with_labels: bool,
 ) -> Result<OpenedRows> {
     let schema = encoding.schema();
-    let mut reader = EncodedReader::new(files, encoding, with_labels);
-    let opened = |reader: &EncodedReader, all: u64, selected: usize, source: Source| OpenedRows {
-        notes: reader.notes(),
-        data: data.to_owned(),
-        source,
-        chosen: None,
-        all: usize::try_from(all).unwrap_or(usize::MAX),
-        selected,
-        shard: selection.shard,
-        before_share: None,
-    };
-    if let RowChoice::Sample { .. } | RowChoice::Only(_) = selection.choice {
-        let (some, all) = some_of(data, &mut reader, schema.len(), &selection.choice)?;
-        let mut rows = opened(
-            &reader,
-            all,
-            some.ids.len(),
-            Source::Some {
-                schema,
-                values: some.values,
-                labels: some.labels,
-                ids: some.ids,
-                given: some.given,
-            },
-        );
-        rows.shard = Shard::WHOLE;
-        return Ok(rows.share(selection.shard));
-    }
-    // Where machines share the rows, all must be counted first.
-    let first = match selection.choice {
-        RowChoice::First(count) => count as u64,
-        _ => u64::MAX,
-    };
-    let mut counted = None;
-    let range = if selection.shard.is_whole() {
-        0..first
-    } else {
-        let all = EncodedReader::new(files, encoding, false).skip(first)?;
-        counted = Some(all);
-        let places = selection
-            .shard
-            .places(usize::try_from(all).unwrap_or(usize::MAX));
-        places.start as u64..places.end as u64
-    };
-    let mut store = RowStoreWriter::new(schema.len());
-    let mut next = reader.skip(range.start)?;
-    while next < range.end {
-        let most = usize::try_from(range.end - next).unwrap_or(usize::MAX);
-        let Some(rows) = reader.next(most.min(READ_ROWS))? else {
-            break;
-        };
-        store.note(&rows.given)?;
-        store.push(&rows.values, &rows.labels)?;
-        next += rows.labels.len() as u64;
-    }
-    let all = match counted {
-        Some(all) => all,
-        None => next + reader.skip(u64::MAX)?,
-    };
-    let store = store.finish()?;
-    let selected = usize::try_from(all.min(first)).unwrap_or(usize::MAX);
-    let first = range.start;
-    Ok(opened(
-        &reader,
-        all,
-        selected,
-        Source::File {
+    let read =
+        FilePlan::new(data, files, encoding, selection)?.read(files, encoding, with_labels)?;
+    let source = match read.rows {
+        FileRows::Stored { store, first } => Source::File {
             schema,
             store,
             first,
         },
-    ))
-}
-
-/// Some rows of a file.
-struct SomeRows {
-    values: Vec<f32>,
-    labels: Vec<Option<usize>>,
-    ids: Vec<u64>,
-    given: GivenValues,
-}
-
-/// A row of a file while it is kept.
-struct KeptRow {
-    values: Vec<f32>,
-    label: Option<usize>,
-    given: Vec<(usize, Given)>,
-}
-
-/// The rows of a sample or of some numbers, and how many there are in all.
-fn some_of(
-    data: &str,
-    reader: &mut EncodedReader,
-    width: usize,
-    choice: &RowChoice,
-) -> Result<(SomeRows, u64)> {
-    let mut sampler = match choice {
-        RowChoice::Sample { count, seed } => Some(Sampler::new(*count, *seed)),
-        _ => None,
+        FileRows::Some(some) => Source::Some {
+            schema,
+            values: some.values,
+            labels: some.labels,
+            ids: some.ids,
+            given: some.given,
+        },
     };
-    let asked: BTreeSet<u64> = match choice {
-        RowChoice::Only(numbers) => numbers.iter().filter_map(|n| n.checked_sub(1)).collect(),
-        _ => BTreeSet::new(),
-    };
-    let mut kept: BTreeMap<u64, KeptRow> = BTreeMap::new();
-    let mut all = 0;
-    while let Some(rows) = reader.next(READ_ROWS)? {
-        let found = rows.values.chunks(width.max(1)).zip(rows.labels);
-        for (place, (id, (values, label))) in (rows.first..).zip(found).enumerate() {
-            let (is_in, left) = match &mut sampler {
-                Some(sampler) => sampler.offer(id),
-                None => (asked.contains(&id), None),
-            };
-            if is_in {
-                let row = KeptRow {
-                    values: values.to_vec(),
-                    label,
-                    given: rows.given.row(place),
-                };
-                kept.insert(id, row);
-            }
-            if let Some(left) = left {
-                kept.remove(&left);
-            }
-            all = id + 1;
-        }
-    }
-    let ids: Vec<u64> = match choice {
-        RowChoice::Only(numbers) => {
-            let row = |number: &u64| {
-                let id = number.checked_sub(1).filter(|id| *id < all);
-                id.ok_or_else(|| Error::NoSuchRow {
-                    data: data.to_owned(),
-                    rows: usize::try_from(all).unwrap_or(usize::MAX),
-                    number: *number,
-                })
-            };
-            numbers.iter().map(row).collect::<Result<_>>()?
-        }
-        _ => kept.keys().copied().collect(),
-    };
-    let mut some = SomeRows {
-        values: Vec::with_capacity(ids.len() * width),
-        labels: Vec::with_capacity(ids.len()),
-        ids: Vec::with_capacity(ids.len()),
-        given: GivenValues::default(),
-    };
-    for id in ids {
-        if let Some(row) = kept.get(&id) {
-            some.given.push_row(some.ids.len(), row.given.clone());
-            some.values.extend(&row.values);
-            some.labels.push(row.label);
-            some.ids.push(id);
-        }
-    }
-    Ok((some, all))
+    Ok(OpenedRows {
+        notes: read.notes,
+        data: data.to_owned(),
+        source,
+        chosen: None,
+        all: read.all,
+        selected: read.selected,
+        shard: selection.shard,
+        before_share: None,
+    })
 }
 
 /// Whether an encoding is of the same columns, so that only what was learned from the rows differs.

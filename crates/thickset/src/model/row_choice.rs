@@ -97,6 +97,16 @@ impl Shard {
     }
 }
 
+impl Shard {
+    /// Whether what it writes of `rows` follows what another machine writes: a table's first line is written by whoever has the first
+    /// row. Where there are more machines than blocks of rows, that may be another one than the first.
+    #[must_use]
+    pub fn follows_another(self, rows: usize) -> bool {
+        let places = self.places(rows);
+        !self.is_whole() && (places.start > 0 || places.is_empty())
+    }
+}
+
 impl FromStr for Shard {
     type Err = Error;
 
@@ -135,6 +145,8 @@ mod tests {
                     next = places.end;
                 }
                 assert_eq!(next, rows);
+                let first = (1..=of).filter(|&number| !Shard { number, of }.follows_another(rows));
+                assert_eq!(first.count(), 1, "one of {of} has the first of {rows} rows");
             }
         }
     }

@@ -13,6 +13,7 @@ use crate::{Error, Result, Rows};
 pub struct RowStream {
     data: String,
     source: Source,
+    follows_another: bool,
 }
 
 enum Source {
@@ -46,20 +47,26 @@ impl Model {
         };
         let Some((files, encoding)) = files else {
             let opened = self.open_selected(config, selection)?;
-            let source = Source::Opened(Box::new(opened));
-            return Ok(RowStream { data, source });
+            return Ok(RowStream {
+                data,
+                follows_another: opened.follows_another(),
+                source: Source::Opened(Box::new(opened)),
+            });
         };
         let schema = encoding.schema();
         self.check_schema(&data, &schema)?;
         let mut reader = EncodedReader::new(&files, encoding, false);
+        let mut follows_another = false;
         let left = if selection.shard.is_whole() {
             most
         } else {
-            let all = EncodedReader::new(&files, encoding, false).skip(most)?;
-            let places = selection
-                .shard
-                .places(usize::try_from(all).unwrap_or(usize::MAX));
-            reader.skip(places.start as u64)?;
+            let all = EncodedReader::new(&files, encoding, false).count(most)?;
+            let all = usize::try_from(all).unwrap_or(usize::MAX);
+            let places = selection.shard.places(all);
+            follows_another = selection.shard.follows_another(all);
+            if !places.is_empty() {
+                reader.skip(places.start as u64)?;
+            }
             places.len() as u64
         };
         let source = Source::Files {
@@ -67,11 +74,21 @@ impl Model {
             schema,
             left,
         };
-        Ok(RowStream { data, source })
+        Ok(RowStream {
+            data,
+            source,
+            follows_another,
+        })
     }
 }
 
 impl RowStream {
+    /// Whether what is written of the rows follows what another machine writes.
+    #[must_use]
+    pub fn follows_another(&self) -> bool {
+        self.follows_another
+    }
+
     /// Calls `visit` with at most `most` rows at a time, in their order, until there are none or it breaks; what a person should
     /// know of the rows, in sentences.
     ///
@@ -105,9 +122,8 @@ impl RowStream {
                     };
                     is_empty = false;
                     left -= rows.labels.len() as u64;
-                    let ids: Vec<u64> = (rows.first..).take(rows.labels.len()).collect();
                     let given = &rows.given;
-                    let rows = Rows::new(&rows.values, &schema)?.numbered(&ids)?;
+                    let rows = Rows::new(&rows.values, &schema)?.numbered(&rows.ids)?;
                     let rows = rows.with_given(given);
                     if visit(&rows)?.is_break() {
                         break;

@@ -25,6 +25,7 @@ mod validation_attack;
 
 pub use augment::AugmentConfig;
 pub use begin::OnnxSource;
+pub(crate) use checkpoint::read_sealed as read_sealed_checkpoint;
 pub use epoch_record::EpochRecord;
 pub use folder::RunFolder;
 pub use observer::{Event, Observer};

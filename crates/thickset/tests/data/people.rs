@@ -203,7 +203,7 @@ fn a_folder_and_a_pattern_are_one_table() {
         let mut reader = EncodedReader::new(&files, &encoding, true);
         let (mut values, mut labels) = (Vec::new(), Vec::new());
         while let Some(rows) = reader.next(most).unwrap() {
-            assert_eq!(rows.first, labels.len() as u64);
+            assert_eq!(rows.ids[0], labels.len() as u64);
             values.extend(rows.values);
             labels.extend(rows.labels);
         }
@@ -215,7 +215,7 @@ fn a_folder_and_a_pattern_are_one_table() {
         let rest = skipping.next(1000).unwrap().unwrap();
         let width = encoding.schema().len();
         assert_eq!(
-            (rest.first, &rest.values[..]),
+            (rest.ids[0], &rest.values[..]),
             (83, &expected.values[83 * width..])
         );
         assert_eq!(

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 pub use key::ResumeKey;
 pub use partial::ResumeFile;
+pub(crate) use partial::read_signed as read_signed_lines;
 pub(super) use partial::{Chunk, Partial};
 
 /// What happens during an audit.

@@ -6,7 +6,7 @@
 //! audit is replaced.
 
 use std::fs::{File, OpenOptions};
-use std::io::{BufRead as _, BufReader, ErrorKind, Seek as _, SeekFrom};
+use std::io::{BufRead as _, BufReader, ErrorKind, Read, Seek as _, SeekFrom};
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -100,6 +100,18 @@ pub(in super::super) struct Restored {
     pub(in super::super) problem: Option<String>,
 }
 
+impl Restored {
+    fn nothing() -> Self {
+        Self {
+            rows: RowList::default(),
+            totals: RunningTotals::default(),
+            blocks: Vec::new(),
+            put_aside: None,
+            problem: None,
+        }
+    }
+}
+
 impl Partial {
     /// Opens the file of the audit with this fingerprint, or begins it.
     pub(in super::super) fn open(
@@ -108,13 +120,7 @@ impl Partial {
     ) -> Result<(Self, Restored)> {
         let path = &resume.path;
         let failed = |source| Error::io("write", path, source);
-        let mut found = Restored {
-            rows: RowList::default(),
-            totals: RunningTotals::default(),
-            blocks: Vec::new(),
-            put_aside: None,
-            problem: None,
-        };
+        let mut found = Restored::nothing();
         let header = Header {
             format: FORMAT,
             fingerprint: fingerprint.to_owned(),
@@ -170,9 +176,35 @@ impl Partial {
     }
 }
 
+/// Reads lines of any text as if an earlier session had signed them.
+pub(crate) fn read_signed(text: &[u8]) {
+    let header = Header {
+        format: FORMAT,
+        fingerprint: String::new(),
+    };
+    let first = serde_json::to_vec(&header).expect("a header is plain data");
+    let chain = || Chain {
+        key: ResumeKey::new([0; 32]),
+        last: None,
+    };
+    let mut writer = chain();
+    let mut signed = Vec::with_capacity(2 * text.len());
+    for line in std::iter::once(&first[..]).chain(text.split(|byte| *byte == b'\n')) {
+        let signature = writer.next(line);
+        signed.extend(hexadecimal(&signature).into_bytes());
+        signed.push(b' ');
+        signed.extend(line);
+        signed.push(b'\n');
+        writer.last = Some(signature);
+    }
+    let mut found = Restored::nothing();
+    // Bytes in memory are always read.
+    let _ = read(&signed[..], &header, &mut chain(), &mut found);
+}
+
 /// Reads the whole lines of the audit with this header into `found`; how many bytes they are.
 fn read(
-    file: File,
+    file: impl Read,
     header: &Header,
     chain: &mut Chain,
     found: &mut Restored,

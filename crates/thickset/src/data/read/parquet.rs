@@ -112,13 +112,22 @@ pub fn read(path: &Path, rule: &ReadRule, wanted: &Wanted) -> Result<Table> {
     })
 }
 
-/// Opens a file and checks what it says about itself; its content, its footer and its size.
-fn open(path: &Path) -> Result<(File, ParquetMetaData, u64)> {
+/// A file whose footer was checked.
+struct Opened {
+    file: File,
+    metadata: ParquetMetaData,
+    size: u64,
+    /// Where the footer begins; it ends with the file.
+    footer: u64,
+}
+
+/// Opens a file and checks what it says about itself.
+fn open(path: &Path) -> Result<Opened> {
     let name = path.display().to_string();
     let io = |source| Error::io("read", &name, source);
     let file = open_regular(path).map_err(io)?;
     let size = file.metadata().map_err(io)?.len();
-    footer::check(&file, size, &name)?;
+    let footer = footer::check(&file, size, &name)?;
     let metadata = ParquetMetaDataReader::new()
         .parse_and_finish(&file)
         .map_err(|source| Error::Parquet {
@@ -126,7 +135,12 @@ fn open(path: &Path) -> Result<(File, ParquetMetaData, u64)> {
             source,
         })?;
     check_offsets(&name, &metadata, size)?;
-    Ok((file, metadata, size))
+    Ok(Opened {
+        file,
+        metadata,
+        size,
+        footer,
+    })
 }
 
 /// The names of all columns.
@@ -185,7 +199,12 @@ fn read_columns(path: &Path, rule: &ReadRule, wanted: &Wanted, free_cells: u64) 
         path: name.clone(),
         source,
     };
-    let (file, metadata, size) = open(path)?;
+    let Opened {
+        file,
+        metadata,
+        size,
+        ..
+    } = open(path)?;
     let file = Arc::new(file);
     let mut budget = Budget::new(size, free_cells);
     let mut table = Table {

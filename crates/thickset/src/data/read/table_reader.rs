@@ -1,7 +1,9 @@
 //! The rows of a table's file, or of several files one after the other, some at a time.
 
 use std::collections::VecDeque;
+use std::fs;
 use std::io::Read;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use super::csv::CsvReader;
@@ -20,6 +22,17 @@ pub struct TableReader {
     is_empty: bool,
     /// The first of the files, for messages.
     first: String,
+}
+
+/// Some bytes of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileBytes {
+    /// The file.
+    pub path: PathBuf,
+    /// How many bytes it has.
+    pub size: u64,
+    /// Where those lie that are wanted, in order.
+    pub places: Vec<Range<u64>>,
 }
 
 enum Current {
@@ -97,6 +110,64 @@ impl TableReader {
             };
             self.current = Some(self.open(&path)?);
         }
+    }
+
+    /// How many rows there are from here on, at most so many: those of Parquet files as their footers say. What was counted is read no
+    /// more.
+    ///
+    /// # Errors
+    /// As [`TableReader::next`].
+    pub fn count(mut self, most: u64) -> Result<u64> {
+        let mut rows = 0_u64;
+        while rows < most {
+            rows = rows.saturating_add(match self.current.take() {
+                None => 0,
+                Some(Current::Csv(mut reader)) => reader.skip(most - rows)?,
+                Some(Current::Parquet(reader)) => reader.rows_left(),
+            });
+            let Some(path) = self.files.pop_front() else {
+                break;
+            };
+            self.current = Some(self.open(&path)?);
+        }
+        Ok(rows.min(most))
+    }
+
+    /// Where the bytes lie that these rows are read from, file by file, before any was read. Of a CSV file these are all.
+    ///
+    /// # Errors
+    /// As [`TableReader::next`].
+    pub fn bytes_of(self, rows: &[Range<u64>]) -> Result<Vec<FileBytes>> {
+        let mut first = 0_u64;
+        let mut found = Vec::with_capacity(self.files.len());
+        for path in &self.files {
+            let size = fs::metadata(path).map_err(|source| Error::io("read", path, source))?;
+            let size = size.len();
+            let (places, count) = match self.open(path)? {
+                Current::Csv(mut reader) => {
+                    let all = Range {
+                        start: 0,
+                        end: size,
+                    };
+                    (vec![all], reader.skip(u64::MAX)?)
+                }
+                Current::Parquet(reader) => {
+                    let inside = |row: u64| row.saturating_sub(first);
+                    let rows: Vec<Range<u64>> = rows
+                        .iter()
+                        .map(|rows| inside(rows.start)..inside(rows.end))
+                        .collect();
+                    (reader.bytes_of(&rows), reader.rows_left())
+                }
+            };
+            found.push(FileBytes {
+                path: path.clone(),
+                size,
+                places,
+            });
+            first = first.saturating_add(count);
+        }
+        Ok(found)
     }
 
     fn open(&self, path: &Path) -> Result<Current> {

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use super::{MAGIC, read};
+use super::{MAGIC, ParquetReader, read};
 use crate::data::read::read_rule::{ReadRule, Wanted};
 use crate::{Error, Result};
 
@@ -171,6 +171,30 @@ fn a_small_file_of_ten_numbers_is_read() {
     let pages = page(0, 40, data(10, PLAIN), &content);
     let bytes = one_column(INT32, UNCOMPRESSED, &pages, false);
     assert_eq!(outcome(&bytes).unwrap(), 10);
+}
+
+#[test]
+fn a_row_group_without_the_rows_that_it_claims_is_refused_where_rows_are_passed_over() {
+    let content: Vec<u8> = (0..7_i32).flat_map(i32::to_le_bytes).collect();
+    let pages = page(0, 28, data(7, PLAIN), &content);
+    let bytes = one_column(INT32, UNCOMPRESSED, &pages, false);
+    let folder = tempfile::tempdir().unwrap();
+    let path = write(folder.path(), &bytes);
+    let mut reader = ParquetReader::open(&path, &ReadRule::default(), &Wanted::default()).unwrap();
+    assert_eq!(reader.rows_left(), 10);
+    let mut rows = 0;
+    let refused = loop {
+        match reader.next(5) {
+            Ok(Some(table)) => rows += table.rows(),
+            Ok(None) => panic!("{rows} rows are taken for 10"),
+            Err(error) => break error.to_string(),
+        }
+    };
+    assert_eq!(rows, 7);
+    assert!(
+        refused.contains("row group 1 does not have the 10 rows that it claims"),
+        "{refused}"
+    );
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::ops::Range;
 use std::panic::AssertUnwindSafe;
 use std::path::Path;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use parquet::file::metadata::ParquetMetaData;
 use parquet::schema::types::ColumnDescPtr;
 
 use super::column::{Sink, drain_some, unit};
-use super::{Budget, FREE_CELLS, names_of, open, pages, plan, without_panic};
+use super::{Budget, FREE_CELLS, MAGIC, Opened, names_of, open, pages, plan, without_panic};
 use crate::data::read::read_rule::{ReadRule, Wanted};
 use crate::data::read::table::{Column, ColumnType, Table, Values};
 use crate::{Error, Result};
@@ -26,14 +27,17 @@ pub struct ParquetReader {
     path: String,
     file: Arc<File>,
     metadata: ParquetMetaData,
+    /// Where the footer lies.
+    footer: Range<u64>,
     columns: Vec<Planned>,
     rule: ReadRule,
     wanted: Wanted,
     budget: Budget,
     notes: Vec<String>,
-    /// The next row group, and the readers of the one that has begun.
+    /// The next row group, the readers of the one that has begun, and how many of its rows are left.
     group: usize,
     readers: Vec<Reader>,
+    left: u64,
 }
 
 /// A column that is read.
@@ -57,7 +61,12 @@ impl ParquetReader {
     pub fn open(path: &Path, rule: &ReadRule, wanted: &Wanted) -> Result<Self> {
         let name = path.display().to_string();
         let opened = without_panic(|| open(path));
-        let (file, metadata, size) = opened.unwrap_or_else(|| Err(gave_up(&name)))?;
+        let Opened {
+            file,
+            metadata,
+            size,
+            footer,
+        } = opened.unwrap_or_else(|| Err(gave_up(&name)))?;
         let mut notes = Vec::new();
         let mut columns = plan(&name, &metadata, wanted, &mut notes)?;
         columns.retain(|column| {
@@ -75,6 +84,7 @@ impl ParquetReader {
             path: name,
             file: Arc::new(file),
             metadata,
+            footer: footer..size,
             columns,
             rule: rule.clone(),
             wanted: wanted.clone(),
@@ -82,17 +92,23 @@ impl ParquetReader {
             notes,
             group: 0,
             readers: Vec::new(),
+            left: 0,
         })
     }
 
-    /// Passes over rows, at most so many: whole row groups unread, of the next one what must be; how many there were.
+    /// Passes over rows, at most so many: row groups that are passed over to their end are not decoded, of the next one what must
+    /// be is; how many there were.
     ///
     /// # Errors
     /// As [`ParquetReader::next`].
     pub fn skip(&mut self, most: u64) -> Result<u64> {
         let mut left = most;
+        if !self.readers.is_empty() && self.left <= left {
+            left -= std::mem::take(&mut self.left);
+            self.readers.clear();
+        }
         while self.readers.is_empty() && self.group < self.metadata.num_row_groups() {
-            let rows = u64::try_from(self.metadata.row_group(self.group).num_rows()).unwrap_or(0);
+            let rows = self.rows_of(self.group);
             if rows > left {
                 break;
             }
@@ -109,6 +125,45 @@ impl ParquetReader {
             }
         }
         Ok(most - left)
+    }
+
+    /// How many rows are left, as the footer says.
+    #[must_use]
+    pub fn rows_left(&self) -> u64 {
+        let groups = self.group..self.metadata.num_row_groups();
+        let rows = groups.map(|group| self.rows_of(group));
+        rows.fold(self.left, u64::saturating_add)
+    }
+
+    /// Where the bytes lie that these rows are decoded from, counted from the first row of the file: the file's first bytes, its
+    /// footer, and in the row groups that hold some of the rows, the columns that are wanted. In order, none twice.
+    #[must_use]
+    pub fn bytes_of(&self, rows: &[Range<u64>]) -> Vec<Range<u64>> {
+        let mut places = vec![0..MAGIC.len() as u64, self.footer.clone()];
+        let mut first = 0_u64;
+        for group in self.metadata.row_groups() {
+            let end = first.saturating_add(u64::try_from(group.num_rows()).unwrap_or(0));
+            if rows.iter().any(|rows| rows.start < end && first < rows.end) {
+                places.extend(self.columns.iter().map(|column| {
+                    let (start, length) = group.column(column.index).byte_range();
+                    start..start.saturating_add(length)
+                }));
+            }
+            first = end;
+        }
+        places.sort_by_key(|place| place.start);
+        let mut joined: Vec<Range<u64>> = Vec::with_capacity(places.len());
+        for place in places {
+            match joined.last_mut() {
+                Some(last) if place.start <= last.end => last.end = last.end.max(place.end),
+                _ => joined.push(place),
+            }
+        }
+        joined
+    }
+
+    fn rows_of(&self, group: usize) -> u64 {
+        u64::try_from(self.metadata.row_group(group).num_rows()).unwrap_or(0)
     }
 
     /// The next rows, at most so many; `None` at the end.
@@ -142,6 +197,19 @@ impl ParquetReader {
                     ),
                 });
             }
+            // Shards are cut by what row groups say of themselves, so it must be true.
+            let left = self.left.checked_sub(rows as u64);
+            self.left = left.filter(|left| rows > 0 || *left == 0).ok_or_else(|| {
+                let claimed = self.rows_of(self.group.saturating_sub(1));
+                Error::Malformed {
+                    path: self.path.clone(),
+                    line: None,
+                    problem: format!(
+                        "row group {} does not have the {claimed} rows that it claims",
+                        self.group
+                    ),
+                }
+            })?;
             if rows > 0 {
                 return Ok(Some(self.table(columns)));
             }
@@ -154,9 +222,10 @@ impl ParquetReader {
         if self.group >= self.metadata.num_row_groups() {
             return Ok(false);
         }
+        self.left = self.rows_of(self.group);
         let group = self.metadata.row_group(self.group);
         self.group += 1;
-        let rows = usize::try_from(group.num_rows()).unwrap_or(0);
+        let rows = usize::try_from(self.left).unwrap_or(usize::MAX);
         for column in &self.columns {
             let chunk = group.column(column.index);
             let claims = pages::check(&self.file, chunk, &self.path)?;

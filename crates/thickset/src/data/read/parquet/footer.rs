@@ -210,11 +210,12 @@ struct Element {
     children: i64,
 }
 
-/// Refuses a footer that claims more than the file can hold, or a tree of columns that decoding would not survive.
+/// Refuses a footer that claims more than the file can hold, or a tree of columns that decoding would not survive; where the footer
+/// begins.
 ///
 /// # Errors
 /// If it does, or the file cannot be read.
-pub(super) fn check(file: &File, size: u64, path: &str) -> Result<()> {
+pub(super) fn check(file: &File, size: u64, path: &str) -> Result<u64> {
     let io = |source| Error::io("read", path, source);
     let mut reader = BufReader::new(file);
     let too_short = || Error::Truncated {
@@ -264,7 +265,8 @@ pub(super) fn check(file: &File, size: u64, path: &str) -> Result<()> {
         }
         Ok(())
     })?;
-    check_tree(&elements, length, path)
+    check_tree(&elements, length, path)?;
+    Ok(start)
 }
 
 /// Refuses a tree of columns that is too deep, has too long names, or claims more children than there are.
