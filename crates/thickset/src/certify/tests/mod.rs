@@ -6,6 +6,7 @@ mod by_hand;
 mod deployed;
 mod proofs;
 mod reference;
+mod speed;
 
 use super::ball::MoveNorm;
 use super::case::{Case, Deployed, Moves, largest};
