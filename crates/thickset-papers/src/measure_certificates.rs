@@ -118,7 +118,7 @@ pub(crate) fn radii(
                 .into_iter()
                 .map(|row| (row.importance, row.probabilities[row.class]))
                 .collect();
-            Ok(proposition45::promised(certify.k, &found[0].0, &found))
+            Ok::<f64, Error>(proposition45::promised(certify.k, &found[0].0, &found))
         };
         promised.push(promise(ball)?);
         within.push(promise(*exact)?);
