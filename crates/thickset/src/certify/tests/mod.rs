@@ -4,6 +4,7 @@ mod bounds;
 mod brute_force;
 mod by_hand;
 mod deployed;
+mod forms;
 mod proofs;
 mod reference;
 mod speed;
