@@ -80,16 +80,14 @@ fn behind_layers_that_pass_features_on_the_bounds_are_those_of_the_network_alone
     }
 }
 
-#[test]
-fn a_kink_on_the_way_by_hand() {
-    // One feature of slope 0 below 1 and 1 above it, one neuron that is always open, another feature of slope 1: from 0 to 2, the first
-    // contributes 1 whatever a move of up to 0.5 does but for the move itself, the second 2 and its move.
+/// The first feature counts above 1 alone, the second as it is; one neuron, always open, adds them up.
+fn one_kink() -> DenseNetwork {
     let rows = |weight: &[f64], bias: &[f64]| DenseLayer {
         weight: weight.to_vec(),
         bias: bias.to_vec(),
         inputs: weight.len() / bias.len(),
     };
-    let network = DenseNetwork {
+    DenseNetwork {
         hidden: vec![
             rows(&[1.0, 0.0, 0.0, 1.0], &[-1.0, 10.0]),
             identity(2, 0.0),
@@ -97,7 +95,14 @@ fn a_kink_on_the_way_by_hand() {
         ],
         head: rows(&[-0.5, 0.5], &[0.0, 0.0]),
         arithmetic: Arithmetic::SINGLE,
-    };
+    }
+}
+
+#[test]
+fn a_kink_on_the_way_by_hand() {
+    // One feature of slope 0 below 1 and 1 above it, one neuron that is always open, another feature of slope 1: from 0 to 2, the first
+    // contributes 1 whatever a move of up to 0.5 does but for the move itself, the second 2 and its move.
+    let network = one_kink();
     let groups = vec![vec![0], vec![1]];
     let pieces = PieceWays::new(&network, &groups, &[0.0, 0.0], 1).unwrap();
     let set = MoveSet {
@@ -117,6 +122,28 @@ fn a_kink_on_the_way_by_hand() {
     };
     let least = pieces.bound(&still).least(1, 0);
     assert!((least - 1.0).abs() < 1e-5, "{least}");
+}
+
+#[test]
+fn how_far_a_kink_bends_a_neuron_off_its_line_by_hand() {
+    // On the way from 0 to 2 the first feature adds 0 up to 1 and then its rest: half way it is 0, on the line between both ends a half.
+    let network = one_kink();
+    let groups = vec![vec![0], vec![1]];
+    let ways = PieceWays::new(&network, &groups, &[0.0, 0.0], 1).unwrap();
+    let set = MoveSet {
+        x: &[2.0, 2.0],
+        norm: MoveNorm::L2,
+        radius: 0.0,
+        low: &[0.0, 0.0],
+        high: &[0.0, 0.0],
+    };
+    let timed = Timed::new(&ways, &set);
+    let bent = |from: f64, to: f64| timed.bent(&ways.pieces.slopes, 1, from, to)[0];
+    assert!((bent(0.0, 1.0) - 0.5).abs() < 1e-9);
+    assert!(bent(0.0, 0.4).abs() < 1e-12 && bent(0.6, 1.0).abs() < 1e-12);
+    let at = |t: f64| timed.first_at(t).middle[0];
+    let apart = f64::midpoint(at(0.0), at(1.0)) - at(0.5);
+    assert!((apart - 0.5).abs() < 1e-9, "{apart}");
 }
 
 /// The contributions of the features along the way, piece by piece: where the gates at both ends and in the middle are the same, the gradient is.
