@@ -1,4 +1,5 @@
-//! How near the suite comes to the truth: exact worst cases beside what each effort finds, at several radii.
+//! How near the suite comes to the truth: exact worst cases beside what each effort finds, at several radii; and up to which width
+//! and depth there is a truth to compare with.
 
 use thickset::Result;
 use thickset::attack::ThreatConfig;
@@ -6,11 +7,14 @@ use thickset::attack::suite::{Effort, SuiteConfig};
 use thickset::attack::threat::{BallConfig, Norm};
 use thickset::bench::{Bench, Cell, Table, TableRow};
 use thickset::certify::CertifyConfig;
+use thickset::model::{MlpConfig, ModelConfig};
 
 use crate::bench_builder::BenchBuilder;
 use crate::count::as_f64;
 use crate::dataset_tables::{ChosenDatasets, PaperTable, choose_datasets};
 use crate::measure::{Measure, Measured};
+use crate::measure_certificates::TIME;
+use crate::method::{BenchMethod, VANILLA};
 use crate::runner::{BenchRunner, Grid, GridEntry, SeededDatasets, explain};
 use crate::seeded_dataset::SeededDataset;
 
@@ -20,8 +24,24 @@ const METHODS: [&str; 3] = ["vanilla", "r2et", "certified-ranking"];
 const DATASETS: [&str; 5] = ["adult", "bank", "compas", "german-credit", "breast-cancer"];
 /// Seeds where no number is named.
 const SEEDS: u64 = 1;
-/// Radii of the l2 ball.
+/// Radii of the l2 ball, beside the one of the dataset's attacks.
 const RADII: [f64; 3] = [0.1, 0.25, 0.5];
+/// The dataset whose networks grow.
+const GROWING: &str = "adult";
+/// Hidden layers of the networks that grow: wider, then deeper.
+const SIZES: [&[usize]; 7] = [
+    &[64, 32],
+    &[128, 64],
+    &[256, 128],
+    &[512, 256],
+    &[64, 64, 32],
+    &[64, 64, 64, 32],
+    &[64, 64, 64, 64, 32],
+];
+/// Radii at which they are searched.
+const GROWING_RADII: [f64; 2] = [0.1, 0.25];
+/// Parts of a row's search of a network that grows.
+const GROWING_NODES: usize = 2_000;
 /// Training rows that the suite goes towards.
 const DONORS: usize = 64;
 /// Parts of a row's search.
@@ -53,12 +73,16 @@ pub(crate) fn run(runner: &BenchRunner<'_>) -> Result<Bench> {
     let ChosenDatasets { to_run, not_run } =
         choose_datasets(runner, &DATASETS, &PaperTable::figure(&[]))?;
     let mut excess = [0.0_f64; EFFORTS.len()];
+    let mut growing = None;
     for name in to_run {
         let datasets = runner.open(&name, SEEDS)?;
         bench.note_datasets(&datasets);
         let entries = GridEntry::of(runner.options.methods_or(&METHODS)?, &datasets)?;
         let grid = runner.grid(&datasets, entries)?;
         bench.add_table(compare(runner, &datasets, &grid, &mut excess)?);
+        if name == GROWING {
+            growing = Some(grow(runner, &datasets)?);
+        }
     }
     for ((_, name, allowed), excess) in EFFORTS.iter().zip(excess) {
         let verdict = match allowed {
@@ -70,10 +94,21 @@ pub(crate) fn run(runner: &BenchRunner<'_>) -> Result<Bench> {
             "`--effort {name}` lies at most {excess:.2} points above the exact worst case{verdict}"
         ));
     }
-    if let Some(not_run) = not_run {
-        bench.add_table(not_run);
+    for table in growing.into_iter().chain(not_run) {
+        bench.add_table(table);
     }
     Ok(bench.finish())
+}
+
+/// [`RADII`] and the radius of the dataset's attacks, the smallest first.
+fn radii(datasets: &SeededDatasets) -> Vec<f64> {
+    let own = datasets.seeds[0].radius;
+    let mut radii = RADII.to_vec();
+    if RADII.iter().all(|radius| (radius - own).abs() > 1e-9) {
+        radii.push(own);
+    }
+    radii.sort_by(f64::total_cmp);
+    radii
 }
 
 /// One line a method and radius; raises `excess` to the most that an effort's mean lies above the exact one.
@@ -84,8 +119,9 @@ fn compare(
     excess: &mut [f64; EFFORTS.len()],
 ) -> Result<Table> {
     let mut rows = Vec::new();
-    for radius in RADII {
-        let exact = runner.measure_chosen(datasets, grid, "exact", |data| worst(data, radius))?;
+    for radius in radii(datasets) {
+        let exact = |data: &SeededDataset| worst(data, radius, NODES);
+        let exact = runner.measure_chosen(datasets, grid, "exact", exact)?;
         let mut suites = Vec::new();
         for (effort, name, _) in EFFORTS {
             let suite = |data: &SeededDataset| Measure::Suite {
@@ -104,15 +140,13 @@ fn compare(
             let Some(exact) = &exact[place] else {
                 rows.push(TableRow {
                     label,
-                    cells: vec![Cell::dash(row.dash()); 3 + EFFORTS.len()],
+                    cells: vec![Cell::dash(row.dash()); 4 + EFFORTS.len()],
                 });
                 continue;
             };
             let ended = ended(exact)?;
-            let share = as_f64(ended.iter().flatten().filter(|ended| **ended).count())
-                / as_f64(ended.iter().map(Vec::len).sum::<usize>().max(1));
             let truth = mean(exact, &ended, "at least")?;
-            let mut cells = vec![Cell::number(100.0 * share), shown(truth)];
+            let mut cells = vec![Cell::number(share(&ended)), shown(truth)];
             for (suite, excess) in suites.iter().zip(excess.iter_mut()) {
                 let found = match &suite[place] {
                     Some(found) => mean(found, &ended, "precision")?,
@@ -123,16 +157,17 @@ fn compare(
                 }
                 cells.push(shown(found));
             }
-            let time: f64 = exact
-                .iter()
-                .map(|found| found.number("milliseconds a row"))
-                .sum::<Result<f64>>()?;
-            cells.push(Cell::number(time / as_f64(exact.len().max(1))));
+            cells.push(
+                cost(exact, |one| one.mean("parts"))
+                    .map_or_else(|_| Cell::dash("not counted"), Cell::number),
+            );
+            cells.push(Cell::number(cost(exact, |one| one.number(TIME))?));
             rows.push(TableRow { label, cells });
         }
     }
     let mut columns = vec!["rows ended, %".to_owned(), "exact".to_owned()];
     columns.extend(EFFORTS.map(|(_, name, _)| name.to_owned()));
+    columns.push("parts a row".to_owned());
     columns.push("exact, ms a row".to_owned());
     Ok(Table {
         title: format!("{}: the worst P@k, exact and found", datasets.name),
@@ -153,6 +188,18 @@ fn ended(exact: &[Measured]) -> Result<Vec<Vec<bool>>> {
         Ok(bounds.map(|(least, most)| least >= most).collect())
     });
     seeds.collect()
+}
+
+/// The share of rows whose search ended, in per cent.
+fn share(ended: &[Vec<bool>]) -> f64 {
+    let rows: usize = ended.iter().map(Vec::len).sum();
+    100.0 * as_f64(ended.iter().flatten().filter(|ended| **ended).count()) / as_f64(rows.max(1))
+}
+
+/// The mean of what the search took, over the seeds.
+fn cost(found: &[Measured], of: impl Fn(&Measured) -> Result<f64>) -> Result<f64> {
+    let sum: f64 = found.iter().map(of).sum::<Result<f64>>()?;
+    Ok(sum / as_f64(found.len().max(1)))
 }
 
 /// The mean of a value over the rows whose search ended, in per cent.
@@ -182,12 +229,87 @@ fn ball(radius: f64) -> ThreatConfig {
     }
 }
 
-fn worst(data: &SeededDataset, radius: f64) -> Measure {
+/// What the search comes to on wider and deeper networks.
+fn grow(runner: &BenchRunner<'_>, datasets: &SeededDatasets) -> Result<Table> {
+    let vanilla = GridEntry::new(BenchMethod::find(VANILLA)?, datasets)?;
+    let entries = SIZES.map(|hidden| {
+        let widths: Vec<String> = hidden.iter().map(usize::to_string).collect();
+        let name = widths.join("-");
+        GridEntry {
+            id: format!("{VANILLA} {name}"),
+            label: name,
+            model: ModelConfig::Mlp(MlpConfig {
+                hidden: hidden.to_vec(),
+                ..MlpConfig::default()
+            }),
+            ..vanilla.clone()
+        }
+    });
+    let grid = runner.grid(datasets, entries.to_vec())?;
+    let radius = |data: &SeededDataset| Measure::Radii {
+        certify: CertifyConfig {
+            k: data.k,
+            threat: ball(data.radius),
+            nodes: GROWING_NODES,
+            ..CertifyConfig::default()
+        },
+        explain: explain(data),
+        points: 0,
+        ball: data.radius,
+    };
+    let radius = runner.measure_chosen(datasets, &grid, "radius", radius)?;
+    let mut worst_cases = Vec::new();
+    for radius in GROWING_RADII {
+        let exact = |data: &SeededDataset| worst(data, radius, GROWING_NODES);
+        worst_cases.push(runner.measure_chosen(datasets, &grid, "exact", exact)?);
+    }
+    let mut rows = Vec::new();
+    for (place, row) in grid.rows.iter().enumerate() {
+        let label = row.entry.label.clone();
+        let Some(radius) = &radius[place] else {
+            rows.push(TableRow {
+                label,
+                cells: vec![Cell::dash(row.dash()); 2 + 2 * GROWING_RADII.len()],
+            });
+            continue;
+        };
+        let settled: Vec<Vec<bool>> = radius
+            .iter()
+            .map(|one| Ok(one.rows("settled")?.iter().map(|one| *one > 0.0).collect()))
+            .collect::<Result<_>>()?;
+        let mut cells = vec![
+            Cell::number(share(&settled)),
+            Cell::number(cost(radius, |one| one.number(TIME))?),
+        ];
+        for found in &worst_cases {
+            let Some(found) = &found[place] else { continue };
+            cells.push(Cell::number(share(&ended(found)?)));
+            cells.push(Cell::number(cost(found, |one| one.number(TIME))?));
+        }
+        rows.push(TableRow { label, cells });
+    }
+    let mut columns = vec!["radius known, %".to_owned(), "ms a row".to_owned()];
+    for radius in GROWING_RADII {
+        columns.push(format!("worst case at {radius} known, %"));
+        columns.push("ms a row".to_owned());
+    }
+    Ok(Table {
+        title: format!(
+            "Wider and deeper networks on {}: vanilla, at most {GROWING_NODES} parts a row",
+            datasets.name
+        ),
+        corner: "hidden layers".to_owned(),
+        columns,
+        rows,
+    })
+}
+
+fn worst(data: &SeededDataset, radius: f64, nodes: usize) -> Measure {
     Measure::WorstCase {
         certify: CertifyConfig {
             k: data.k,
             threat: ball(radius),
-            nodes: NODES,
+            nodes,
             ..CertifyConfig::default()
         },
         explain: explain(data),

@@ -45,7 +45,7 @@ pub static INFO: Info = Info {
     formula: "min over attacks and their iterates of P@k(I(x), I(x')), argmax f(x') = argmax f(x)",
     source: "thickset; in the manner of AutoAttack for predictions (Croce and Hein 2020)",
     direction: None,
-    cost: "explanations and gradients a row: quick about 500, standard 3,200, thorough 34,000; regions of a ReLU network: 24, 256, 1,536; parts of its gate search: 0, 300, 5,000",
+    cost: "explanations and gradients a row: quick about 500, standard 3,200, thorough 34,000; regions of a ReLU network: 24, 384, 1,536; parts of its gate search: 0, 300, 5,000",
     defaults: &[
         Setting::new("effort", "quick, standard or thorough"),
         Setting::new("k", "salient features"),
@@ -154,7 +154,7 @@ impl Effort {
                 border: (30, 6),
                 regions: RegionSearchConfig {
                     beam: 16,
-                    depth: 16,
+                    depth: 24,
                     tries: 4,
                 },
                 gate_parts: 300,

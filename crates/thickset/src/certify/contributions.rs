@@ -4,13 +4,18 @@
 //! row begins at the same reference, so before a gate of the first layer the value at t is `(1 - t) a(b) + t a(x')`: how long the gate is
 //! open follows from the least and the greatest `a(x')` alone ([`ways`]). Behind it the lines of the open gates are added up, and
 //! again each gate has a least and a greatest time for which it is open. So the mean gradient lies between two bounds; in its middle
-//! the contributions are linear in the move, and what is left is added up in absolute values. Of a segmented model the gates at each
+//! the contributions are linear in the move, and what is left is added up in absolute values. Layers of single features before these, as a
+//! binned model has them, bend the way at known places ([`piece_ways`]). Of a segmented model the gates at each
 //! point of the quadrature stand still up to a known distance, and till then the same holds without a rest.
 //!
 //! What is proved is a lower bound: a row may stand further than it says, and no counterexample is looked for. The deployed
 //! contributions are computed in `f64` on dense layers; their rounding, and that of the bounds, is far below [`SLACK`].
 
+mod gate_time;
 pub(super) mod move_set;
+mod over_ways;
+pub(super) mod piece_ways;
+mod pieces;
 pub(super) mod segments;
 pub(super) mod ways;
 

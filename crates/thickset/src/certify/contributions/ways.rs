@@ -2,7 +2,9 @@
 
 use super::super::network::DenseNetwork;
 use super::super::vector::{add_scaled, dot};
+use super::gate_time::{Interval, Line, Neuron, State, adjoint, ordered};
 use super::move_set::MoveSet;
+use super::over_ways::OverWays;
 use super::{Bounds, PairBound, SLACK};
 use crate::explain::contributions::score_weights;
 
@@ -15,91 +17,6 @@ pub(in super::super) struct Ways<'a> {
     start: Vec<f64>,
     /// The score's weights of the last hidden layer, or of the features where none is hidden.
     score: Vec<f64>,
-}
-
-/// From a least to a greatest number.
-#[derive(Clone, Copy, Debug, Default)]
-struct Interval {
-    low: f64,
-    high: f64,
-}
-
-impl Interval {
-    fn middle(self) -> f64 {
-        f64::midpoint(self.low, self.high)
-    }
-
-    /// Half of its length.
-    fn rest(self) -> f64 {
-        (self.high - self.low) / 2.0
-    }
-}
-
-/// A line in t by its values at 0 and 1.
-#[derive(Clone, Copy, Debug)]
-struct Line {
-    at_0: f64,
-    at_1: f64,
-}
-
-impl Line {
-    fn at(self, t: f64) -> f64 {
-        self.at_0 + t * (self.at_1 - self.at_0)
-    }
-
-    /// Where it reaches a level.
-    fn reaches(self, level: f64) -> Option<f64> {
-        let slope = self.at_1 - self.at_0;
-        let t = (level - self.at_0) / slope;
-        (slope != 0.0 && t > 0.0 && t < 1.0).then_some(t)
-    }
-
-    /// The share of `from..to` in which it is above a level.
-    fn time_above(self, level: f64, from: f64, to: f64) -> f64 {
-        let (a, b) = (self.at(from) - level, self.at(to) - level);
-        let length = to - from;
-        match (a > 0.0, b > 0.0) {
-            (true, true) => length,
-            (false, false) => 0.0,
-            (true, false) => length * (a / (a - b)),
-            (false, true) => length * (b / (b - a)),
-        }
-    }
-}
-
-/// A neuron before its gate, over all ways: between two lines, each widened by what rounding can do.
-#[derive(Clone, Copy, Debug)]
-struct Neuron {
-    low: Line,
-    high: Line,
-    slack: f64,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    Open,
-    Closed,
-    Either,
-}
-
-impl Neuron {
-    fn state(&self, t: f64) -> State {
-        if self.low.at(t) > self.slack {
-            State::Open
-        } else if self.high.at(t) < -self.slack {
-            State::Closed
-        } else {
-            State::Either
-        }
-    }
-
-    /// The least and the greatest time in which it is open between two times.
-    fn open_time(&self, from: f64, to: f64) -> Interval {
-        Interval {
-            low: self.low.time_above(self.slack, from, to),
-            high: self.high.time_above(-self.slack, from, to),
-        }
-    }
 }
 
 impl<'a> Ways<'a> {
@@ -185,13 +102,6 @@ impl<'a> Ways<'a> {
             second.add_between(pair[0], pair[1], &mut sums);
         }
         sums
-    }
-}
-
-fn ordered(a: f64, b: f64) -> Interval {
-    Interval {
-        low: a.min(b),
-        high: a.max(b),
     }
 }
 
@@ -314,33 +224,11 @@ impl<'s> SecondLayer<'s> {
             .collect();
         let score = &self.ways.score;
         for (neuron, sum) in sums.iter_mut().enumerate() {
-            let state = self.states[neuron];
-            if state == State::Closed {
-                continue;
-            }
-            // Of the neurons behind: those that are open all the time, and what the others may add.
-            let (mut low, mut high, mut always) = (0.0, 0.0, 0.0);
-            let (mut less, mut more) = (0.0, 0.0);
-            for ((row, time), score) in layer.rows().zip(&times).zip(score) {
-                let weight = score * row[neuron];
-                let part = ordered(weight * time.low, weight * time.high);
-                low += part.low;
-                high += part.high;
-                if time.low >= length {
-                    always += weight;
-                } else if time.high > 0.0 {
-                    less += weight.min(0.0);
-                    more += weight.max(0.0);
-                }
-            }
-            if state == State::Open {
-                sum.low += low;
-                sum.high += high;
-            } else {
-                // It may be open at any of the moments.
-                sum.low += length * f64::min(always + less, 0.0);
-                sum.high += length * f64::max(always + more, 0.0);
-            }
+            let behind = layer.rows().zip(&times).zip(score);
+            let behind = behind.map(|((row, time), score)| (score * row[neuron], *time));
+            let added = adjoint(self.states[neuron], length, behind).integral;
+            sum.low += added.low;
+            sum.high += added.high;
         }
     }
 }
@@ -363,102 +251,12 @@ impl Bounds for Ways<'_> {
                 }
             }
         }
-        Box::new(OverWays::new(self, set, gradient, rest))
-    }
-}
-
-/// Contributions with a mean gradient that is known but for what single neurons add.
-struct OverWays<'w> {
-    groups: &'w [Vec<usize>],
-    /// Of each column: its contribution in the middle, and what was added up for it.
-    middle: Vec<(f64, f64)>,
-    /// Of each pair of columns, the most that a move takes: computed from these.
-    gradient: Vec<f64>,
-    /// Of each neuron that is not known: by how much, its values along each column's way, and the most these move.
-    rest: Vec<(f64, Vec<(f64, f64)>)>,
-    set: OwnedSet,
-}
-
-struct OwnedSet {
-    norm: super::MoveNorm,
-    radius: f64,
-    low: Vec<f64>,
-    high: Vec<f64>,
-}
-
-impl OwnedSet {
-    fn borrowed(&self) -> MoveSet<'_> {
-        MoveSet {
-            x: &[],
-            norm: self.norm,
-            radius: self.radius,
-            low: &self.low,
-            high: &self.high,
-        }
-    }
-}
-
-impl<'w> OverWays<'w> {
-    fn new(
-        ways: &'w Ways<'_>,
-        set: &MoveSet<'_>,
-        gradient: Vec<f64>,
-        rest: Vec<(f64, &[f64])>,
-    ) -> Self {
-        let way: Vec<f64> = set
-            .x
-            .iter()
-            .zip(ways.reference)
-            .map(|(x, b)| x - b)
-            .collect();
-        let middle = ways.groups.iter().map(|group| {
-            let parts = group
-                .iter()
-                .map(|&feature| gradient[feature] * way[feature]);
-            let (sum, size) = parts.fold((0.0, 0.0), |(sum, size), part: f64| {
-                (sum + part, size + part.abs())
-            });
-            (sum, size)
-        });
-        let rest = rest.into_iter().map(|(by, row)| {
-            let columns = ways.groups.iter().map(|group| {
-                let along = group.iter().map(|&feature| row[feature] * way[feature]);
-                let terms = || group.iter().map(|&feature| (feature, row[feature]));
-                (along.sum::<f64>(), set.fall(terms()).max(set.rise(terms())))
-            });
-            (by, columns.collect())
-        });
-        Self {
-            groups: ways.groups,
-            middle: middle.collect(),
-            rest: rest.collect(),
+        Box::new(OverWays::new(
+            self.groups,
+            self.reference,
+            set,
             gradient,
-            set: OwnedSet {
-                norm: set.norm,
-                radius: set.radius,
-                low: set.low.to_vec(),
-                high: set.high.to_vec(),
-            },
-        }
-    }
-}
-
-impl PairBound for OverWays<'_> {
-    fn least(&self, ahead: usize, behind: usize) -> f64 {
-        let of = |column: usize, sign: f64| {
-            let group = self.groups[column].iter();
-            group.map(move |&feature| (feature, sign * self.gradient[feature]))
-        };
-        let falls = self
-            .set
-            .borrowed()
-            .fall(of(ahead, 1.0).chain(of(behind, -1.0)));
-        let (mut rest, mut size) = (0.0, falls);
-        for (by, columns) in &self.rest {
-            let ((a, a_moves), (b, b_moves)) = (columns[ahead], columns[behind]);
-            rest += by * ((a - b).abs() + a_moves + b_moves);
-        }
-        size += self.middle[ahead].1 + self.middle[behind].1 + rest;
-        self.middle[ahead].0 - self.middle[behind].0 - falls - rest - SLACK * size
+            rest,
+        ))
     }
 }

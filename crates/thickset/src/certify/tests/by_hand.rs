@@ -155,3 +155,27 @@ fn an_order_that_rounding_can_decide_is_not_certified() {
         assert_eq!(found.certified > 0.0, is_certain, "{found:?}");
     }
 }
+
+#[test]
+fn an_order_that_underflow_can_decide_is_not_certified() {
+    // The gradients are 2e-44 and 1e-44, for which single precision has no whole digit and some machines only zero.
+    for (arithmetic, is_certain) in [(Arithmetic::DOUBLE, true), (Arithmetic::SINGLE, false)] {
+        let network = DenseNetwork {
+            hidden: vec![DenseLayer {
+                weight: vec![2e-22, 0.0, 0.0, 1e-22],
+                bias: vec![1.0, 1.0],
+                inputs: 2,
+            }],
+            head: DenseLayer {
+                weight: vec![1e-22, 1e-22, 0.0, 0.0],
+                bias: vec![0.0, 0.0],
+                inputs: 2,
+            },
+            arithmetic,
+        };
+        let explained = Explained::new(&network, Ranked::Logit, 0).unwrap();
+        let moves = free_moves(MoveNorm::L2, 0.1, 2, false);
+        let found = with_case(&network, &explained, &moves, &[0.0, 0.0], 1, radius);
+        assert_eq!(found.certified > 0.0, is_certain, "{found:?}");
+    }
+}

@@ -4,8 +4,10 @@ mod bounds;
 mod brute_force;
 mod by_hand;
 mod deployed;
+mod forms;
 mod proofs;
 mod reference;
+mod speed;
 
 use super::ball::MoveNorm;
 use super::case::{Case, Deployed, Moves, largest};

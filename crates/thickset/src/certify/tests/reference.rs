@@ -11,7 +11,8 @@ use super::super::rounding::Arithmetic;
 use super::{free_moves, largest, radius, with_case, worst_case};
 
 fn folder() -> Option<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/research/certify");
+    let usual = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/research/certify");
+    let folder = std::env::var_os("THICKSET_CERTIFY_REFERENCE").map_or_else(usual, PathBuf::from);
     if folder.is_dir() {
         return Some(folder);
     }
@@ -50,6 +51,11 @@ fn read(path: &Path) -> (DenseNetwork, Vec<Vec<f64>>) {
         network,
         values.chunks(features).map(<[f64]>::to_vec).collect(),
     )
+}
+
+/// The trained network of 28 features, 64 and 32 neurons, with its rows.
+pub(super) fn adult() -> Option<(DenseNetwork, Vec<Vec<f64>>)> {
+    Some(read(&folder()?.join("adult_s0_vanilla.bin")))
 }
 
 fn csv(path: &Path) -> Vec<Vec<String>> {

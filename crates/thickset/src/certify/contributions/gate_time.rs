@@ -1,0 +1,142 @@
+//! For how long a gate is open on a way, and what that makes of the adjoints of the layer before.
+
+/// From a least to a greatest number.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Interval {
+    pub(super) low: f64,
+    pub(super) high: f64,
+}
+
+impl Interval {
+    pub(super) fn middle(self) -> f64 {
+        f64::midpoint(self.low, self.high)
+    }
+
+    /// Half of its length.
+    pub(super) fn rest(self) -> f64 {
+        (self.high - self.low) / 2.0
+    }
+}
+
+/// A line in t by its values at 0 and 1.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Line {
+    pub(super) at_0: f64,
+    pub(super) at_1: f64,
+}
+
+impl Line {
+    pub(super) fn at(self, t: f64) -> f64 {
+        self.at_0 + t * (self.at_1 - self.at_0)
+    }
+
+    /// Where it reaches a level.
+    pub(super) fn reaches(self, level: f64) -> Option<f64> {
+        let slope = self.at_1 - self.at_0;
+        let t = (level - self.at_0) / slope;
+        (slope != 0.0 && t > 0.0 && t < 1.0).then_some(t)
+    }
+
+    /// The share of `from..to` in which it is above a level.
+    pub(super) fn time_above(self, level: f64, from: f64, to: f64) -> f64 {
+        let (a, b) = (self.at(from) - level, self.at(to) - level);
+        let length = to - from;
+        match (a > 0.0, b > 0.0) {
+            (true, true) => length,
+            (false, false) => 0.0,
+            (true, false) => length * (a / (a - b)),
+            (false, true) => length * (b / (b - a)),
+        }
+    }
+}
+
+/// A neuron before its gate, over all ways: between two lines, each widened by what rounding can do.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Neuron {
+    pub(super) low: Line,
+    pub(super) high: Line,
+    pub(super) slack: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    Open,
+    Closed,
+    Either,
+}
+
+impl Neuron {
+    pub(super) fn state(&self, t: f64) -> State {
+        if self.low.at(t) > self.slack {
+            State::Open
+        } else if self.high.at(t) < -self.slack {
+            State::Closed
+        } else {
+            State::Either
+        }
+    }
+
+    /// The least and the greatest time in which it is open between two times.
+    pub(super) fn open_time(&self, from: f64, to: f64) -> Interval {
+        Interval {
+            low: self.low.time_above(self.slack, from, to),
+            high: self.high.time_above(-self.slack, from, to),
+        }
+    }
+}
+
+/// From the smaller to the larger of two numbers.
+pub(super) fn ordered(a: f64, b: f64) -> Interval {
+    Interval {
+        low: a.min(b),
+        high: a.max(b),
+    }
+}
+
+/// What some time adds to the adjoint of one neuron of the layer before.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Added {
+    /// Its integral over the time.
+    pub(super) integral: Interval,
+    /// The most that the integral of its absolute value can be.
+    pub(super) most: f64,
+}
+
+/// The adjoint of a neuron in this state over a time of this length: `behind` are, for each neuron of the next layer, the score's weight of the way there and
+/// for how long that one is open.
+pub(super) fn adjoint(
+    state: State,
+    length: f64,
+    behind: impl Iterator<Item = (f64, Interval)>,
+) -> Added {
+    if state == State::Closed {
+        return Added::default();
+    }
+    // Those that are open all the time, and what the others may add.
+    let (mut low, mut high, mut always) = (0.0, 0.0, 0.0);
+    let (mut less, mut more) = (0.0, 0.0);
+    for (weight, time) in behind {
+        let part = ordered(weight * time.low, weight * time.high);
+        low += part.low;
+        high += part.high;
+        if time.low >= length {
+            always += weight;
+        } else if time.high > 0.0 {
+            less += f64::min(weight, 0.0);
+            more += f64::max(weight, 0.0);
+        }
+    }
+    let (least, most) = (always + less, always + more);
+    let integral = match state {
+        State::Open => Interval { low, high },
+        // It may be open at any of the moments.
+        _ => Interval {
+            low: length * f64::min(least, 0.0),
+            high: length * f64::max(most, 0.0),
+        },
+    };
+    Added {
+        integral,
+        most: length * f64::max(least.abs(), most.abs()),
+    }
+}

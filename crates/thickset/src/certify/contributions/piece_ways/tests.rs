@@ -1,0 +1,305 @@
+//! Bounds behind pieces: by hand, against those without pieces, and against contributions of moves.
+
+use super::super::super::rounding::Arithmetic;
+use super::super::MoveNorm;
+use super::super::ways::Ways;
+use super::*;
+use crate::{Seed, Stream};
+
+/// Features are passed on this far above zero.
+const ABOVE: f64 = 50.0;
+
+fn layer(inputs: usize, outputs: usize, number: impl FnMut() -> f64) -> DenseLayer {
+    let mut numbers = std::iter::repeat_with(number);
+    DenseLayer {
+        weight: numbers.by_ref().take(inputs * outputs).collect(),
+        bias: numbers.take(outputs).collect(),
+        inputs,
+    }
+}
+
+fn identity(size: usize, bias: f64) -> DenseLayer {
+    DenseLayer {
+        weight: (0..size * size)
+            .map(|place| f64::from(u8::from(place % (size + 1) == 0)))
+            .collect(),
+        bias: vec![bias; size],
+        inputs: size,
+    }
+}
+
+#[test]
+fn behind_layers_that_pass_features_on_the_bounds_are_those_of_the_network_alone() {
+    for (case, hidden) in [&[6][..], &[7, 5]].into_iter().enumerate() {
+        let mut stream = Seed::new(6).stream_at("layers", case as u64);
+        let mut widths = vec![4];
+        widths.extend(hidden);
+        widths.push(2);
+        let mut layers: Vec<DenseLayer> = widths
+            .windows(2)
+            .map(|pair| layer(pair[0], pair[1], || stream.normal()))
+            .collect();
+        let head = layers.pop().unwrap();
+        let plain = DenseNetwork {
+            hidden: layers.clone(),
+            head: head.clone(),
+            arithmetic: Arithmetic::SINGLE,
+        };
+        // Raised by 50 and passed on; the layer behind takes it off again.
+        let sums: Vec<f64> = layers[0].rows().map(|row| row.iter().sum()).collect();
+        for (bias, sum) in layers[0].bias.iter_mut().zip(sums) {
+            *bias -= ABOVE * sum;
+        }
+        layers.splice(0..0, [identity(4, ABOVE), identity(4, 0.0)]);
+        let raised = DenseNetwork {
+            hidden: layers,
+            head,
+            arithmetic: Arithmetic::SINGLE,
+        };
+        let groups: Vec<Vec<usize>> = vec![vec![0], vec![1, 2], vec![3]];
+        let (reference, x) = ([0.1, -0.4, 0.3, 0.0], [1.0, 0.5, -0.7, 0.9]);
+        let ways = Ways::new(&plain, &groups, &reference, 1).unwrap();
+        let pieces = PieceWays::new(&raised, &groups, &reference, 1).unwrap();
+        for norm in [MoveNorm::L2, MoveNorm::Linf] {
+            for radius in [0.01, 0.1, 0.4] {
+                let (low, high) = ([-1.0, -0.05, -1.0, 0.0], [1.0, 1.0, 0.2, 0.0]);
+                let set = MoveSet {
+                    x: &x,
+                    norm,
+                    radius,
+                    low: &low,
+                    high: &high,
+                };
+                let (known, found) = (ways.bound(&set), pieces.bound(&set));
+                for (ahead, behind) in [(0, 1), (1, 2), (2, 0)] {
+                    let (known, found) = (known.least(ahead, behind), found.least(ahead, behind));
+                    assert!((known - found).abs() < 1e-5, "{known} {found}");
+                }
+            }
+        }
+    }
+}
+
+/// The first feature counts above 1 alone, the second as it is; one neuron, always open, adds them up.
+fn one_kink() -> DenseNetwork {
+    let rows = |weight: &[f64], bias: &[f64]| DenseLayer {
+        weight: weight.to_vec(),
+        bias: bias.to_vec(),
+        inputs: weight.len() / bias.len(),
+    };
+    DenseNetwork {
+        hidden: vec![
+            rows(&[1.0, 0.0, 0.0, 1.0], &[-1.0, 10.0]),
+            identity(2, 0.0),
+            rows(&[1.0, 1.0], &[5.0]),
+        ],
+        head: rows(&[-0.5, 0.5], &[0.0, 0.0]),
+        arithmetic: Arithmetic::SINGLE,
+    }
+}
+
+#[test]
+fn a_kink_on_the_way_by_hand() {
+    // One feature of slope 0 below 1 and 1 above it, one neuron that is always open, another feature of slope 1: from 0 to 2, the first
+    // contributes 1 whatever a move of up to 0.5 does but for the move itself, the second 2 and its move.
+    let network = one_kink();
+    let groups = vec![vec![0], vec![1]];
+    let pieces = PieceWays::new(&network, &groups, &[0.0, 0.0], 1).unwrap();
+    let set = MoveSet {
+        x: &[2.0, 2.0],
+        norm: MoveNorm::Linf,
+        radius: 0.1,
+        low: &[-0.1, -0.1],
+        high: &[0.1, 0.1],
+    };
+    // Exactly 2 - 1 less 0.1 for each; the kink's place on the way is known within a tenth, and that is doubted.
+    let least = pieces.bound(&set).least(1, 0);
+    assert!(least <= 0.8 + 1e-9 && least > 0.6, "{least}");
+    let still = MoveSet {
+        low: &[0.0, 0.0],
+        high: &[0.0, 0.0],
+        ..set
+    };
+    let least = pieces.bound(&still).least(1, 0);
+    assert!((least - 1.0).abs() < 1e-5, "{least}");
+}
+
+#[test]
+fn how_far_a_kink_bends_a_neuron_off_its_line_by_hand() {
+    // On the way from 0 to 2 the first feature adds 0 up to 1 and then its rest: half way it is 0, on the line between both ends a half.
+    let network = one_kink();
+    let groups = vec![vec![0], vec![1]];
+    let ways = PieceWays::new(&network, &groups, &[0.0, 0.0], 1).unwrap();
+    let set = MoveSet {
+        x: &[2.0, 2.0],
+        norm: MoveNorm::L2,
+        radius: 0.0,
+        low: &[0.0, 0.0],
+        high: &[0.0, 0.0],
+    };
+    let timed = Timed::new(&ways, &set);
+    let bent = |from: f64, to: f64| timed.bent(&ways.pieces.slopes, 1, from, to)[0];
+    assert!((bent(0.0, 1.0) - 0.5).abs() < 1e-9);
+    assert!(bent(0.0, 0.4).abs() < 1e-12 && bent(0.6, 1.0).abs() < 1e-12);
+    let at = |t: f64| timed.first_at(t).middle[0];
+    let apart = f64::midpoint(at(0.0), at(1.0)) - at(0.5);
+    assert!((apart - 0.5).abs() < 1e-9, "{apart}");
+}
+
+/// The contributions of the features along the way, piece by piece: where the gates at both ends and in the middle are the same, the gradient is.
+struct Walk<'a> {
+    network: &'a DenseNetwork,
+    score: &'a [f64],
+    from: &'a [f64],
+    to: &'a [f64],
+}
+
+impl Walk<'_> {
+    fn gates(&self, t: f64) -> Vec<Vec<bool>> {
+        let ends = self.from.iter().zip(self.to);
+        let point: Vec<f64> = ends.map(|(from, to)| from + t * (to - from)).collect();
+        self.network.run(&point).1
+    }
+
+    fn add(&self, start: f64, end: f64, halvings: usize, sum: &mut [f64]) {
+        let middle = f64::midpoint(start, end);
+        let gates = self.gates(middle);
+        let is_one = halvings == 0
+            || [start + BESIDE_ENDS, end - BESIDE_ENDS]
+                .iter()
+                .all(|t| self.gates(*t) == gates);
+        if is_one {
+            let gradient = self.network.gradient(self.score, &gates);
+            add_scaled(sum, end - start, &gradient);
+        } else {
+            self.add(start, middle, halvings - 1, sum);
+            self.add(middle, end, halvings - 1, sum);
+        }
+    }
+
+    fn contributions(&self) -> Vec<f64> {
+        let mut mean = vec![0.0; self.from.len()];
+        for part in 0..32 {
+            let start = f64::from(part) / 32.0;
+            self.add(start, start + 1.0 / 32.0, 22, &mut mean);
+        }
+        let ways = self.to.iter().zip(self.from);
+        let ways = ways.map(|(to, from)| to - from);
+        mean.iter()
+            .zip(ways)
+            .map(|(mean, way)| mean * way)
+            .collect()
+    }
+}
+
+/// How far inside of a time its ends are looked at.
+const BESIDE_ENDS: f64 = 1e-9;
+
+/// Each feature passed on, and two bins of it.
+fn bins(features: usize, stream: &mut Stream) -> [DenseLayer; 2] {
+    let units = 3 * features;
+    let mut first = DenseLayer {
+        weight: vec![0.0; units * features],
+        bias: vec![0.0; units],
+        inputs: features,
+    };
+    let mut second = DenseLayer {
+        weight: vec![0.0; units * units],
+        bias: vec![0.0; units],
+        inputs: units,
+    };
+    for feature in 0..features {
+        let (left, width) = (stream.uniform() - 0.5, 0.3 + 0.5 * stream.uniform());
+        let units_of = [
+            (1.0, -3.0),
+            (1.0 / width, left),
+            (1.0 / width, left + width),
+        ];
+        for (place, (slope, left)) in units_of.into_iter().enumerate() {
+            let unit = 3 * feature + place;
+            first.weight[unit * features + feature] = slope;
+            first.bias[unit] = -slope * left;
+            let passes = place == 0;
+            second.weight[unit * units + unit] = if passes { 1.0 } else { -1.0 };
+            second.bias[unit] = if passes { 0.0 } else { 1.0 };
+        }
+    }
+    [first, second]
+}
+
+#[test]
+fn no_move_is_below_the_bound() {
+    const FEATURES: usize = 4;
+    for case in 0..40_u64 {
+        let mut stream = Seed::new(9).stream_at("pieces", case);
+        let mut hidden = bins(FEATURES, &mut stream).to_vec();
+        hidden.push(layer(3 * FEATURES, 6, || stream.normal()));
+        if case % 3 != 0 {
+            hidden.push(layer(6, 4, || stream.normal()));
+        }
+        let last = hidden.last().map_or(0, DenseLayer::outputs);
+        let head = layer(last, 2, || stream.normal());
+        let score: Vec<f64> = (0..last)
+            .map(|one| head.row(1)[one] - head.row(0)[one])
+            .collect();
+        let network = DenseNetwork {
+            hidden,
+            head,
+            arithmetic: Arithmetic::DOUBLE,
+        };
+        let groups = if case % 4 == 3 {
+            vec![vec![0, 1], vec![2], vec![3]]
+        } else {
+            (0..FEATURES).map(|feature| vec![feature]).collect()
+        };
+        let mut drawn = || -> Vec<f64> { (0..FEATURES).map(|_| stream.normal()).collect() };
+        let (reference, x) = (drawn(), drawn());
+        let ways = PieceWays::new(&network, &groups, &reference, 1).unwrap();
+        for (norm, radius) in [
+            (MoveNorm::L2, 0.01),
+            (MoveNorm::L2, 0.2),
+            (MoveNorm::Linf, 0.01),
+            (MoveNorm::Linf, 0.1),
+        ] {
+            let stays = |feature: usize| feature == 3 && case % 5 == 0;
+            let limit = |feature: usize| if stays(feature) { 0.0 } else { radius };
+            let low: Vec<f64> = (0..FEATURES).map(|feature| -limit(feature)).collect();
+            let high: Vec<f64> = (0..FEATURES).map(limit).collect();
+            let bound = ways.bound(&MoveSet {
+                x: &x,
+                norm,
+                radius,
+                low: &low,
+                high: &high,
+            });
+            for _ in 0..6 {
+                let mut d = drawn();
+                let size = norm.of(&d);
+                for (feature, d) in d.iter_mut().enumerate() {
+                    let whole = if norm == MoveNorm::Linf {
+                        d.signum()
+                    } else {
+                        *d / size
+                    };
+                    *d = (whole * radius).clamp(low[feature], high[feature]);
+                }
+                let moved: Vec<f64> = x.iter().zip(&d).map(|(x, d)| x + d).collect();
+                let walk = Walk {
+                    network: &network,
+                    score: &score,
+                    from: &reference,
+                    to: &moved,
+                };
+                let all = walk.contributions();
+                let of = |column: usize| groups[column].iter().map(|&one| all[one]).sum::<f64>();
+                for ahead in 0..groups.len() {
+                    for behind in (0..groups.len()).filter(|behind| *behind != ahead) {
+                        let (gap, least) = (of(ahead) - of(behind), bound.least(ahead, behind));
+                        let seen = format!("case {case}, {norm:?} {radius}: {least} {gap}");
+                        assert!(least <= gap + 1e-6 * (1.0 + gap.abs()), "{seen}");
+                    }
+                }
+            }
+        }
+    }
+}

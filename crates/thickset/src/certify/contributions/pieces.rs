@@ -1,0 +1,196 @@
+//! Two layers whose units each read a single feature, as the pieces of a [binned model](crate::model::BinnedConfig) are: every feature is cut into
+//! pieces, on each of which all its units are lines.
+
+use super::super::network::{DenseLayer, DenseNetwork};
+
+/// `max(0, outer max(0, inner x + shift) + offset)` of one feature.
+#[derive(Clone, Copy, Debug)]
+struct Unit {
+    feature: usize,
+    inner: f64,
+    shift: f64,
+    outer: f64,
+    offset: f64,
+}
+
+impl Unit {
+    fn first(&self, x: f64) -> f64 {
+        (self.inner * x + self.shift).max(0.0)
+    }
+
+    fn at(&self, x: f64) -> f64 {
+        (self.outer * self.first(x) + self.offset).max(0.0)
+    }
+
+    /// Its slope away from its kinks.
+    fn slope(&self, x: f64) -> f64 {
+        let is_open = self.first(x) > 0.0 && self.at(x) > 0.0;
+        if is_open {
+            self.outer * self.inner
+        } else {
+            0.0
+        }
+    }
+
+    /// Where its slope changes.
+    fn kinks(&self) -> impl Iterator<Item = f64> {
+        let first = -self.shift / self.inner;
+        let behind = (-self.offset / self.outer - self.shift) / self.inner;
+        let all = [first, behind].into_iter();
+        all.filter(|kink| kink.is_finite())
+    }
+
+    /// What is added up for it at a feature up to this size.
+    fn magnitude(&self, x: f64) -> f64 {
+        self.outer.abs() * (self.inner.abs() * x + self.shift.abs()) + self.offset.abs()
+    }
+}
+
+/// The one entry of each row that is not zero, with its place; none where a row has more.
+fn single_entries(layer: &DenseLayer) -> Option<Vec<(usize, f64)>> {
+    let single = |row: &[f64]| {
+        let mut entries = row.iter().enumerate().filter(|(_, weight)| **weight != 0.0);
+        let first = entries
+            .next()
+            .map_or((0, 0.0), |(at, weight)| (at, *weight));
+        entries.next().is_none().then_some(first)
+    };
+    layer.rows().map(single).collect()
+}
+
+/// The two layers, and the layer that reads them.
+#[derive(Clone, Debug)]
+pub(super) struct Pieces {
+    units: Vec<Unit>,
+    /// Of each feature, the places at which its pieces meet, ascending.
+    kinks: Vec<Vec<f64>>,
+    /// How each output of the layer behind moves with a feature, piece by piece.
+    pub(super) slopes: Slopes,
+}
+
+/// Of each feature and each of its pieces, the slope of some outputs.
+#[derive(Clone, Debug)]
+pub(super) struct Slopes(pub(super) Vec<Vec<Vec<f64>>>);
+
+impl Slopes {
+    /// The same shape with zeros, for so many outputs.
+    pub(super) fn zeros(&self, outputs: usize) -> Self {
+        let feature = |pieces: &Vec<Vec<f64>>| vec![vec![0.0; outputs]; pieces.len()];
+        Self(self.0.iter().map(feature).collect())
+    }
+}
+
+/// Pieces from a first to a last one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct PieceRange {
+    pub(super) first: usize,
+    pub(super) last: usize,
+}
+
+/// How far the place of a kink may be off, relatively.
+const KINK_ROUNDING: f64 = 1e-12;
+
+impl Pieces {
+    /// `None` where the network does not begin with two such layers.
+    pub(super) fn of(network: &DenseNetwork) -> Option<Self> {
+        let [first, second, behind, ..] = &network.hidden[..] else {
+            return None;
+        };
+        let (inner, outer) = (single_entries(first)?, single_entries(second)?);
+        let units: Vec<Unit> = outer
+            .iter()
+            .zip(&second.bias)
+            .map(|(&(unit, outer), &offset)| Unit {
+                feature: inner[unit].0,
+                inner: inner[unit].1,
+                shift: first.bias[unit],
+                outer,
+                offset,
+            })
+            .collect();
+        let mut kinks = vec![Vec::new(); network.features()];
+        for unit in &units {
+            kinks[unit.feature].extend(unit.kinks());
+        }
+        let mut slopes = Vec::with_capacity(kinks.len());
+        for (feature, kinks) in kinks.iter_mut().enumerate() {
+            kinks.sort_by(f64::total_cmp);
+            kinks.dedup();
+            let pieces = (0..=kinks.len()).map(|piece| {
+                let at = inside(kinks, piece);
+                let mut slope = vec![0.0; behind.outputs()];
+                let own = units.iter().enumerate();
+                for (place, unit) in own.filter(|(_, unit)| unit.feature == feature) {
+                    for (slope, row) in slope.iter_mut().zip(behind.rows()) {
+                        *slope += row[place] * unit.slope(at);
+                    }
+                }
+                slope
+            });
+            slopes.push(pieces.collect());
+        }
+        Some(Self {
+            units,
+            kinks,
+            slopes: Slopes(slopes),
+        })
+    }
+
+    /// The layer behind, before its gates.
+    pub(super) fn values(&self, behind: &DenseLayer, x: &[f64]) -> Vec<f64> {
+        let units: Vec<f64> = self
+            .units
+            .iter()
+            .map(|unit| unit.at(x[unit.feature]))
+            .collect();
+        let rows = behind.rows().zip(&behind.bias);
+        rows.map(|(row, bias)| super::super::vector::dot(row, &units) + bias)
+            .collect()
+    }
+
+    /// What is added up for each of its neurons at features up to these sizes.
+    pub(super) fn magnitudes(&self, behind: &DenseLayer, sizes: &[f64]) -> Vec<f64> {
+        let units: Vec<f64> = self
+            .units
+            .iter()
+            .map(|unit| unit.magnitude(sizes[unit.feature]))
+            .collect();
+        let rows = behind.rows().zip(&behind.bias);
+        rows.map(|(row, bias)| {
+            let parts = row
+                .iter()
+                .zip(&units)
+                .map(|(weight, unit)| weight.abs() * unit);
+            bias.abs() + parts.sum::<f64>()
+        })
+        .collect()
+    }
+
+    /// The kinks of a feature.
+    pub(super) fn kinks(&self, feature: usize) -> &[f64] {
+        &self.kinks[feature]
+    }
+
+    /// Every piece that a feature between two values can be on.
+    pub(super) fn range(&self, feature: usize, low: f64, high: f64) -> PieceRange {
+        let kinks = &self.kinks[feature];
+        let off = |value: f64| KINK_ROUNDING * (1.0 + value.abs());
+        PieceRange {
+            first: kinks.partition_point(|kink| *kink < low - off(low)),
+            last: kinks.partition_point(|kink| *kink <= high + off(high)),
+        }
+    }
+}
+
+/// A value inside of a piece.
+fn inside(kinks: &[f64], piece: usize) -> f64 {
+    match (
+        piece.checked_sub(1).map(|before| kinks[before]),
+        kinks.get(piece),
+    ) {
+        (Some(from), Some(to)) => f64::midpoint(from, *to),
+        (Some(from), None) => from + 1.0 + from.abs(),
+        (None, Some(to)) => to - 1.0 - to.abs(),
+        (None, None) => 0.0,
+    }
+}
