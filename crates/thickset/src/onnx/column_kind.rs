@@ -52,10 +52,16 @@ pub(super) fn learn(
         let Known::Category { keys: all } = entry else {
             return Err(both(*column));
         };
-        for key in keys.iter() {
-            if !all.contains(key) {
-                all.push(key.clone());
-            }
+        // The cells of one encoder know the same values.
+        if all.is_empty() {
+            all.clone_from(keys);
+        } else if **keys != *all {
+            let mut seen: BTreeSet<Key> = all.iter().cloned().collect();
+            all.extend(
+                keys.iter()
+                    .filter(|key| seen.insert((*key).clone()))
+                    .cloned(),
+            );
         }
         return Ok(());
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use thickset_engine::layer::Form;
 
 use super::cell::{Cell, Line};
-use super::column_kind::{Known, groups, no_gradient, yeo_johnson};
+use super::column_kind::{Known, no_gradient, yeo_johnson};
 use super::columns::Front;
 use super::lower::{Lowering, Made, Place};
 use super::problem::{OnnxError, Result};
@@ -104,7 +104,7 @@ impl Front {
         let (known, first) = (self.known.get(&column)?, *self.first.get(&column)?);
         match (known, cell) {
             (
-                Known::Category { keys },
+                Known::Category { .. },
                 Cell::Lookup {
                     keys: own,
                     values,
@@ -112,14 +112,19 @@ impl Front {
                     ..
                 },
             ) => {
-                let groups = groups(keys);
-                let weights = groups.iter().enumerate().filter_map(|(place, group)| {
-                    let member = &group.members()[0];
-                    let at = own.iter().position(|key| key.text() == *member)?;
-                    let weight = values[at] - otherwise;
-                    (weight != 0.0).then_some((first + place, weight))
-                });
-                Some((weights.collect(), *otherwise))
+                let places = self.groups.get(&column)?;
+                let listed = own.iter().zip(values);
+                let mut weights: Vec<(usize, f64)> = listed
+                    .filter_map(|(key, value)| {
+                        let place = places.get(&key.text())?;
+                        Some((first + place, value - otherwise))
+                    })
+                    .collect();
+                // A value that is listed twice counts as it is listed first.
+                weights.sort_by_key(|(place, _)| *place);
+                weights.dedup_by_key(|(place, _)| *place);
+                weights.retain(|(_, weight)| *weight != 0.0);
+                Some((weights, *otherwise))
             }
             (
                 Known::Number {

@@ -9,7 +9,7 @@ use super::problem::{Result, broken};
 use super::read::{Graph, Node};
 
 /// The most numbers that an operator may make of smaller constants.
-pub(super) const MOST_MADE: usize = 1 << 26;
+pub(super) const MOST_MADE: usize = 1 << 24;
 
 /// What the operator makes of constants; `None` if it is not one that is computed here.
 ///
@@ -278,9 +278,10 @@ pub(super) fn to_sizes(values: &[i64]) -> Result<Vec<usize>> {
 
 /// Refuses to make more numbers than any model needs.
 pub(super) fn check_made(dims: &[usize]) -> Result<()> {
-    let count = dims
-        .iter()
-        .fold(1_usize, |product, &size| product.saturating_mul(size));
+    // A size of 0 must not hide others whose product is none that can be counted.
+    let count = dims.iter().fold(1_usize, |product, &size| {
+        product.saturating_mul(size.max(1))
+    });
     if count > MOST_MADE {
         return Err(broken(format!(
             "a constant of the sizes {dims:?} would have more than {MOST_MADE} numbers"

@@ -6,8 +6,9 @@ use thickset_engine::layer::Form;
 
 use super::arithmetic::{binary, of_cells};
 use super::{Cells, Lowering, Value};
+use crate::onnx::array::Array;
 use crate::onnx::cell::Cell;
-use crate::onnx::fold::{broadcast, expanded};
+use crate::onnx::fold::{broadcast, broadcast_places, expanded};
 use crate::onnx::problem::{Result, WITHOUT_GRADIENT};
 use crate::onnx::read::Node;
 
@@ -26,6 +27,12 @@ pub(super) fn comparison(
     b: Value,
 ) -> Result<Value> {
     if let Some(cells) = of_cells(operator, &a, &b)? {
+        return Ok(Value::Cells(Rc::new(cells)));
+    }
+    if let ("Equal", Value::Cells(cells), Value::Constant(array))
+    | ("Equal", Value::Constant(array), Value::Cells(cells)) = (operator, &a, &b)
+        && let Some(cells) = equal(cells, array)?
+    {
         return Ok(Value::Cells(Rc::new(cells)));
     }
     if let (Value::Mask(a), Value::Mask(b)) = (&a, &b) {
@@ -54,6 +61,22 @@ pub(super) fn comparison(
         "Less" | "Greater" => decider,
         _ => to.not(&decider)?,
     }))
+}
+
+/// Each column compared with several numbers, as one writes 0 and 1 for each of its values.
+fn equal(cells: &Cells, array: &Array) -> Result<Option<Cells>> {
+    let dims = broadcast(&cells.dims, &array.dims)?;
+    if dims.len() != cells.dims.len() || dims.first() != cells.dims.first() {
+        return Ok(None);
+    }
+    super::check_cells(&dims)?;
+    let places = broadcast_places(&cells.dims, &dims)?;
+    let values = expanded(array, &dims)?.to_floats()?;
+    let pairs = places.into_iter().zip(values);
+    let compared = pairs
+        .map(|(place, value)| Cell::binary("Equal", &cells.cells[place], &Cell::Constant(value)));
+    let cells: Option<Vec<Cell>> = compared.collect();
+    Ok(cells.map(|cells| Cells { cells, dims }))
 }
 
 /// `a` where the condition holds, else `b`.

@@ -28,6 +28,16 @@ impl<'g> Lowering<'g> {
         let (rows, rest) = dims
             .split_first()
             .map_or((None, &[][..]), |(rows, rest)| (*rows, rest));
+        if let ([Some(size)], 1) = (&dims[..], self.graph.inputs.len())
+            && *size > 1
+        {
+            return Err(OnnxError::Refused {
+                problem: format!(
+                    "input `{name}` is one row of {size} numbers, without an axis of rows"
+                ),
+                instead: "export the model with a batch, whose first axis is the rows".to_owned(),
+            });
+        }
         // A column without a second axis may have its only size fixed or not; with one, only the first may vary.
         let mut sizes = vec![1];
         for size in rest {
@@ -67,6 +77,7 @@ impl<'g> Lowering<'g> {
             return Ok(());
         }
         let first = self.columns.len();
+        super::check_cells(&[first.saturating_add(count)])?;
         self.columns.extend((0..count).map(|at| RawColumn {
             input: place,
             place: at,

@@ -6,6 +6,7 @@ mod arithmetic;
 mod category;
 mod choice;
 mod convolution;
+mod convolution_transposed;
 mod cut;
 mod einsum;
 mod gather;
@@ -36,6 +37,7 @@ use super::cell::Cell;
 use super::fold::{fold, shape_part};
 use super::problem::{OnnxError, Result, WITHOUT_GRADIENT, broken};
 use super::read::{Graph, Node};
+use super::room::Room;
 use refused::{never_read, refused};
 pub(super) use value::{Block, Cells, Image, Made, MadeLayer, Place, RawColumn, Value};
 
@@ -51,10 +53,17 @@ pub(super) struct Lowering<'g> {
     pub(super) is_double: bool,
     /// The number of rows, where the file fixes it.
     fixed_rows: Option<usize>,
+    room: Room,
 }
 
 /// Rows of more numbers than this are refused before anything is made of them.
-const MOST_FEATURES: usize = 1 << 24;
+const MOST_FEATURES: usize = 1 << 23;
+/// Networks of more layers than this are refused; the deepest that are in use have some thousands.
+const MOST_LAYERS: usize = 1 << 14;
+/// What a cell takes in memory, in numbers.
+const CELL: usize = 16;
+/// The most columns of a table, and the most numbers that are made of columns at once: a small image of four channels is a table too.
+const MOST_CELLS: usize = 1 << 18;
 
 impl<'g> Lowering<'g> {
     pub(super) fn new(graph: &'g Graph) -> Result<Self> {
@@ -67,6 +76,7 @@ impl<'g> Lowering<'g> {
             image: None,
             is_double: false,
             fixed_rows: None,
+            room: Room::new(graph.held),
         };
         for (place, input) in graph.inputs.iter().enumerate() {
             lowering.add_input(place, input)?;
@@ -99,7 +109,16 @@ impl<'g> Lowering<'g> {
             {
                 continue;
             }
+            let read: usize = node
+                .inputs
+                .iter()
+                .filter_map(|input| self.values.get(input))
+                .map(size)
+                .sum();
             let made = self.node(node)?;
+            let new: usize = made.iter().map(size).sum();
+            self.room.work(read.saturating_add(new))?;
+            self.room.keep(made.iter().map(kept).sum())?;
             for (name, value) in node.outputs.iter().zip(made) {
                 self.values.insert(name.clone(), value);
             }
@@ -113,7 +132,13 @@ impl<'g> Lowering<'g> {
             return Ok(value.clone());
         }
         match self.graph.constant(name) {
-            Some(array) => Ok(Value::Constant(Rc::new(array?))),
+            Some(array) => {
+                // Kept, since several nodes may read it, and each several times.
+                let value = Value::Constant(Rc::new(array?));
+                self.room.keep(size(&value))?;
+                self.values.insert(name.to_owned(), value.clone());
+                Ok(value)
+            }
             None => Err(broken(format!("`{name}` is read before it is made"))),
         }
     }
@@ -187,6 +212,9 @@ impl<'g> Lowering<'g> {
 
     /// Makes input features of cells.
     pub(super) fn materialise(&mut self, cells: &Cells) -> Result<Made> {
+        if cells.cells.is_empty() {
+            return Err(broken("nothing is left of a row's numbers"));
+        }
         for cell in &cells.cells {
             if matches!(cell, Cell::Text { .. }) {
                 return Err(OnnxError::Refused {
@@ -262,6 +290,19 @@ impl<'g> Lowering<'g> {
                 )));
             }
         }
+        if self.layers.len() >= MOST_LAYERS {
+            return Err(broken(format!(
+                "the graph becomes more than {MOST_LAYERS} layers"
+            )));
+        }
+        let numbers: usize = weights.iter().map(|(_, _, values)| values.len()).sum();
+        // Places that are picked are kept for each feature.
+        let picked = if matches!(form, Form::Gather { .. }) {
+            features
+        } else {
+            0
+        };
+        self.room.keep(numbers + picked)?;
         self.layers.push(MadeLayer {
             form,
             inputs: inputs.iter().map(|made| made.place).collect(),
@@ -316,7 +357,7 @@ impl<'g> Lowering<'g> {
         };
         let mut dims = vec![usize::try_from(rows / BATCH).unwrap_or(1)];
         dims.extend(super::fold::to_sizes(rest)?);
-        super::fold::check_made(&dims)?;
+        check_cells(&dims)?;
         let value = match node.tensor("value") {
             Some(tensor) => self.graph.array(tensor)?.to_number()?,
             None => 0.0,
@@ -330,6 +371,16 @@ impl<'g> Lowering<'g> {
         if operator == "Shape" {
             let sizes = Self::sizes(&self.input(node, 0)?);
             return Ok(vec![Value::Constant(Rc::new(shape_part(node, sizes)))]);
+        }
+        if operator == "Size" {
+            let sizes = Self::sizes(&self.input(node, 0)?);
+            let count = sizes
+                .iter()
+                .fold(1_i64, |product, &size| product.saturating_mul(size));
+            return Ok(vec![Value::Constant(Rc::new(Array::whole(
+                vec![],
+                vec![count],
+            )))]);
         }
         if operator == "ConstantOfShape"
             && let Some(cells) = self.constant_rows(node)?
@@ -377,6 +428,7 @@ impl<'g> Lowering<'g> {
             activation::lower,
             matrix::lower,
             convolution::lower,
+            convolution_transposed::lower,
             pooling::lower,
             reduce::lower,
             normalise::lower,
@@ -389,6 +441,43 @@ impl<'g> Lowering<'g> {
             }
         }
         Err(refused(node))
+    }
+}
+
+/// Refuses more numbers of columns than any table has.
+fn check_cells(dims: &[usize]) -> Result<()> {
+    let count = dims.iter().fold(1_usize, |product, &size| {
+        product.saturating_mul(size.max(1))
+    });
+    if count > MOST_CELLS {
+        return Err(broken(format!(
+            "columns become numbers of the sizes {dims:?}, more than {MOST_CELLS}"
+        )));
+    }
+    Ok(())
+}
+
+/// How many numbers a value is.
+fn size(value: &Value) -> usize {
+    match value {
+        Value::Constant(array) => array.len(),
+        Value::Cells(cells) => {
+            let one = |cell: &Cell| match cell {
+                Cell::Lookup { values, .. } => CELL + values.len(),
+                _ => CELL,
+            };
+            cells.cells.iter().map(one).sum()
+        }
+        Value::Tensor(made) | Value::Mask(made) => made.features(),
+        Value::Turned(turned) => turned.features(),
+    }
+}
+
+/// How many of them stay in memory; those of tensors are made when the network runs.
+fn kept(value: &Value) -> usize {
+    match value {
+        Value::Constant(_) | Value::Cells(_) => size(value),
+        _ => 0,
     }
 }
 
