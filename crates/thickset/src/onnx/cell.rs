@@ -259,6 +259,26 @@ impl Cell {
         }
     }
 
+    /// The lines that it is made of, the innermost first.
+    pub(super) fn lines(&self, found: &mut Vec<Self>) {
+        /// What is made of more is no transform that is looked for.
+        const MOST: usize = 16;
+        match self {
+            Self::Replace { of, .. } | Self::Clip { of, .. } | Self::Unary(_, of) => {
+                of.lines(found);
+            }
+            Self::Binary(_, a, b) => {
+                a.lines(found);
+                b.lines(found);
+            }
+            Self::Select(parts) => parts.iter().for_each(|part| part.lines(found)),
+            _ => {}
+        }
+        if found.len() < MOST && self.line().is_some() && !found.contains(self) {
+            found.push(self.clone());
+        }
+    }
+
     /// What stands in for the column's number where it is missing, if something does before anything else is computed.
     pub(super) fn filled_with(&self) -> Option<f64> {
         match self {

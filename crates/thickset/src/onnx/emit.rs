@@ -45,8 +45,8 @@ impl Front {
         for (place, cell) in cells.iter().enumerate() {
             let kind = if simple(cell) {
                 "simple".to_owned()
-            } else if let Some(power) = yeo_johnson(cell) {
-                powers.insert(place, power);
+            } else if let Some((power, of)) = yeo_johnson(cell) {
+                powers.insert(place, (power, of));
                 "yeo-johnson".to_owned()
             } else {
                 kind(cell)?
@@ -64,12 +64,9 @@ impl Front {
             let made = match kind.as_str() {
                 "simple" => self.emit_simple(to, &group)?,
                 "yeo-johnson" => {
-                    let raw: Vec<Cell> = group
-                        .iter()
-                        .filter_map(|cell| cell.column().map(Cell::Column))
-                        .collect();
-                    let raw = self.emit_simple(to, &raw)?;
-                    let lambda = places.iter().map(|place| powers[place]).collect();
+                    let raw = places.iter().map(|place| powers[place].1.clone());
+                    let raw = self.emit_simple(to, &raw.collect::<Vec<_>>())?;
+                    let lambda = places.iter().map(|place| powers[place].0).collect();
                     let features = places.len();
                     to.add_with(
                         Form::YeoJohnson { features },

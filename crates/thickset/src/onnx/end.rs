@@ -112,11 +112,13 @@ pub(super) fn are_probabilities(
     /// Rows that are looked at, how much work they may be, and how far a sum may be from one.
     const ROWS: usize = 24;
     const MOST_STEPS: usize = 1 << 34;
+    const MOST_NUMBERS: usize = 1 << 22;
     const CLOSE: f64 = 1e-3;
     let classes = to.features(place);
     let ended = end(&mut to, place, names, &BTreeMap::new())?;
     // Few rows of a large network; none of one that would take minutes.
-    let rows = (MOST_STEPS / ended.assembled.steps.max(1)).min(ROWS);
+    let most = (MOST_NUMBERS / ended.features.max(1)).clamp(2, ROWS);
+    let rows = (MOST_STEPS / ended.assembled.steps.max(1)).min(most);
     if rows == 0 {
         return Ok(false);
     }

@@ -10,7 +10,7 @@ const LEAST_NUMBERS: usize = 1 << 26;
 /// How many more for each number that it holds: weights are read, turned, and become a layer's.
 const FOR_EACH: usize = 4;
 /// Numbers that may be read and made together, some seconds of work.
-const LEAST_STEPS: usize = 1 << 30;
+const LEAST_STEPS: usize = 1 << 28;
 
 /// What is left of it.
 #[derive(Clone, Debug)]

@@ -176,7 +176,7 @@ fn reading_the_same_large_constant_again_and_again_is_refused() {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     nodes.push(node("Sum", &names, &["r"]));
     nodes.push(node("Add", &["x", "r"], &["x2"]));
-    let constants = [list("s", &[1 << 22]), floats("one", &[1], &[1.0])];
+    let constants = [list("s", &[1 << 20]), floats("one", &[1], &[1.0])];
     assert_refused("3000 sums", &small(&nodes, &constants), "steps");
 }
 

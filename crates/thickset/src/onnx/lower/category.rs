@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::{Cells, Lowering, Value};
-use crate::onnx::array::Array;
+use crate::onnx::array::{Array, Data};
 use crate::onnx::cell::{Cell, Key};
 use crate::onnx::fold::MOST_MADE;
 use crate::onnx::problem::{Result, WITHOUT_GRADIENT};
@@ -160,7 +160,11 @@ pub(super) fn one_hot_of_places(to: &mut Lowering<'_>, node: &Node) -> Result<Va
 }
 
 pub(super) fn label_encoder(to: &mut Lowering<'_>, node: &Node) -> Result<Value> {
-    let Value::Cells(cells) = to.input(node, 0)? else {
+    let value = to.input(node, 0)?;
+    if let Value::Constant(array) = &value {
+        return text_of_constant(node, array);
+    }
+    let Value::Cells(cells) = value else {
         return Err(node.unsupported(
             "it encodes numbers that several columns made",
             WITHOUT_GRADIENT,
@@ -227,5 +231,25 @@ pub(super) fn label_encoder(to: &mut Lowering<'_>, node: &Node) -> Result<Value>
     Ok(Value::Cells(Rc::new(Cells {
         cells: made.collect::<Result<_>>()?,
         dims: cells.dims.clone(),
+    })))
+}
+
+/// The texts of constant whole numbers, as scikit-learn's imputer of texts writes what stands in for a missing one.
+fn text_of_constant(node: &Node, array: &Array) -> Result<Value> {
+    let (keys, texts) = (
+        node.ints("keys_int64s").unwrap_or_default(),
+        node.texts("values_strings"),
+    );
+    if keys.len() != texts.len() || !matches!(array.data, Data::Whole(_)) {
+        return Err(node.unsupported("it encodes a constant", ""));
+    }
+    let otherwise = node.text("default_string").unwrap_or_default();
+    let text = |number: i64| {
+        let place = keys.iter().position(|&key| key == number);
+        place.map_or_else(|| otherwise.clone(), |place| texts[place].clone())
+    };
+    Ok(Value::Constant(Rc::new(Array {
+        dims: array.dims.clone(),
+        data: Data::Text(array.to_whole()?.into_iter().map(text).collect()),
     })))
 }

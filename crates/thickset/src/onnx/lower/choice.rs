@@ -6,7 +6,7 @@ use thickset_engine::layer::Form;
 
 use super::arithmetic::{binary, of_cells};
 use super::{Cells, Lowering, Value};
-use crate::onnx::array::Array;
+use crate::onnx::array::{Array, Data};
 use crate::onnx::cell::Cell;
 use crate::onnx::fold::{broadcast, broadcast_places, expanded};
 use crate::onnx::problem::{Result, WITHOUT_GRADIENT};
@@ -87,6 +87,11 @@ pub(super) fn choice(
     a: Value,
     b: Value,
 ) -> Result<Value> {
+    if let (Value::Cells(condition), Value::Constant(with), Value::Cells(of)) = (&condition, &a, &b)
+        && let Some(cells) = text_filled_in(condition, with, of)
+    {
+        return Ok(Value::Cells(Rc::new(cells)));
+    }
     if let Value::Cells(condition) = &condition
         && let (Some(first), Some(second)) = (as_cells(&a, condition), as_cells(&b, condition))
     {
@@ -153,6 +158,46 @@ pub(super) fn choice(
         &[&condition, &a, &b],
         dims,
     )?))
+}
+
+/// Texts of columns where some count as others, as scikit-learn's imputer of texts is written.
+fn text_filled_in(condition: &Cells, with: &Array, of: &Cells) -> Option<Cells> {
+    let with = expanded(with, &of.dims).ok()?;
+    let Data::Text(texts) = &with.data else {
+        return None;
+    };
+    if condition.dims != of.dims {
+        return None;
+    }
+    let pairs = condition.cells.iter().zip(&of.cells).zip(texts);
+    let filled = pairs.map(|((condition, of), with)| match (condition, of) {
+        (
+            Cell::Lookup {
+                column,
+                keys,
+                values,
+                otherwise: 0.0,
+            },
+            Cell::Text {
+                column: own,
+                replaced,
+            },
+        ) if column == own => {
+            let mut replaced = replaced.clone();
+            for (key, _) in keys.iter().zip(values).filter(|(_, value)| **value != 0.0) {
+                replaced.push((key.text(), with.clone()));
+            }
+            Some(Cell::Text {
+                column: *own,
+                replaced,
+            })
+        }
+        _ => None,
+    });
+    Some(Cells {
+        cells: filled.collect::<Option<_>>()?,
+        dims: of.dims.clone(),
+    })
 }
 
 /// A value as cells of the same sizes as others.

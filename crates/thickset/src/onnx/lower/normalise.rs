@@ -247,16 +247,12 @@ fn norm_of_one(to: &mut Lowering<'_>, node: &Node, norm: &str, given: i64) -> Re
             let sum = along(to, node, &squares, &axes, "Sum")?;
             to.apply(Form::SquareRoot, &sum)?
         }
-        "L1" | "MAX" => {
+        "L1" => {
             let sizes = to.apply(Form::Absolute, &made)?;
-            along(
-                to,
-                node,
-                &sizes,
-                &axes,
-                if norm == "L1" { "Sum" } else { "Max" },
-            )?
+            along(to, node, &sizes, &axes, "Sum")?
         }
+        // The largest number itself, as the format has it, not its size.
+        "MAX" => along(to, node, &made, &axes, "Max")?,
         other => return Err(node.unsupported(format!("the norm `{other}`"), "")),
     };
     to.of_two(node, "Div", &made, &size)

@@ -104,12 +104,16 @@ fn with_rows(
         value => (1, dims(value).iter().product()),
     };
     let [first, last] = [first, last].map(|size| i128::try_from(size).unwrap_or(i128::MAX));
-    let fits = |axis: usize| -> Option<(bool, bool)> {
+    // Features stand last, and stay what they are where there is a choice.
+    let fits = |axis: usize| -> Option<(bool, bool, bool)> {
         let (before, after) = (count(&sizes[..axis]), count(&sizes[axis + 1..]));
         let is_whole = first % before == 0 && last % after == 0;
         let own = (first / before) * (last / after);
-        (is_whole && i128::from(sizes[axis]) == own * counted)
-            .then_some((before != first, own != 1))
+        (is_whole && i128::from(sizes[axis]) == own * counted).then_some((
+            axis > 0 && axis + 1 == sizes.len(),
+            before != first,
+            own != 1,
+        ))
     };
     let axis = if rows == 1 && sizes.first() == Some(&1) {
         0

@@ -178,9 +178,9 @@ fn cast(to: &mut Lowering<'_>, node: &Node) -> Result<Value> {
                 (1..=7 | 11..=13, Cell::Binary(..)) if as_category(&columns, cell).is_some() => {
                     Ok(as_category(&columns, cell).unwrap_or_else(|| cell.clone()))
                 }
-                (1 | 11, _) | (8, Cell::Text { .. }) | (9, Cell::Binary(..) | Cell::Unary(..)) => {
-                    Ok(cell.clone())
-                }
+                (1 | 11, _)
+                | (8, Cell::Text { .. })
+                | (9, Cell::Binary(..) | Cell::Unary(..) | Cell::Lookup { .. }) => Ok(cell.clone()),
                 (8, Cell::Column(column)) => Ok(Cell::Text {
                     column: *column,
                     replaced: Vec::new(),
