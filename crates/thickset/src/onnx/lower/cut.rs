@@ -12,6 +12,26 @@ use crate::onnx::fold::{broadcast, broadcast_places, check_made, expanded};
 use crate::onnx::problem::{Result, broken};
 use crate::onnx::read::Node;
 
+impl Lowering<'_> {
+    /// The same number for every row, if that is what the node makes.
+    pub(super) fn constant_rows(&mut self, node: &Node) -> Result<Option<Cells>> {
+        let sizes = self.constant(node, 0)?;
+        let sizes = sizes.map_or(Ok(Vec::new()), |sizes| sizes.to_whole())?;
+        let Some((&rows, rest)) = sizes.split_first().filter(|(rows, _)| **rows >= BATCH) else {
+            return Ok(None);
+        };
+        let mut dims = vec![usize::try_from(rows / BATCH).unwrap_or(1)];
+        dims.extend(crate::onnx::fold::to_sizes(rest)?);
+        check_cells(&dims)?;
+        let value = match node.tensor("value") {
+            Some(tensor) => self.graph.array(tensor)?.to_number()?,
+            None => 0.0,
+        };
+        let cells = vec![Cell::Constant(value); dims.iter().product()];
+        Ok(Some(Cells { cells, dims }))
+    }
+}
+
 pub(super) fn slice(to: &mut Lowering<'_>, node: &Node) -> Result<Value> {
     let value = to.input(node, 0)?;
     let from = dims(&value);

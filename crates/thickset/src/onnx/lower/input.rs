@@ -104,6 +104,53 @@ impl<'g> Lowering<'g> {
     }
 }
 
+impl Lowering<'_> {
+    /// Makes input features of cells.
+    pub(in crate::onnx) fn materialise(&mut self, cells: &Cells) -> Result<Made> {
+        if cells.cells.is_empty() {
+            return Err(broken("nothing is left of a row's numbers"));
+        }
+        for cell in &cells.cells {
+            if matches!(cell, Cell::Text { .. }) {
+                return Err(OnnxError::Refused {
+                    problem: "a column of texts is read as numbers".to_owned(),
+                    instead: "encode the column in the pipeline, for instance with a OneHotEncoder"
+                        .to_owned(),
+                });
+            }
+        }
+        let constants = cells.cells.iter().map(|cell| match cell {
+            Cell::Constant(value) => Some(*value),
+            _ => None,
+        });
+        let image = self
+            .blocks
+            .iter()
+            .position(|block| matches!(block, Block::Image));
+        if let (Some(values), Some(image)) = (constants.collect::<Option<Vec<f64>>>(), image) {
+            // The same for every image, such as the token that stands for a class.
+            let place = Place::Block(image);
+            let like = Made {
+                place,
+                dims: vec![1, self.features(place)],
+            };
+            return self.constant_layer(&like, cells.dims.clone(), values);
+        }
+        let known = self
+            .blocks
+            .iter()
+            .position(|block| matches!(block, Block::Cells(known) if *known == cells.cells));
+        let block = known.unwrap_or_else(|| {
+            self.blocks.push(Block::Cells(cells.cells.clone()));
+            self.blocks.len() - 1
+        });
+        Ok(Made {
+            place: Place::Block(block),
+            dims: cells.dims.clone(),
+        })
+    }
+}
+
 /// Whether an input of one row stands beside inputs of many.
 fn graph_rows_differ(inputs: &[Input], place: usize) -> bool {
     let rows = |input: &Input| {

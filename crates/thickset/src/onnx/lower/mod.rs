@@ -9,6 +9,7 @@ mod convolution;
 mod convolution_transposed;
 mod cut;
 mod einsum;
+mod extent;
 mod gather;
 mod input;
 mod join;
@@ -33,11 +34,11 @@ use std::rc::Rc;
 use thickset_engine::layer::Form;
 
 use super::array::{Array, BATCH};
-use super::cell::Cell;
 use super::fold::{fold, shape_part};
-use super::problem::{OnnxError, Result, WITHOUT_GRADIENT, broken};
+use super::problem::{Result, WITHOUT_GRADIENT, broken};
 use super::read::{Graph, Node};
 use super::room::Room;
+use extent::{check_cells, kept, products, size};
 use refused::{never_read, refused};
 pub(super) use value::{Block, Cells, Image, Made, MadeLayer, Place, RawColumn, Value};
 
@@ -60,10 +61,6 @@ pub(super) struct Lowering<'g> {
 const MOST_FEATURES: usize = 1 << 23;
 /// Networks of more layers than this are refused; the deepest that are in use have some thousands.
 const MOST_LAYERS: usize = 1 << 14;
-/// What a cell takes in memory, in numbers.
-const CELL: usize = 16;
-/// The most columns of a table, and the most numbers that are made of columns at once: a small image of four channels is a table too.
-const MOST_CELLS: usize = 1 << 18;
 
 impl<'g> Lowering<'g> {
     pub(super) fn new(graph: &'g Graph) -> Result<Self> {
@@ -212,51 +209,6 @@ impl<'g> Lowering<'g> {
         }
     }
 
-    /// Makes input features of cells.
-    pub(super) fn materialise(&mut self, cells: &Cells) -> Result<Made> {
-        if cells.cells.is_empty() {
-            return Err(broken("nothing is left of a row's numbers"));
-        }
-        for cell in &cells.cells {
-            if matches!(cell, Cell::Text { .. }) {
-                return Err(OnnxError::Refused {
-                    problem: "a column of texts is read as numbers".to_owned(),
-                    instead: "encode the column in the pipeline, for instance with a OneHotEncoder"
-                        .to_owned(),
-                });
-            }
-        }
-        let constants = cells.cells.iter().map(|cell| match cell {
-            Cell::Constant(value) => Some(*value),
-            _ => None,
-        });
-        let image = self
-            .blocks
-            .iter()
-            .position(|block| matches!(block, Block::Image));
-        if let (Some(values), Some(image)) = (constants.collect::<Option<Vec<f64>>>(), image) {
-            // The same for every image, such as the token that stands for a class.
-            let place = Place::Block(image);
-            let like = Made {
-                place,
-                dims: vec![1, self.features(place)],
-            };
-            return self.constant_layer(&like, cells.dims.clone(), values);
-        }
-        let known = self
-            .blocks
-            .iter()
-            .position(|block| matches!(block, Block::Cells(known) if *known == cells.cells));
-        let block = known.unwrap_or_else(|| {
-            self.blocks.push(Block::Cells(cells.cells.clone()));
-            self.blocks.len() - 1
-        });
-        Ok(Made {
-            place: Place::Block(block),
-            dims: cells.dims.clone(),
-        })
-    }
-
     pub(super) fn features(&self, place: Place) -> usize {
         match place {
             Place::Layer(layer) => self.layers[layer].features,
@@ -350,24 +302,6 @@ impl<'g> Lowering<'g> {
         }
     }
 
-    /// The same number for every row, if that is what the node makes.
-    fn constant_rows(&mut self, node: &Node) -> Result<Option<Cells>> {
-        let sizes = self.constant(node, 0)?;
-        let sizes = sizes.map_or(Ok(Vec::new()), |sizes| sizes.to_whole())?;
-        let Some((&rows, rest)) = sizes.split_first().filter(|(rows, _)| **rows >= BATCH) else {
-            return Ok(None);
-        };
-        let mut dims = vec![usize::try_from(rows / BATCH).unwrap_or(1)];
-        dims.extend(super::fold::to_sizes(rest)?);
-        check_cells(&dims)?;
-        let value = match node.tensor("value") {
-            Some(tensor) => self.graph.array(tensor)?.to_number()?,
-            None => 0.0,
-        };
-        let cells = vec![Cell::Constant(value); dims.iter().product()];
-        Ok(Some(Cells { cells, dims }))
-    }
-
     fn node(&mut self, node: &Node) -> Result<Vec<Value>> {
         let operator = node.operator.as_str();
         if operator == "Shape" {
@@ -443,55 +377,6 @@ impl<'g> Lowering<'g> {
             }
         }
         Err(refused(node))
-    }
-}
-
-/// Refuses more numbers of columns than any table has.
-fn check_cells(dims: &[usize]) -> Result<()> {
-    let count = dims.iter().fold(1_usize, |product, &size| {
-        product.saturating_mul(size.max(1))
-    });
-    if count > MOST_CELLS {
-        return Err(broken(format!(
-            "columns become numbers of the sizes {dims:?}, more than {MOST_CELLS}"
-        )));
-    }
-    Ok(())
-}
-
-/// What a product of constant matrices takes beside its numbers; eight products are as quick as one number that is moved.
-fn products(node: &Node, made: &[Value], read: usize) -> usize {
-    match made {
-        [Value::Constant(array)] if node.operator == "MatMul" => {
-            // Each number of it is a sum along the inner axis, of which both matrices have one line.
-            let lines: usize = array.dims.iter().sum();
-            (read / lines.max(1)).saturating_mul(array.len()) / 8
-        }
-        _ => 0,
-    }
-}
-
-/// How many numbers a value is.
-fn size(value: &Value) -> usize {
-    match value {
-        Value::Constant(array) => array.len(),
-        Value::Cells(cells) => {
-            let one = |cell: &Cell| match cell {
-                Cell::Lookup { values, .. } => CELL + values.len(),
-                _ => CELL,
-            };
-            cells.cells.iter().map(one).sum()
-        }
-        Value::Tensor(made) | Value::Mask(made) => made.features(),
-        Value::Turned(turned) => turned.features(),
-    }
-}
-
-/// How many of them stay in memory; those of tensors are made when the network runs.
-fn kept(value: &Value) -> usize {
-    match value {
-        Value::Constant(_) | Value::Cells(_) => size(value),
-        _ => 0,
     }
 }
 
