@@ -105,6 +105,11 @@ fn gradients_are_those_of_the_graph_in_double_precision() {
 }
 
 #[test]
+fn small_exports_of_keras_agree() {
+    check_all(&golden().with_file_name("onnx_keras"));
+}
+
+#[test]
 fn exports_of_scikit_learn_agree() {
     if let Some(shared) = shared() {
         check_all(&shared.join("sklearn"));
