@@ -39,7 +39,9 @@ fn of(error: &Error) -> Option<String> {
         Error::UnseenCategory { .. } => {
             "set `unseen` of that category to \"zero\" or \"other\" in the recipe".to_owned()
         }
-        Error::UnknownClass { .. } => "list the value under a class of the recipe's target".to_owned(),
+        Error::UnknownClass { .. } => {
+            "list the value under a class of the recipe's target; of an ONNX file that does not name its classes, --classes does, in the order of its output".to_owned()
+        }
         Error::Truncated { .. } => "the file is incomplete; get it again".to_owned(),
         Error::WrongContent { .. } => "the file was changed, or is another version; get it again".to_owned(),
         Error::MissingData { file, url, folders, .. } => {

@@ -156,7 +156,7 @@ fn compared(model: &Model, rows: &Path, expected: &Path) -> Result<Agreement> {
         ..RowsConfig::default()
     };
     let opened = model.open_rows(&config)?;
-    let expected = onnx::read_probabilities(expected)?;
+    let expected = onnx::read_probabilities(expected, opened.rows().len())?;
     let compared = model.compare_probabilities(&opened.rows(), &expected, onnx::TOLERANCE)?;
     Ok(compared.check()?)
 }

@@ -7,6 +7,7 @@ mod compare;
 mod documents;
 mod help;
 mod killed;
+mod models_of_others;
 mod reasons;
 mod report;
 mod reproduce;

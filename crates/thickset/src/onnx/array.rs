@@ -225,7 +225,8 @@ fn sizes(name: &str, dims: &[i64]) -> Result<Vec<usize>> {
     for &size in dims {
         let size = usize::try_from(size)
             .map_err(|_| broken(format!("tensor `{name}` has a size of {size}")))?;
-        count = count.saturating_mul(size);
+        // A size of 0 must not hide others whose product is none that can be counted.
+        count = count.saturating_mul(size.max(1));
         sizes.push(size);
     }
     if count > MOST_NUMBERS || dims.len() > 32 {

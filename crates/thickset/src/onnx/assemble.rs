@@ -11,6 +11,8 @@ use crate::model::graph::{GraphConfig, GraphLayer};
 pub(super) struct Assembled {
     pub(super) graph: GraphConfig,
     pub(super) weights: GraphWeights,
+    /// About how many products a row takes.
+    pub(super) steps: usize,
 }
 
 /// Weights by name, as a network asks for them.
@@ -119,6 +121,7 @@ pub(super) fn assemble(
         });
     }
     let dtype = if to.is_double { DType::F64 } else { DType::F32 };
+    let steps = layers.iter().map(steps).fold(0, usize::saturating_add);
     let mut weights = Weights::new();
     let mut graph = GraphConfig::default();
     for (place, layer) in layers.into_iter().enumerate() {
@@ -137,7 +140,26 @@ pub(super) fn assemble(
     Ok(Assembled {
         graph,
         weights: GraphWeights { weights, dtype },
+        steps,
     })
+}
+
+/// About how many products a layer takes for each row.
+fn steps(layer: &MadeLayer) -> usize {
+    let weights: usize = layer
+        .weights
+        .iter()
+        .map(|(_, _, values)| values.len())
+        .sum();
+    match &layer.form {
+        Form::Conv2d { shape, .. } => {
+            let each = weights / shape.out_channels.max(1);
+            layer.features.saturating_mul(each.max(1))
+        }
+        Form::LinearRuns { runs, .. } => weights.saturating_mul(*runs),
+        Form::MatrixProduct(shape) => layer.features.saturating_mul(shape.inner),
+        _ => layer.features.saturating_add(weights),
+    }
 }
 
 /// The layers that the last one needs, each after what it reads. Without recursion, since graphs may be deep.

@@ -176,6 +176,17 @@ impl Cell {
         count(self, 0, &mut 0)
     }
 
+    /// Whether it cuts the column's number to a whole one.
+    pub(super) fn is_cut(&self) -> bool {
+        match self {
+            Self::Unary(operator, of) => &**operator == "ToWhole" || of.is_cut(),
+            Self::Replace { of, .. } | Self::Clip { of, .. } => of.is_cut(),
+            Self::Binary(_, a, b) => a.is_cut() || b.is_cut(),
+            Self::Select(parts) => parts.iter().any(Self::is_cut),
+            _ => false,
+        }
+    }
+
     /// Its value where the column's number is `x`.
     #[expect(clippy::float_cmp, reason = "a stand-in replaces one number exactly")]
     pub(super) fn value(&self, x: f64) -> f64 {
@@ -245,6 +256,26 @@ impl Cell {
                 }
             }
             _ => None,
+        }
+    }
+
+    /// The lines that it is made of, the innermost first.
+    pub(super) fn lines(&self, found: &mut Vec<Self>) {
+        /// What is made of more is no transform that is looked for.
+        const MOST: usize = 16;
+        match self {
+            Self::Replace { of, .. } | Self::Clip { of, .. } | Self::Unary(_, of) => {
+                of.lines(found);
+            }
+            Self::Binary(_, a, b) => {
+                a.lines(found);
+                b.lines(found);
+            }
+            Self::Select(parts) => parts.iter().for_each(|part| part.lines(found)),
+            _ => {}
+        }
+        if found.len() < MOST && self.line().is_some() && !found.contains(self) {
+            found.push(self.clone());
         }
     }
 

@@ -52,22 +52,25 @@ pub(super) fn learn(
         let Known::Category { keys: all } = entry else {
             return Err(both(*column));
         };
-        for key in keys.iter() {
-            if !all.contains(key) {
-                all.push(key.clone());
-            }
+        // The cells of one encoder know the same values.
+        if all.is_empty() {
+            all.clone_from(keys);
+        } else if **keys != *all {
+            let mut seen: BTreeSet<Key> = all.iter().cloned().collect();
+            all.extend(
+                keys.iter()
+                    .filter(|key| seen.insert((*key).clone()))
+                    .cloned(),
+            );
         }
         return Ok(());
     }
-    let is_power = yeo_johnson(cell).is_some();
-    let line = if is_power {
-        let line = cell.column().and_then(|column| Cell::Column(column).line());
-        line.map(|line| Line {
-            stands_in: cell.filled_with(),
+    let line = match yeo_johnson(cell) {
+        Some((_, of)) => of.line().map(|line| Line {
+            stands_in: line.stands_in.or_else(|| cell.filled_with()),
             ..line
-        })
-    } else {
-        cell.line()
+        }),
+        None => cell.line(),
     };
     let number = |column: usize| {
         (
@@ -162,9 +165,9 @@ pub(super) fn groups(keys: &[Key]) -> Vec<Group> {
     own.map(group).collect()
 }
 
-/// The power, if the cell is the transform of Yeo and Johnson of its column; judged by its values, since exporters write it in
-/// several ways.
-pub(super) fn yeo_johnson(cell: &Cell) -> Option<f64> {
+/// The power and what it is of, if the cell is the transform of Yeo and Johnson of its column, or of its column scaled; judged by its
+/// values, since exporters write it in several ways.
+pub(super) fn yeo_johnson(cell: &Cell) -> Option<(f64, Cell)> {
     const AT: [f64; 12] = [
         -30.0, -5.0, -2.0, -1.0, -0.5, -0.1, 0.1, 0.5, 1.0, 2.0, 5.0, 30.0,
     ];
@@ -196,11 +199,18 @@ pub(super) fn yeo_johnson(cell: &Cell) -> Option<f64> {
             (a.powf(power) - 1.0) / power
         }
     };
-    let is_it = |lambda: f64| {
-        AT.iter().all(|&x| {
-            let expected = transform(x, lambda);
-            (cell.value(x) - expected).abs() <= CLOSE * expected.abs().max(1.0)
+    let is_it = |lambda: f64, line: Line| {
+        AT.iter().all(|&z| {
+            let expected = transform(z, lambda);
+            let value = cell.value((z - line.shift) / line.slope);
+            (value - expected).abs() <= CLOSE * expected.abs().max(1.0)
         })
     };
-    candidates.into_iter().find(|&lambda| is_it(lambda))
+    let mut lines = Vec::new();
+    cell.lines(&mut lines);
+    lines.into_iter().find_map(|of| {
+        let line = of.line().filter(|line| line.slope != 0.0)?;
+        let lambda = candidates.iter().find(|&&lambda| is_it(lambda, line))?;
+        Some((*lambda, of))
+    })
 }

@@ -1,13 +1,13 @@
 //! Cells of columns taken apart: into an encoding (what stands in for a missing number, offset and scale, the values of a
 //! category); the layers that are left are in [`super::emit`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::cell::Cell;
 use super::column_kind::{Known, groups, learn};
 use super::lower::{Block, Lowering};
 use super::problem::{OnnxError, Result};
-use crate::data::{CategoryRule, ColumnEncoding, NumberEncoding, Unseen};
+use crate::data::{CategoryRule, ColumnEncoding, Group, NumberEncoding, Unseen};
 
 /// How a column of numbers is scaled and how far it reaches, as its data says.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -31,6 +31,8 @@ pub(super) struct Front {
     /// The first feature of each column.
     pub(super) first: BTreeMap<usize, usize>,
     pub(super) features: usize,
+    /// Of each column of categories, the place of the group that each value leads.
+    pub(super) groups: BTreeMap<usize, HashMap<String, usize>>,
     /// Where encoded features come from while layers are made.
     pub(super) block: usize,
 }
@@ -62,11 +64,19 @@ impl Front {
             }
         }
         let (mut first, mut features) = (BTreeMap::new(), 0);
+        let mut leaders = BTreeMap::new();
         for (&column, known) in &known {
             first.insert(column, features);
             features += match known {
                 Known::Number { indicator, .. } => 1 + usize::from(*indicator),
-                Known::Category { keys } => groups(keys).len(),
+                Known::Category { keys } => {
+                    let groups = groups(keys);
+                    let all = groups.iter().enumerate();
+                    let leader =
+                        |(place, group): (usize, &Group)| (group.members().swap_remove(0), place);
+                    leaders.insert(column, all.map(leader).collect());
+                    groups.len()
+                }
             };
         }
         if features == 0 {
@@ -81,6 +91,7 @@ impl Front {
             known,
             first,
             features,
+            groups: leaders,
             block: to.blocks.len() - 1,
         })
     }

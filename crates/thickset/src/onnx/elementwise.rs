@@ -1,8 +1,11 @@
 //! Arithmetic of constants: functions of single numbers, of two with broadcasting, and matrix products.
 
 use super::array::{Array, Data};
-use super::fold::{MOST_MADE, cast, check_made, like};
+use super::fold::{cast, check_made, like};
 use super::problem::{Result, broken};
+
+/// The most products that a matrix product of constants may take.
+const MOST_STEPS: usize = 1 << 30;
 
 /// A function of one number.
 pub(super) fn unary(operator: &str, value: f64) -> f64 {
@@ -169,7 +172,7 @@ pub(super) fn matrix_product(a: &Array, b: &Array) -> Result<Option<Array>> {
         )));
     }
     check_made(&[*rows, *columns])?;
-    if rows.saturating_mul(*columns).saturating_mul(*inner) > MOST_MADE * 16 {
+    if rows.saturating_mul(*columns).saturating_mul(*inner) > MOST_STEPS {
         return Err(broken("a product of constants is too large"));
     }
     let (first, second) = (a.to_floats()?, b.to_floats()?);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use thickset_engine::layer::Form;
 
 use super::cell::{Cell, Line};
-use super::column_kind::{Known, groups, no_gradient, yeo_johnson};
+use super::column_kind::{Known, no_gradient, yeo_johnson};
 use super::columns::Front;
 use super::lower::{Lowering, Made, Place};
 use super::problem::{OnnxError, Result};
@@ -45,8 +45,8 @@ impl Front {
         for (place, cell) in cells.iter().enumerate() {
             let kind = if simple(cell) {
                 "simple".to_owned()
-            } else if let Some(power) = yeo_johnson(cell) {
-                powers.insert(place, power);
+            } else if let Some((power, of)) = yeo_johnson(cell) {
+                powers.insert(place, (power, of));
                 "yeo-johnson".to_owned()
             } else {
                 kind(cell)?
@@ -64,12 +64,9 @@ impl Front {
             let made = match kind.as_str() {
                 "simple" => self.emit_simple(to, &group)?,
                 "yeo-johnson" => {
-                    let raw: Vec<Cell> = group
-                        .iter()
-                        .filter_map(|cell| cell.column().map(Cell::Column))
-                        .collect();
-                    let raw = self.emit_simple(to, &raw)?;
-                    let lambda = places.iter().map(|place| powers[place]).collect();
+                    let raw = places.iter().map(|place| powers[place].1.clone());
+                    let raw = self.emit_simple(to, &raw.collect::<Vec<_>>())?;
+                    let lambda = places.iter().map(|place| powers[place].0).collect();
                     let features = places.len();
                     to.add_with(
                         Form::YeoJohnson { features },
@@ -104,7 +101,7 @@ impl Front {
         let (known, first) = (self.known.get(&column)?, *self.first.get(&column)?);
         match (known, cell) {
             (
-                Known::Category { keys },
+                Known::Category { .. },
                 Cell::Lookup {
                     keys: own,
                     values,
@@ -112,14 +109,19 @@ impl Front {
                     ..
                 },
             ) => {
-                let groups = groups(keys);
-                let weights = groups.iter().enumerate().filter_map(|(place, group)| {
-                    let member = &group.members()[0];
-                    let at = own.iter().position(|key| key.text() == *member)?;
-                    let weight = values[at] - otherwise;
-                    (weight != 0.0).then_some((first + place, weight))
-                });
-                Some((weights.collect(), *otherwise))
+                let places = self.groups.get(&column)?;
+                let listed = own.iter().zip(values);
+                let mut weights: Vec<(usize, f64)> = listed
+                    .filter_map(|(key, value)| {
+                        let place = places.get(&key.text())?;
+                        Some((first + place, value - otherwise))
+                    })
+                    .collect();
+                // A value that is listed twice counts as it is listed first.
+                weights.sort_by_key(|(place, _)| *place);
+                weights.dedup_by_key(|(place, _)| *place);
+                weights.retain(|(_, weight)| *weight != 0.0);
+                Some((weights, *otherwise))
             }
             (
                 Known::Number {

@@ -109,18 +109,26 @@ pub(super) fn are_probabilities(
     names: &[String],
     reach: f64,
 ) -> Result<bool> {
-    /// Rows that are looked at, and how far a sum may be from one.
+    /// Rows that are looked at, how much work they may be, and how far a sum may be from one.
     const ROWS: usize = 24;
+    const MOST_STEPS: usize = 1 << 34;
+    const MOST_NUMBERS: usize = 1 << 22;
     const CLOSE: f64 = 1e-3;
     let classes = to.features(place);
     let ended = end(&mut to, place, names, &BTreeMap::new())?;
+    // Few rows of a large network; none of one that would take minutes.
+    let most = (MOST_NUMBERS / ended.features.max(1)).clamp(2, ROWS);
+    let rows = (MOST_STEPS / ended.assembled.steps.max(1)).min(most);
+    if rows == 0 {
+        return Ok(false);
+    }
     let mut source = ended.assembled.weights;
     let model = ModelConfig::from(ended.assembled.graph);
     let Ok(network) = model.network(&ended.input, ended.features, classes, &mut source) else {
         return Ok(false);
     };
     let mut stream = Seed::new(0).stream("onnx-head");
-    let values: Vec<f64> = (0..ROWS * ended.features)
+    let values: Vec<f64> = (0..rows * ended.features)
         .map(|_| reach * (stream.uniform() * 2.0 - 0.5))
         .collect();
     let made = crate::host::read(network.logits(network.batch(&values)));

@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 use thickset_engine::open_regular;
 
-use super::problem::{OnnxError, Result, broken};
+use super::problem::{OnnxError, Result, broken, short};
 use super::proto::TensorProto;
 
 /// Where external data may lie.
@@ -18,6 +18,28 @@ pub(super) enum Beside {
 }
 
 impl Beside {
+    /// The bytes of all files that tensors say they lie in; those that cannot be opened count for nothing here.
+    pub(super) fn size<'t>(&self, tensors: impl Iterator<Item = &'t TensorProto>) -> usize {
+        let Self::Folder(folder) = self else {
+            return 0;
+        };
+        let entries = tensors.flat_map(|tensor| &tensor.external_data);
+        let locations = entries.filter(|entry| entry.key.as_deref() == Some("location"));
+        let mut known: Vec<&str> = locations
+            .filter_map(|entry| entry.value.as_deref())
+            .collect();
+        known.sort_unstable();
+        known.dedup();
+        let size = |location: &&str| -> Option<u64> {
+            let path = inside(folder, location).ok()?;
+            Some(open_regular(&path).ok()?.metadata().ok()?.len())
+        };
+        let sizes = known.iter().filter_map(size);
+        sizes
+            .map(|size| usize::try_from(size).unwrap_or(usize::MAX))
+            .fold(0, usize::saturating_add)
+    }
+
     /// The bytes of a tensor, which must be exactly `expected`.
     ///
     /// # Errors
@@ -42,7 +64,9 @@ impl Beside {
         let offset = count("offset")?.unwrap_or(0);
         let Self::Folder(folder) = self else {
             return Err(OnnxError::Refused {
-                problem: format!("the weights of `{name}` lie in another file, `{location}`"),
+                problem: short(format!(
+                    "the weights of `{name}` lie in another file, `{location}`"
+                )),
                 instead: "give the path of the model, or write it with its weights inside (`onnx.save(model, path, save_as_external_data=False)`)".to_owned(),
             });
         };

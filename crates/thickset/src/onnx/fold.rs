@@ -9,7 +9,7 @@ use super::problem::{Result, broken};
 use super::read::{Graph, Node};
 
 /// The most numbers that an operator may make of smaller constants.
-pub(super) const MOST_MADE: usize = 1 << 26;
+pub(super) const MOST_MADE: usize = 1 << 24;
 
 /// What the operator makes of constants; `None` if it is not one that is computed here.
 ///
@@ -176,42 +176,45 @@ fn reduced(node: &Node, array: &Array, given: Option<Vec<i64>>) -> Result<Option
     };
     let kept = |axis: usize| if is_gone[axis] { 1 } else { array.dims[axis] };
     let sizes: Vec<usize> = (0..rank).map(kept).collect();
-    let mut groups: Vec<Vec<f64>> = vec![Vec::new(); sizes.iter().product()];
-    for (place, value) in array.to_floats()?.into_iter().enumerate() {
-        let (mut rest, mut group, mut step) = (place, 0, 1);
-        for axis in (0..rank).rev() {
-            let at = rest % array.dims[axis];
-            rest /= array.dims[axis];
-            if !is_gone[axis] {
-                group += at * step;
-                step *= array.dims[axis];
-            }
+    let count = sizes.iter().product::<usize>();
+    let values = array.to_floats()?;
+    let groups = broadcast_places(&sizes, &array.dims)?;
+    // From a first number on, one number after the other into its group.
+    let over = |first: f64, join: &dyn Fn(f64, f64) -> f64| {
+        let mut made = vec![first; count];
+        for (&group, &value) in groups.iter().zip(&values) {
+            made[group] = join(made[group], value);
         }
-        groups[group].push(value);
-    }
-    #[expect(clippy::cast_precision_loss, reason = "few numbers")]
-    let of_group = |values: &Vec<f64>| -> Option<f64> {
-        let all = values.iter().copied();
-        let sum = |of: fn(f64) -> f64| all.clone().map(of).sum::<f64>();
-        Some(match node.operator.as_str() {
-            "ReduceSum" => sum(|value| value),
-            "ReduceMean" => sum(|value| value) / values.len() as f64,
-            "ReduceProd" => all.product(),
-            "ReduceMax" => all.fold(f64::NEG_INFINITY, f64::max),
-            "ReduceMin" => all.fold(f64::INFINITY, f64::min),
-            "ReduceL1" => sum(f64::abs),
-            "ReduceL2" => sum(|value| value * value).sqrt(),
-            "ReduceSumSquare" => sum(|value| value * value),
-            "ReduceLogSum" => sum(|value| value).ln(),
-            "ReduceLogSumExp" => {
-                let most = all.clone().fold(f64::NEG_INFINITY, f64::max);
-                most + all.map(|value| (value - most).exp()).sum::<f64>().ln()
-            }
-            _ => return None,
-        })
+        made
     };
-    let Some(values) = groups.iter().map(of_group).collect::<Option<Vec<f64>>>() else {
-        return Ok(None);
+    let sum = |of: fn(f64) -> f64| over(0.0, &|sum, value| sum + of(value));
+    let each = |made: Vec<f64>, of: &dyn Fn(f64) -> f64| -> Vec<f64> {
+        made.into_iter().map(of).collect()
+    };
+    #[expect(clippy::cast_precision_loss, reason = "few numbers")]
+    let numbers = (values.len() / count.max(1)) as f64;
+    let values: Vec<f64> = match node.operator.as_str() {
+        "ReduceSum" => sum(|value| value),
+        "ReduceMean" => each(sum(|value| value), &|sum| sum / numbers),
+        "ReduceProd" => over(1.0, &|product, value| product * value),
+        "ReduceMax" => over(f64::NEG_INFINITY, &f64::max),
+        "ReduceMin" => over(f64::INFINITY, &f64::min),
+        "ReduceL1" => sum(f64::abs),
+        "ReduceL2" => each(sum(|value| value * value), &f64::sqrt),
+        "ReduceSumSquare" => sum(|value| value * value),
+        "ReduceLogSum" => each(sum(|value| value), &f64::ln),
+        "ReduceLogSumExp" => {
+            let most = over(f64::NEG_INFINITY, &f64::max);
+            let mut sums = vec![0.0; count];
+            for (&group, &value) in groups.iter().zip(&values) {
+                sums[group] += (value - most[group]).exp();
+            }
+            let pairs = most.into_iter().zip(sums);
+            pairs
+                .map(|(most, sum): (f64, f64)| most + sum.ln())
+                .collect()
+        }
+        _ => return Ok(None),
     };
     let dims = if node.int("keepdims", 1) == 0 {
         (0..rank)
@@ -278,9 +281,10 @@ pub(super) fn to_sizes(values: &[i64]) -> Result<Vec<usize>> {
 
 /// Refuses to make more numbers than any model needs.
 pub(super) fn check_made(dims: &[usize]) -> Result<()> {
-    let count = dims
-        .iter()
-        .fold(1_usize, |product, &size| product.saturating_mul(size));
+    // A size of 0 must not hide others whose product is none that can be counted.
+    let count = dims.iter().fold(1_usize, |product, &size| {
+        product.saturating_mul(size.max(1))
+    });
     if count > MOST_MADE {
         return Err(broken(format!(
             "a constant of the sizes {dims:?} would have more than {MOST_MADE} numbers"

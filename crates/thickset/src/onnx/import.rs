@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use thickset_engine::layer::Form;
 use thickset_engine::{MAX_FILE_BYTES, read_regular};
 
 use super::about::{About, notes};
@@ -13,11 +12,12 @@ use super::end::{are_probabilities, end};
 use super::external::Beside;
 use super::head::{self, Head};
 use super::inputs::InputLayout;
-use super::lower::{Lowering, Made, Place, Value};
-use super::problem::{OnnxError, Result as OnnxResult, broken};
-use super::proto::element;
+use super::lower::{Lowering, Place};
+use super::naming::{column_names, name_units, target};
+use super::outputs::{choose_outputs, made_of};
+use super::problem::{Result as OnnxResult, broken};
 use super::read::Graph;
-use crate::data::{ClassRule, ColumnEncoding, Encoding, ReadRule, TargetRule};
+use crate::data::{Encoding, ReadRule};
 use crate::model::{Description, ModelConfig, ModelSource};
 use crate::{Error, Model, Result};
 
@@ -251,156 +251,4 @@ fn build(graph: &Graph, options: &OnnxOptions) -> OnnxResult<Built> {
         about,
         layout,
     })
-}
-
-/// Gives columns of numbers the units that were named.
-fn name_units(columns: &mut [ColumnEncoding], units: &BTreeMap<String, String>) -> OnnxResult<()> {
-    for (name, unit) in units {
-        let number = columns.iter_mut().find_map(|column| match column {
-            ColumnEncoding::Number(number) if number.column == *name => Some(number),
-            _ => None,
-        });
-        let Some(number) = number else {
-            return Err(OnnxError::Refused {
-                problem: format!(
-                    "a unit was given for `{name}`, which is no column of numbers that the model reads"
-                ),
-                instead: "give units of its columns of numbers".to_owned(),
-            });
-        };
-        number.unit = Some(unit.clone());
-    }
-    Ok(())
-}
-
-/// What the outputs hold for each row: one of them, or several of one number each, side by side.
-fn made_of(to: &mut Lowering<'_>, outputs: &[String]) -> OnnxResult<Made> {
-    let mut all = Vec::new();
-    for output in outputs {
-        all.push(match to.lower(output)? {
-            Value::Tensor(made) => made,
-            Value::Cells(cells) => to.materialise(&cells)?,
-            _ => {
-                return Err(OnnxError::Refused {
-                    problem: format!(
-                        "output `{output}` holds no numbers that are computed from the row"
-                    ),
-                    instead: "choose the output of probabilities".to_owned(),
-                });
-            }
-        });
-    }
-    let is_single = |made: &Made| made.features() == 1;
-    if all.len() > 1 && all.iter().all(is_single) {
-        let parts: Vec<&Made> = all.iter().collect();
-        return to.add(Form::Concatenate, &parts, vec![1, all.len()]);
-    }
-    Ok(all.swap_remove(0))
-}
-
-/// The output that holds scores or probabilities; several where each class has its own.
-fn choose_outputs(graph: &Graph, options: &OnnxOptions) -> OnnxResult<Vec<String>> {
-    if let Some(name) = &options.output {
-        let names = graph.outputs.iter().map(|output| output.name.as_str());
-        if !names.clone().any(|known| known == name) {
-            let known: Vec<&str> = names.collect();
-            return Err(broken(format!(
-                "there is no output `{name}`; the outputs are {}",
-                known.join(", ")
-            )));
-        }
-        return Ok(vec![name.clone()]);
-    }
-    let is_number = |element: Option<i32>| {
-        matches!(
-            element,
-            None | Some(
-                0 | element::FLOAT | element::DOUBLE | element::FLOAT16 | element::BFLOAT16
-            )
-        )
-    };
-    let candidates: Vec<&str> = graph
-        .outputs
-        .iter()
-        .filter(|output| is_number(output.element))
-        .map(|output| output.name.as_str())
-        .collect();
-    let named = candidates
-        .iter()
-        .find(|name| name.to_lowercase().contains("prob"));
-    // One output a class, as scikit-learn's converter writes them with `zipmap="columns"`.
-    let is_column = |name: &&str| {
-        let numbered = name.strip_prefix('i').unwrap_or_default();
-        graph.producer.starts_with("skl2onnx") && numbered.parse::<usize>().is_ok()
-    };
-    if named.is_none() && candidates.len() > 1 && candidates.iter().all(is_column) {
-        return Ok(candidates.iter().map(|&name| name.to_owned()).collect());
-    }
-    let chosen = named.or_else(|| candidates.first());
-    chosen
-        .map(|name| vec![(*name).to_owned()])
-        .ok_or_else(|| OnnxError::Refused {
-            problem: "no output holds numbers".to_owned(),
-            instead: "export the probabilities, not only the label".to_owned(),
-        })
-}
-
-/// A name for each raw column.
-fn column_names(to: &Lowering<'_>, options: &OnnxOptions) -> OnnxResult<Vec<String>> {
-    let inputs = &to.graph.inputs;
-    let mut counts = vec![0_usize; inputs.len()];
-    for column in &to.columns {
-        counts[column.input] += 1;
-    }
-    let (all, given) = (to.columns.len(), &options.columns);
-    let in_matrices: usize = counts.iter().filter(|&&count| count > 1).sum();
-    if !given.is_empty() && given.len() != in_matrices && given.len() != all {
-        return Err(OnnxError::Refused {
-            problem: format!(
-                "{} names of columns were given, the graph reads {all}",
-                given.len()
-            ),
-            instead: "name every column of the graph's input, in order, and no target".to_owned(),
-        });
-    }
-    let mut next = given.iter();
-    let mut names = Vec::with_capacity(all);
-    for column in &to.columns {
-        let input = &inputs[column.input].name;
-        let is_matrix = counts[column.input] > 1;
-        let name = if is_matrix || given.len() == all {
-            next.next()
-        } else {
-            None
-        };
-        names.push(match name {
-            Some(name) => name.clone(),
-            None if is_matrix => format!("{input}[{}]", column.place),
-            None => input.clone(),
-        });
-    }
-    Ok(names)
-}
-
-/// The target of an encoding: it is only looked for where rows have labels.
-fn target(options: &OnnxOptions, columns: &[String], classes: &[String]) -> TargetRule {
-    let mut column = options
-        .target
-        .clone()
-        .unwrap_or_else(|| "target".to_owned());
-    if options.target.is_none() {
-        while columns.contains(&column) {
-            column.push('_');
-        }
-    }
-    let class = |name: &String| ClassRule {
-        name: name.clone(),
-        values: Vec::new(),
-        at_least: None,
-        below: None,
-    };
-    TargetRule {
-        column,
-        classes: classes.iter().map(class).collect(),
-    }
 }

@@ -34,11 +34,14 @@ mod import;
 mod inputs;
 mod limits;
 mod lower;
+mod naming;
 mod node;
 mod ours;
+mod outputs;
 mod problem;
 mod proto;
 mod read;
+mod room;
 mod scale;
 
 pub use about::About;

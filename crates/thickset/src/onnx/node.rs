@@ -3,8 +3,65 @@
 use std::collections::HashMap;
 
 use super::array::readable;
-use super::problem::{OnnxError, Result, broken};
-use super::proto::{AttributeProto, NodeProto, TensorProto};
+use super::problem::{OnnxError, Result, broken, short};
+use super::proto::{AttributeProto, NodeProto, TensorProto, attribute as kind};
+
+/// Attributes that are of one kind in every operator that is read. A file that says otherwise would be read as if it did not have them.
+const KINDS: [(i32, &[&str]); 4] = [
+    (
+        kind::INT,
+        &[
+            "axis",
+            "keepdims",
+            "to",
+            "group",
+            "transA",
+            "transB",
+            "allowzero",
+            "ceil_mode",
+            "count_include_pad",
+            "training_mode",
+            "noop_with_empty_axes",
+            "num_groups",
+            "blocksize",
+            "batch_dims",
+            "antialias",
+        ],
+    ),
+    (
+        kind::INTS,
+        &[
+            "axes",
+            "perm",
+            "pads",
+            "strides",
+            "dilations",
+            "kernel_shape",
+            "output_padding",
+            "classlabels_ints",
+            "cats_int64s",
+            "keys_int64s",
+            "values_int64s",
+        ],
+    ),
+    (
+        kind::FLOAT,
+        &["alpha", "beta", "gamma", "epsilon", "lambd", "value_float"],
+    ),
+    (
+        kind::STRING,
+        &[
+            "mode",
+            "auto_pad",
+            "equation",
+            "norm",
+            "post_transform",
+            "approximate",
+            "nearest_mode",
+            "coordinate_transformation_mode",
+        ],
+    ),
+];
 
 /// One operation.
 #[derive(Clone, Debug)]
@@ -16,6 +73,28 @@ pub(super) struct Node {
     attributes: HashMap<String, AttributeProto>,
 }
 
+/// Refuses an attribute of another kind than its name has, and writes out a zero that its writer left out.
+fn check_kind(operator: &str, name: &str, attribute: &mut AttributeProto) -> Result<()> {
+    let Some(own) = attribute.r#type.filter(|&own| own != 0) else {
+        return Ok(());
+    };
+    let expected = KINDS.iter().find(|(_, names)| names.contains(&name));
+    if let Some((expected, _)) = expected.filter(|(expected, _)| *expected != own) {
+        return Err(broken(format!(
+            "`{name}` of a node `{operator}` must be {}, got {}",
+            kind::name(*expected),
+            kind::name(own)
+        )));
+    }
+    match own {
+        kind::INT => attribute.i = attribute.i.or(Some(0)),
+        kind::FLOAT => attribute.f = attribute.f.or(Some(0.0)),
+        kind::STRING => attribute.s = attribute.s.take().or(Some(Vec::new())),
+        _ => {}
+    }
+    Ok(())
+}
+
 impl Node {
     pub(super) fn read(node: NodeProto) -> Result<Self> {
         let operator = node.op_type.unwrap_or_default();
@@ -24,8 +103,9 @@ impl Node {
             Some(domain) => format!("{domain}.{operator}"),
         };
         let mut attributes = HashMap::new();
-        for attribute in node.attribute {
+        for mut attribute in node.attribute {
             let name = attribute.name.clone().unwrap_or_default();
+            check_kind(&operator, &name, &mut attribute)?;
             if attributes.insert(name.clone(), attribute).is_some() {
                 return Err(broken(format!(
                     "a node `{operator}` has two attributes `{name}`"
@@ -136,7 +216,7 @@ impl Node {
         OnnxError::Unsupported {
             operator: self.operator.clone(),
             at: self.at(),
-            reason: reason.into(),
+            reason: short(reason.into()),
             instead: instead.into(),
         }
     }

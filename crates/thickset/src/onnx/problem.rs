@@ -61,9 +61,36 @@ pub(crate) type Result<T> = std::result::Result<T, OnnxError>;
 /// A contradiction in the file.
 pub(crate) fn broken(problem: impl Into<String>) -> OnnxError {
     OnnxError::Broken {
-        problem: problem.into(),
+        problem: short(problem.into()),
     }
+}
+
+/// A sentence that can be read: texts of the file may be of any length.
+pub(crate) fn short(mut text: String) -> String {
+    /// A message that lists the sizes of a large tensor is a tenth of it.
+    const LONGEST: usize = 2000;
+    if text.len() > LONGEST {
+        text.truncate(text.floor_char_boundary(LONGEST));
+        text.push('…');
+    }
+    text
 }
 
 /// What to do about a model that has no gradient.
 pub(crate) const WITHOUT_GRADIENT: &str = "audit it from its probabilities alone: `thickset::audit::gradient_free` in Rust, `thickset.audit(predict=…, explain=…, X=…)` in Python; that audit is weaker, since no attack can follow a gradient";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_of_the_file_does_not_fill_the_screen() {
+        let message = broken("ö".repeat(1 << 20)).to_string();
+        assert!(
+            message.len() < 2010 && message.ends_with("ö…"),
+            "{}",
+            message.len()
+        );
+        assert_eq!(broken("short").to_string(), "short");
+    }
+}

@@ -103,9 +103,23 @@ pub(crate) struct AttributeProto {
 pub(crate) mod attribute {
     pub(crate) const FLOAT: i32 = 1;
     pub(crate) const INT: i32 = 2;
+    pub(crate) const STRING: i32 = 3;
     pub(crate) const FLOATS: i32 = 6;
     pub(crate) const INTS: i32 = 7;
     pub(crate) const STRINGS: i32 = 8;
+
+    /// What messages call it.
+    pub(crate) fn name(kind: i32) -> &'static str {
+        match kind {
+            FLOAT => "a number",
+            INT => "a whole number",
+            STRING => "a text",
+            FLOATS => "numbers",
+            INTS => "whole numbers",
+            STRINGS => "texts",
+            _ => "something else",
+        }
+    }
 }
 
 #[derive(Clone, PartialEq, Message)]

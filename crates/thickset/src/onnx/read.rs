@@ -1,6 +1,6 @@
 //! From the bytes of a file to a graph whose names are known, whose nodes stand in order, and whose constants fill their sizes.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use prost::Message as _;
 
@@ -29,6 +29,10 @@ pub(super) struct Graph {
     pub(super) beside: Beside,
     /// Of nodes and constants; see [`super::ours`].
     pub(super) hash: String,
+    /// About how many numbers the file and those beside it hold.
+    pub(super) held: usize,
+    /// How often each value is read by nodes.
+    pub(super) readers: HashMap<String, usize>,
 }
 
 /// An input of the graph that is no constant.
@@ -85,7 +89,11 @@ impl Graph {
         });
         let producer = [model.producer_name, model.producer_version];
         let producer = producer.into_iter().flatten().collect::<Vec<_>>().join(" ");
-        Self::checked(graph, opset, producer, metadata.collect(), beside)
+        check_names(&graph)?;
+        let mut graph = Self::checked(graph, opset, producer, metadata.collect(), beside)?;
+        let external = graph.beside.size(graph.constants.values());
+        graph.held = (bytes.len() + external) / std::mem::size_of::<f32>();
+        Ok(graph)
     }
 
     fn checked(
@@ -108,6 +116,10 @@ impl Graph {
             .iter()
             .filter(|input| !constants.contains_key(input.name.as_deref().unwrap_or_default()));
         let inputs: Vec<Input> = inputs.map(Input::read).collect();
+        let mut names = BTreeSet::new();
+        if let Some(input) = inputs.iter().find(|input| !names.insert(&input.name)) {
+            return Err(broken(format!("two inputs are called `{}`", input.name)));
+        }
         let outputs: Vec<Output> = graph.output.iter().map(Output::read).collect();
         let nodes = graph
             .node
@@ -117,9 +129,9 @@ impl Graph {
         let mut known: BTreeSet<String> = inputs.iter().map(|input| input.name.clone()).collect();
         known.extend(constants.keys().cloned());
         let nodes = in_order(nodes, known)?;
+        let made: HashSet<&String> = nodes.iter().flat_map(|node| &node.outputs).collect();
         for output in &outputs {
-            let is_made = nodes.iter().any(|node| node.outputs.contains(&output.name));
-            if !is_made {
+            if !made.contains(&output.name) {
                 return Err(broken(format!(
                     "output `{}` is made by no node",
                     output.name
@@ -129,7 +141,13 @@ impl Graph {
         if outputs.is_empty() {
             return Err(broken("the graph has no output"));
         }
+        let mut readers = HashMap::new();
+        for input in nodes.iter().flat_map(|node| &node.inputs) {
+            *readers.entry(input.clone()).or_insert(0) += 1;
+        }
         Ok(Self {
+            held: 0,
+            readers,
             producer,
             opset,
             inputs,
@@ -152,6 +170,30 @@ impl Graph {
         Array::read(tensor, &mut |tensor, expected| {
             self.beside.read(tensor, expected)
         })
+    }
+}
+
+/// Refuses names that no message could show.
+fn check_names(graph: &GraphProto) -> Result<()> {
+    /// Exporters put the path of a module into a name, not more.
+    const LONGEST: usize = 1 << 12;
+    let of_nodes = graph.node.iter().flat_map(|node| {
+        let own = [&node.name, &node.op_type, &node.domain]
+            .into_iter()
+            .flatten();
+        let attributes = node.attribute.iter().filter_map(|one| one.name.as_ref());
+        own.chain(&node.input).chain(&node.output).chain(attributes)
+    });
+    let values = graph.input.iter().chain(&graph.output);
+    let of_values = values.filter_map(|value| value.name.as_ref());
+    let of_tensors = graph.initializer.iter().filter_map(|one| one.name.as_ref());
+    let mut all = of_nodes.chain(of_values).chain(of_tensors);
+    match all.find(|name| name.len() > LONGEST) {
+        None => Ok(()),
+        Some(name) => Err(broken(format!(
+            "a name of {} bytes; the longest that is read has {LONGEST}",
+            name.len()
+        ))),
     }
 }
 

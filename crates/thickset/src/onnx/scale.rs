@@ -242,19 +242,24 @@ fn renamed(own: &[String], data: &[String]) -> Option<Vec<String>> {
     is_other.then_some(names)
 }
 
-/// Probabilities of a table's file, row by row: one column a class, in order, or one column for the second of two classes.
+/// Probabilities of a table's file for so many rows: one column a class, in order, or one column for the second of two classes. A first
+/// line of 0, 1, 2 and so on before all rows is how data frames name columns that have no names.
 ///
 /// # Errors
 /// If the file cannot be read or holds something else than numbers.
-pub fn read_probabilities(path: &Path) -> Result<Vec<f64>> {
+pub fn read_probabilities(path: &Path, rows: usize) -> Result<Vec<f64>> {
     let wanted = Wanted {
         only_numbers: true,
         ..Wanted::default()
     };
     let table = read_table(path, &crate::data::ReadRule::default(), &wanted)?;
-    let rows = table.rows();
-    let mut values = Vec::with_capacity(rows * table.columns.len());
-    for row in 0..rows {
+    let count = table.rows();
+    #[expect(clippy::cast_precision_loss, reason = "few classes")]
+    let is_numbered = (0..table.columns.len())
+        .all(|place| table.columns[place].values.number(0) == Some(place as f64));
+    let first = usize::from(count == rows + 1 && is_numbered);
+    let mut values = Vec::with_capacity(count * table.columns.len());
+    for row in first..count {
         for column in &table.columns {
             let value = column.values.number(row);
             values.push(value.ok_or_else(|| Error::RequiredValue {
@@ -270,6 +275,20 @@ pub fn read_probabilities(path: &Path) -> Result<Vec<f64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_of_column_numbers_is_no_row_of_probabilities() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("probabilities.csv");
+        std::fs::write(&path, "0,1\n0.25,0.75\n0,1\n").unwrap();
+        assert_eq!(
+            read_probabilities(&path, 2).unwrap(),
+            [0.25, 0.75, 0.0, 1.0]
+        );
+        assert_eq!(read_probabilities(&path, 3).unwrap().len(), 6);
+        std::fs::write(&path, "bad,good\n0.25,0.75\n").unwrap();
+        assert_eq!(read_probabilities(&path, 1).unwrap(), [0.25, 0.75]);
+    }
 
     #[test]
     fn names_that_an_exporter_changed_are_found_and_doubtful_ones_left() {

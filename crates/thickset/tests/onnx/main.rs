@@ -3,6 +3,7 @@
 mod compared;
 mod exports;
 mod hostile;
+mod made_up;
 mod npz;
 mod retrain;
 mod round_trip;
@@ -95,6 +96,17 @@ fn small_exports_agree_with_onnxruntime() {
 #[test]
 fn exports_that_need_more_than_layers_in_a_row_agree() {
     check_all(&golden().with_file_name("onnx_more"));
+}
+
+/// Discriminants whose converter is wrong against scikit-learn, naive Bayes, clipping, raw scores: the graph itself is the reference.
+#[test]
+fn gradients_are_those_of_the_graph_in_double_precision() {
+    check_all(&golden().with_file_name("onnx_float64"));
+}
+
+#[test]
+fn small_exports_of_keras_agree() {
+    check_all(&golden().with_file_name("onnx_keras"));
 }
 
 #[test]

@@ -90,6 +90,11 @@ pub(super) fn binary(
     match (a, b) {
         (Value::Mask(mask), other) | (other, Value::Mask(mask)) if operator == "Mul" => {
             let made = match other {
+                // As TensorFlow's converter writes a choice of which one side is nothing.
+                Value::Constant(zeros) if zeros.to_floats()?.iter().all(|&value| value == 0.0) => {
+                    let dims = broadcast(&mask.dims, &zeros.dims)?;
+                    return Ok(Value::Constant(Rc::new(expanded(&zeros, &dims)?)));
+                }
                 Value::Constant(_) | Value::Mask(_) => return Err(step(node)),
                 other => to.made(node, other)?,
             };

@@ -3,7 +3,9 @@
 use std::rc::Rc;
 
 use super::{Cells, Lowering, Value};
+use crate::onnx::array::{Array, Data};
 use crate::onnx::cell::{Cell, Key};
+use crate::onnx::fold::MOST_MADE;
 use crate::onnx::problem::{Result, WITHOUT_GRADIENT};
 use crate::onnx::read::Node;
 
@@ -21,11 +23,33 @@ fn category<'c>(node: &Node, cell: &'c Cell) -> Result<(usize, &'c [(String, Str
     }
 }
 
-/// A number for each key, with the texts that count as others.
-fn lookup(node: &Node, cell: &Cell, keys: &[Key], values: &[f64], otherwise: f64) -> Result<Cell> {
+/// The values of a column that an encoder knows, with the texts that count as others.
+struct Listed {
+    column: usize,
+    keys: Rc<Vec<Key>>,
+    /// Behind the encoder's own keys: which of them each text counts as.
+    aliases: Vec<usize>,
+}
+
+impl Listed {
+    /// A number for each of the encoder's keys.
+    fn cell(&self, mut values: Vec<f64>, otherwise: f64) -> Cell {
+        for &place in &self.aliases {
+            values.push(values[place]);
+        }
+        Cell::Lookup {
+            column: self.column,
+            keys: Rc::clone(&self.keys),
+            values,
+            otherwise,
+        }
+    }
+}
+
+fn listed(node: &Node, cell: &Cell, own: &Rc<Vec<Key>>) -> Result<Listed> {
     let (column, replaced) = category(node, cell)?;
-    let mut keys = keys.to_vec();
-    let mut values = values.to_vec();
+    let mut keys = own.to_vec();
+    let mut aliases = Vec::new();
     for (from, with) in replaced {
         let place = keys.iter().position(|key| *key == Key::Text(with.clone()));
         let is_listed = keys.contains(&Key::Text(from.clone()));
@@ -34,7 +58,7 @@ fn lookup(node: &Node, cell: &Cell, keys: &[Key], values: &[f64], otherwise: f64
                 from: from.clone(),
                 of: with.clone(),
             });
-            values.push(values[place]);
+            aliases.push(place);
         }
     }
     if let Cell::Replace { with, .. } = cell {
@@ -49,14 +73,18 @@ fn lookup(node: &Node, cell: &Cell, keys: &[Key], values: &[f64], otherwise: f64
                 from: String::new(),
                 of: keys[place].text(),
             });
-            values.push(values[place]);
+            aliases.push(place);
         }
     }
-    Ok(Cell::Lookup {
+    let keys = if aliases.is_empty() {
+        Rc::clone(own)
+    } else {
+        Rc::new(keys)
+    };
+    Ok(Listed {
         column,
-        keys: Rc::new(keys),
-        values,
-        otherwise,
+        keys,
+        aliases,
     })
 }
 
@@ -76,16 +104,24 @@ pub(super) fn one_hot(to: &mut Lowering<'_>, node: &Node) -> Result<Value> {
             WITHOUT_GRADIENT,
         ));
     };
-    let keys = keys(node, "cats_strings", "cats_int64s");
+    let keys = Rc::new(keys(node, "cats_strings", "cats_int64s"));
     if keys.is_empty() {
         return Err(node.broken("it lists no category"));
     }
+    let numbers = cells.cells.len().saturating_mul(keys.len());
+    if numbers.saturating_mul(keys.len()) > MOST_MADE {
+        return Err(node.unsupported(
+            format!("it encodes {} categories", keys.len()),
+            "join rare values into one (`OneHotEncoder(min_frequency=…)`)",
+        ));
+    }
     let mut made = Vec::new();
     for cell in &cells.cells {
+        let listed = listed(node, cell, &keys)?;
         for place in 0..keys.len() {
             let mut values = vec![0.0; keys.len()];
             values[place] = 1.0;
-            made.push(lookup(node, cell, &keys, &values, 0.0)?);
+            made.push(listed.cell(values, 0.0));
         }
     }
     let mut dims = cells.dims.clone();
@@ -93,8 +129,42 @@ pub(super) fn one_hot(to: &mut Lowering<'_>, node: &Node) -> Result<Value> {
     Ok(Value::Cells(Rc::new(Cells { cells: made, dims })))
 }
 
-pub(super) fn label_encoder(to: &mut Lowering<'_>, node: &Node) -> Result<Value> {
+/// `OneHot` of columns of whole numbers: each is a category whose values count from zero.
+pub(super) fn one_hot_of_places(to: &mut Lowering<'_>, node: &Node) -> Result<Value> {
+    let (Some(depth), Some(values)) = (to.constant(node, 1)?, to.constant(node, 2)?) else {
+        return Err(node.broken("its inputs are missing"));
+    };
     let Value::Cells(cells) = to.input(node, 0)? else {
+        return Err(node.unsupported("a step function has no gradient", WITHOUT_GRADIENT));
+    };
+    let (depth, values) = (depth.to_whole()?, values.to_floats()?);
+    let ([depth], [off, on]) = (&depth[..], &values[..]) else {
+        return Err(node.broken("it takes one depth and two values"));
+    };
+    let depth = usize::try_from(*depth).unwrap_or(0);
+    let numbers = cells.cells.len().saturating_mul(depth);
+    if depth == 0 || numbers.saturating_mul(depth) > MOST_MADE {
+        return Err(node.broken(format!("a depth of {depth}")));
+    }
+    let last = i64::try_from(cells.dims.len()).unwrap_or(0);
+    if !matches!(node.int("axis", -1), axis if axis == -1 || axis == last) {
+        return Err(node.unsupported("its axis is not the last", ""));
+    }
+    // One row of a table a category, with ones on its diagonal.
+    let mut table = vec![*off; depth * depth];
+    for place in 0..depth {
+        table[place * depth + place] = *on;
+    }
+    let table = Array::floats(vec![depth, depth], table);
+    super::gather::embedding(to, node, &table, &cells)
+}
+
+pub(super) fn label_encoder(to: &mut Lowering<'_>, node: &Node) -> Result<Value> {
+    let value = to.input(node, 0)?;
+    if let Value::Constant(array) = &value {
+        return text_of_constant(node, array);
+    }
+    let Value::Cells(cells) = value else {
         return Err(node.unsupported(
             "it encodes numbers that several columns made",
             WITHOUT_GRADIENT,
@@ -153,12 +223,33 @@ pub(super) fn label_encoder(to: &mut Lowering<'_>, node: &Node) -> Result<Value>
             values.len()
         )));
     }
-    let made = cells
-        .cells
-        .iter()
-        .map(|cell| lookup(node, cell, &keys, &values, otherwise));
+    let keys = Rc::new(keys);
+    let made = cells.cells.iter().map(|cell| {
+        let listed = listed(node, cell, &keys)?;
+        Ok(listed.cell(values.clone(), otherwise))
+    });
     Ok(Value::Cells(Rc::new(Cells {
         cells: made.collect::<Result<_>>()?,
         dims: cells.dims.clone(),
+    })))
+}
+
+/// The texts of constant whole numbers, as scikit-learn's imputer of texts writes what stands in for a missing one.
+fn text_of_constant(node: &Node, array: &Array) -> Result<Value> {
+    let (keys, texts) = (
+        node.ints("keys_int64s").unwrap_or_default(),
+        node.texts("values_strings"),
+    );
+    if keys.len() != texts.len() || !matches!(array.data, Data::Whole(_)) {
+        return Err(node.unsupported("it encodes a constant", ""));
+    }
+    let otherwise = node.text("default_string").unwrap_or_default();
+    let text = |number: i64| {
+        let place = keys.iter().position(|&key| key == number);
+        place.map_or_else(|| otherwise.clone(), |place| texts[place].clone())
+    };
+    Ok(Value::Constant(Rc::new(Array {
+        dims: array.dims.clone(),
+        data: Data::Text(array.to_whole()?.into_iter().map(text).collect()),
     })))
 }

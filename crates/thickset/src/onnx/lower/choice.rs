@@ -6,8 +6,9 @@ use thickset_engine::layer::Form;
 
 use super::arithmetic::{binary, of_cells};
 use super::{Cells, Lowering, Value};
+use crate::onnx::array::{Array, Data};
 use crate::onnx::cell::Cell;
-use crate::onnx::fold::{broadcast, expanded};
+use crate::onnx::fold::{broadcast, broadcast_places, expanded};
 use crate::onnx::problem::{Result, WITHOUT_GRADIENT};
 use crate::onnx::read::Node;
 
@@ -26,6 +27,12 @@ pub(super) fn comparison(
     b: Value,
 ) -> Result<Value> {
     if let Some(cells) = of_cells(operator, &a, &b)? {
+        return Ok(Value::Cells(Rc::new(cells)));
+    }
+    if let ("Equal", Value::Cells(cells), Value::Constant(array))
+    | ("Equal", Value::Constant(array), Value::Cells(cells)) = (operator, &a, &b)
+        && let Some(cells) = equal(cells, array)?
+    {
         return Ok(Value::Cells(Rc::new(cells)));
     }
     if let (Value::Mask(a), Value::Mask(b)) = (&a, &b) {
@@ -56,6 +63,22 @@ pub(super) fn comparison(
     }))
 }
 
+/// Each column compared with several numbers, as one writes 0 and 1 for each of its values.
+fn equal(cells: &Cells, array: &Array) -> Result<Option<Cells>> {
+    let dims = broadcast(&cells.dims, &array.dims)?;
+    if dims.len() != cells.dims.len() || dims.first() != cells.dims.first() {
+        return Ok(None);
+    }
+    super::check_cells(&dims)?;
+    let places = broadcast_places(&cells.dims, &dims)?;
+    let values = expanded(array, &dims)?.to_floats()?;
+    let pairs = places.into_iter().zip(values);
+    let compared = pairs
+        .map(|(place, value)| Cell::binary("Equal", &cells.cells[place], &Cell::Constant(value)));
+    let cells: Option<Vec<Cell>> = compared.collect();
+    Ok(cells.map(|cells| Cells { cells, dims }))
+}
+
 /// `a` where the condition holds, else `b`.
 pub(super) fn choice(
     to: &mut Lowering<'_>,
@@ -64,6 +87,11 @@ pub(super) fn choice(
     a: Value,
     b: Value,
 ) -> Result<Value> {
+    if let (Value::Cells(condition), Value::Constant(with), Value::Cells(of)) = (&condition, &a, &b)
+        && let Some(cells) = text_filled_in(condition, with, of)
+    {
+        return Ok(Value::Cells(Rc::new(cells)));
+    }
     if let Value::Cells(condition) = &condition
         && let (Some(first), Some(second)) = (as_cells(&a, condition), as_cells(&b, condition))
     {
@@ -130,6 +158,46 @@ pub(super) fn choice(
         &[&condition, &a, &b],
         dims,
     )?))
+}
+
+/// Texts of columns where some count as others, as scikit-learn's imputer of texts is written.
+fn text_filled_in(condition: &Cells, with: &Array, of: &Cells) -> Option<Cells> {
+    let with = expanded(with, &of.dims).ok()?;
+    let Data::Text(texts) = &with.data else {
+        return None;
+    };
+    if condition.dims != of.dims {
+        return None;
+    }
+    let pairs = condition.cells.iter().zip(&of.cells).zip(texts);
+    let filled = pairs.map(|((condition, of), with)| match (condition, of) {
+        (
+            Cell::Lookup {
+                column,
+                keys,
+                values,
+                otherwise: 0.0,
+            },
+            Cell::Text {
+                column: own,
+                replaced,
+            },
+        ) if column == own => {
+            let mut replaced = replaced.clone();
+            for (key, _) in keys.iter().zip(values).filter(|(_, value)| **value != 0.0) {
+                replaced.push((key.text(), with.clone()));
+            }
+            Some(Cell::Text {
+                column: *own,
+                replaced,
+            })
+        }
+        _ => None,
+    });
+    Some(Cells {
+        cells: filled.collect::<Option<_>>()?,
+        dims: of.dims.clone(),
+    })
 }
 
 /// A value as cells of the same sizes as others.

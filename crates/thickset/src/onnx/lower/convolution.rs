@@ -3,7 +3,7 @@
 use thickset_engine::kernel::ConvShape;
 use thickset_engine::layer::Form;
 
-use super::{Lowering, Made, Value};
+use super::{Lowering, MOST_FEATURES, Made, Value};
 use crate::onnx::problem::Result;
 use crate::onnx::read::Node;
 
@@ -145,6 +145,14 @@ impl Window {
         if stride.contains(&0) || dilation.contains(&0) || kernel.contains(&0) {
             return Err(node.broken("a stride, a dilation or a window is zero"));
         }
+        let is_large = |size: &usize| *size > MOST_FEATURES;
+        if let Some(size) = [stride, dilation, kernel]
+            .iter()
+            .flatten()
+            .find(|size| is_large(size))
+        {
+            return Err(node.broken(format!("a stride, a dilation or a window of {size}")));
+        }
         let mut padding = [[0; 2]; 2];
         let mode = node.text("auto_pad").unwrap_or_default();
         match mode.as_str() {
@@ -155,6 +163,9 @@ impl Window {
                         .map_err(|_| node.unsupported(format!("a padding of {pad}"), ""))
                 });
                 let sides = sides.collect::<Result<Vec<_>>>()?;
+                if let Some(size) = sides.iter().find(|size| is_large(size)) {
+                    return Err(node.broken(format!("a padding of {size}")));
+                }
                 padding = match (sides[..].len(), plane.is_line) {
                     (0, _) => padding,
                     (2, true) => [[0, 0], [sides[0], sides[1]]],

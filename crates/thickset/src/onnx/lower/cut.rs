@@ -5,12 +5,32 @@ use std::rc::Rc;
 use thickset_engine::layer::Form;
 
 use super::shape::{axis, dims, has_rows, inner_axis, places, steps};
-use super::{Cells, Lowering, Value};
+use super::{Cells, Lowering, MOST_FEATURES, Value, check_cells};
 use crate::onnx::array::BATCH;
 use crate::onnx::cell::Cell;
 use crate::onnx::fold::{broadcast, broadcast_places, check_made, expanded};
 use crate::onnx::problem::{Result, broken};
 use crate::onnx::read::Node;
+
+impl Lowering<'_> {
+    /// The same number for every row, if that is what the node makes.
+    pub(super) fn constant_rows(&mut self, node: &Node) -> Result<Option<Cells>> {
+        let sizes = self.constant(node, 0)?;
+        let sizes = sizes.map_or(Ok(Vec::new()), |sizes| sizes.to_whole())?;
+        let Some((&rows, rest)) = sizes.split_first().filter(|(rows, _)| **rows >= BATCH) else {
+            return Ok(None);
+        };
+        let mut dims = vec![usize::try_from(rows / BATCH).unwrap_or(1)];
+        dims.extend(crate::onnx::fold::to_sizes(rest)?);
+        check_cells(&dims)?;
+        let value = match node.tensor("value") {
+            Some(tensor) => self.graph.array(tensor)?.to_number()?,
+            None => 0.0,
+        };
+        let cells = vec![Cell::Constant(value); dims.iter().product()];
+        Ok(Some(Cells { cells, dims }))
+    }
+}
 
 pub(super) fn slice(to: &mut Lowering<'_>, node: &Node) -> Result<Value> {
     let value = to.input(node, 0)?;
@@ -36,7 +56,12 @@ pub(super) fn slice(to: &mut Lowering<'_>, node: &Node) -> Result<Value> {
         let at = axis(node, along, rank)?;
         let size = i64::try_from(from[at]).unwrap_or(0);
         if at == 0 && has_rows(&value) {
-            if start == 0 && end >= BATCH && step == 1 {
+            // TensorFlow writes an open end as the largest number of 32 bits.
+            let is_open = end >= BATCH || end >= i64::from(i32::MAX);
+            let is_whole = to
+                .fixed_rows()
+                .is_some_and(|rows| i64::try_from(rows).is_ok_and(|rows| end >= rows));
+            if start == 0 && (is_open || is_whole) && step == 1 {
                 continue;
             }
             return Err(node.unsupported("it takes some of the rows", ""));
@@ -135,13 +160,19 @@ pub(super) fn expand(to: &mut Lowering<'_>, node: &Node) -> Result<Value> {
         let mut sizes = vec![usize::try_from(rows / BATCH).unwrap_or(1)];
         sizes.extend(crate::onnx::fold::to_sizes(rest)?);
         let sizes = broadcast(&array.dims, &sizes)?;
-        check_made(&sizes)?;
+        check_cells(&sizes)?;
         let values = expanded(array, &sizes)?.to_floats()?;
         let cells = Cells {
             cells: values.into_iter().map(Cell::Constant).collect(),
             dims: sizes,
         };
         return Ok(Value::Cells(Rc::new(cells)));
+    }
+    if given.iter().skip(1).any(|&size| size >= BATCH) {
+        return Err(node.unsupported(
+            "it repeats numbers for rows that are not at the first axis",
+            "export with rows first (`batch_first=True`)",
+        ));
     }
     let mut target = Vec::new();
     for (place, &size) in given.iter().enumerate() {
@@ -204,6 +235,10 @@ pub(super) fn pad(to: &mut Lowering<'_>, node: &Node) -> Result<Value> {
         return Err(node.broken(format!("{} paddings for {} axes", pads.len(), axes.len())));
     }
     let (mut before, mut after) = (vec![0_i64; rank], vec![0_i64; rank]);
+    let most = i64::try_from(MOST_FEATURES).unwrap_or(i64::MAX);
+    if let Some(pad) = pads.iter().find(|pad| !(-most..=most).contains(pad)) {
+        return Err(node.broken(format!("a padding of {pad}")));
+    }
     for (place, &axis) in axes.iter().enumerate() {
         before[axis] = pads[place];
         after[axis] = pads[place + axes.len()];
@@ -214,11 +249,7 @@ pub(super) fn pad(to: &mut Lowering<'_>, node: &Node) -> Result<Value> {
     let sizes: Vec<usize> = (0..rank)
         .map(|axis| {
             let size = i64::try_from(made.dims[axis]).unwrap_or(0);
-            usize::try_from(
-                size.saturating_add(before[axis])
-                    .saturating_add(after[axis]),
-            )
-            .unwrap_or(0)
+            usize::try_from(size + before[axis] + after[axis]).unwrap_or(0)
         })
         .collect();
     check_made(&sizes)?;
@@ -270,7 +301,7 @@ pub(super) fn depth_to_space(to: &mut Lowering<'_>, node: &Node) -> Result<Value
     let [rows, channels, height, width] = dims(&value)[..] else {
         return Err(node.broken("it reads images"));
     };
-    if block == 0 || !channels.is_multiple_of(block * block) {
+    if block == 0 || block > channels || !channels.is_multiple_of(block * block) {
         return Err(node.broken(format!("{channels} channels and a block of {block}")));
     }
     let made = channels / (block * block);

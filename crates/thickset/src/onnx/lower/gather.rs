@@ -24,7 +24,10 @@ pub(super) fn gather(to: &mut Lowering<'_>, node: &Node) -> Result<Value> {
     let indices = match (&value, indices) {
         (_, Value::Constant(indices)) => indices,
         (Value::Constant(table), Value::Cells(cells)) if !is_extractor => {
-            return embedding(node, table, &cells);
+            if along != 0 {
+                return Err(node.unsupported("its indices are computed from the row", ""));
+            }
+            return embedding(to, node, table, &cells);
         }
         _ => {
             return Err(node.unsupported("its indices are computed from the row", WITHOUT_GRADIENT));
@@ -60,9 +63,14 @@ pub(super) fn gather(to: &mut Lowering<'_>, node: &Node) -> Result<Value> {
 }
 
 /// Numbers of a table by a column of whole numbers.
-pub(super) fn embedding(node: &Node, table: &Array, cells: &Cells) -> Result<Value> {
-    if node.int("axis", 0) != 0 || table.dims.is_empty() {
-        return Err(node.unsupported("its indices are computed from the row", ""));
+pub(super) fn embedding(
+    to: &Lowering<'_>,
+    node: &Node,
+    table: &Array,
+    cells: &Cells,
+) -> Result<Value> {
+    if table.dims.is_empty() {
+        return Err(node.broken("its table has no rows"));
     }
     let (count, width) = (table.dims[0], table.dims[1..].iter().product::<usize>());
     check_made(&[cells.cells.len(), count, width])?;
@@ -76,11 +84,6 @@ pub(super) fn embedding(node: &Node, table: &Array, cells: &Cells) -> Result<Val
     for cell in &cells.cells {
         let column = match cell {
             Cell::Column(column) => *column,
-            Cell::Unary(operator, of)
-                if &**operator == "ToWhole" && matches!(**of, Cell::Column(_)) =>
-            {
-                of.column().unwrap_or(0)
-            }
             Cell::Lookup {
                 column,
                 keys,
@@ -98,11 +101,19 @@ pub(super) fn embedding(node: &Node, table: &Array, cells: &Cells) -> Result<Val
                 )?);
                 continue;
             }
-            _ => {
-                return Err(
-                    node.unsupported("its indices are computed from the row", WITHOUT_GRADIENT)
-                );
-            }
+            cell => match indexed(to, cell, count) {
+                Some(Indexed::AsItIs(column)) => column,
+                Some(Indexed::Other(column, keys, index)) => {
+                    let size = (count, width);
+                    made.extend(composed(node, column, &keys, &index, -1.0, &values, size)?);
+                    continue;
+                }
+                None => {
+                    return Err(
+                        node.unsupported("its indices are computed from the row", WITHOUT_GRADIENT)
+                    );
+                }
+            },
         };
         made.extend((0..width).map(|at| Cell::Lookup {
             column,
@@ -114,6 +125,40 @@ pub(super) fn embedding(node: &Node, table: &Array, cells: &Cells) -> Result<Val
     let mut dims = cells.dims.clone();
     dims.extend_from_slice(&table.dims[1..]);
     Ok(Value::Cells(Rc::new(Cells { cells: made, dims })))
+}
+
+/// How the values of a column become the places of a table.
+enum Indexed {
+    /// Each value is a place.
+    AsItIs(usize),
+    /// The values that have one, and their places.
+    Other(usize, Rc<Vec<Key>>, Vec<f64>),
+}
+
+/// The places that an expression of a column of whole numbers gives: Keras adds the size of the table to negative ones, others count
+/// from one. `None` if that is not what it is.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::float_cmp,
+    reason = "places are small whole numbers"
+)]
+fn indexed(to: &Lowering<'_>, cell: &Cell, count: usize) -> Option<Indexed> {
+    let column = cell.column()?;
+    let is_whole = to.columns.get(column)?.is_whole || cell.is_cut();
+    if !is_whole {
+        return None;
+    }
+    let place = |key: i64| {
+        let at = cell.value(key as f64);
+        (at.fract() == 0.0 && at >= 0.0 && at < count as f64).then_some(at)
+    };
+    let size = i64::try_from(count).ok()?;
+    if (0..size).all(|key| place(key) == Some(key as f64)) {
+        return Some(Indexed::AsItIs(column));
+    }
+    let found = (-size..=2 * size).filter_map(|key| Some((Key::Whole(key), place(key)?)));
+    let (keys, index): (Vec<Key>, Vec<f64>) = found.unzip();
+    (!keys.is_empty()).then(|| Indexed::Other(column, Rc::new(keys), index))
 }
 
 /// The rows of a table that a category's own numbers name.

@@ -28,6 +28,16 @@ impl<'g> Lowering<'g> {
         let (rows, rest) = dims
             .split_first()
             .map_or((None, &[][..]), |(rows, rest)| (*rows, rest));
+        if let ([Some(size)], 1) = (&dims[..], self.graph.inputs.len())
+            && *size > 1
+        {
+            return Err(OnnxError::Refused {
+                problem: format!(
+                    "input `{name}` is one row of {size} numbers, without an axis of rows"
+                ),
+                instead: "export the model with a batch, whose first axis is the rows".to_owned(),
+            });
+        }
         // A column without a second axis may have its only size fixed or not; with one, only the first may vary.
         let mut sizes = vec![1];
         for size in rest {
@@ -67,6 +77,7 @@ impl<'g> Lowering<'g> {
             return Ok(());
         }
         let first = self.columns.len();
+        super::check_cells(&[first.saturating_add(count)])?;
         self.columns.extend((0..count).map(|at| RawColumn {
             input: place,
             place: at,
@@ -90,6 +101,53 @@ impl<'g> Lowering<'g> {
         self.values
             .insert(name.clone(), Value::Cells(Rc::new(cells)));
         Ok(())
+    }
+}
+
+impl Lowering<'_> {
+    /// Makes input features of cells.
+    pub(in crate::onnx) fn materialise(&mut self, cells: &Cells) -> Result<Made> {
+        if cells.cells.is_empty() {
+            return Err(broken("nothing is left of a row's numbers"));
+        }
+        for cell in &cells.cells {
+            if matches!(cell, Cell::Text { .. }) {
+                return Err(OnnxError::Refused {
+                    problem: "a column of texts is read as numbers".to_owned(),
+                    instead: "encode the column in the pipeline, for instance with a OneHotEncoder"
+                        .to_owned(),
+                });
+            }
+        }
+        let constants = cells.cells.iter().map(|cell| match cell {
+            Cell::Constant(value) => Some(*value),
+            _ => None,
+        });
+        let image = self
+            .blocks
+            .iter()
+            .position(|block| matches!(block, Block::Image));
+        if let (Some(values), Some(image)) = (constants.collect::<Option<Vec<f64>>>(), image) {
+            // The same for every image, such as the token that stands for a class.
+            let place = Place::Block(image);
+            let like = Made {
+                place,
+                dims: vec![1, self.features(place)],
+            };
+            return self.constant_layer(&like, cells.dims.clone(), values);
+        }
+        let known = self
+            .blocks
+            .iter()
+            .position(|block| matches!(block, Block::Cells(known) if *known == cells.cells));
+        let block = known.unwrap_or_else(|| {
+            self.blocks.push(Block::Cells(cells.cells.clone()));
+            self.blocks.len() - 1
+        });
+        Ok(Made {
+            place: Place::Block(block),
+            dims: cells.dims.clone(),
+        })
     }
 }
 

@@ -27,12 +27,22 @@ pub(super) fn join(
     parts: Vec<Value>,
     along: i64,
 ) -> Result<Value> {
+    let rows = parts.iter().any(has_rows);
+    let mut parts = parts;
+    if rows {
+        for part in &mut parts {
+            if let Value::Constant(array) = part
+                && let Some(one) = to.of_one_row(array)
+            {
+                *part = Value::Constant(Rc::new(one));
+            }
+        }
+    }
     let first = parts
         .first()
         .ok_or_else(|| node.broken("there is nothing to join"))?;
     let rank = dims(first).len();
     let axis = axis(node, along, rank)?;
-    let rows = parts.iter().any(has_rows);
     if rows && axis == 0 {
         return Err(node.unsupported("it joins rows of several inputs", ""));
     }
@@ -92,16 +102,20 @@ pub(super) fn join(
         return to.pick(Value::Cells(cells), sizes, &order);
     }
     let masks = parts.iter().all(|part| matches!(part, Value::Mask(_)));
-    let made: Vec<Made> = parts
-        .into_iter()
-        .map(|part| match part {
-            Value::Mask(made) if masks => Ok(made),
-            Value::Constant(_) => {
-                Err(node.unsupported("it joins a constant with a row's numbers", ""))
+    let is_tensor = |part: &&Value| !matches!(part, Value::Constant(_));
+    let like = parts.iter().find(is_tensor).cloned();
+    let mut made: Vec<Made> = Vec::new();
+    for part in parts {
+        made.push(match (part, &like) {
+            (Value::Mask(made), _) if masks => made,
+            (Value::Constant(array), Some(like)) => {
+                // The same for every row.
+                let like = to.made(node, like.clone())?;
+                to.constant_layer(&like, array.dims.clone(), array.to_floats()?)?
             }
-            other => to.made(node, other),
-        })
-        .collect::<Result<_>>()?;
+            (other, _) => to.made(node, other)?,
+        });
+    }
     let inputs: Vec<&Made> = made.iter().collect();
     let joined = if let [only] = inputs[..] {
         only.clone()

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use thickset_engine::layer::Form;
 
 use super::arithmetic::binary;
-use super::category::{label_encoder, one_hot};
+use super::category::{label_encoder, one_hot, one_hot_of_places};
 use super::support_vectors::support_vectors;
 use super::{Cells, Lowering, Made, Value};
 use crate::onnx::array::Array;
@@ -20,6 +20,7 @@ pub(super) fn lower(to: &mut Lowering<'_>, node: &Node) -> Result<Option<Vec<Val
         "Scaler" => one(scaler(to, node)?),
         "Imputer" => one(imputer(to, node)?),
         "OneHotEncoder" => one(one_hot(to, node)?),
+        "OneHot" => one(one_hot_of_places(to, node)?),
         "LabelEncoder" => one(label_encoder(to, node)?),
         "LinearClassifier" | "LinearRegressor" => {
             let scores = Value::Tensor(linear(to, node)?);

@@ -6,8 +6,10 @@ mod arithmetic;
 mod category;
 mod choice;
 mod convolution;
+mod convolution_transposed;
 mod cut;
 mod einsum;
+mod extent;
 mod gather;
 mod input;
 mod join;
@@ -32,10 +34,11 @@ use std::rc::Rc;
 use thickset_engine::layer::Form;
 
 use super::array::{Array, BATCH};
-use super::cell::Cell;
 use super::fold::{fold, shape_part};
-use super::problem::{OnnxError, Result, WITHOUT_GRADIENT, broken};
+use super::problem::{Result, WITHOUT_GRADIENT, broken};
 use super::read::{Graph, Node};
+use super::room::Room;
+use extent::{check_cells, kept, products, size};
 use refused::{never_read, refused};
 pub(super) use value::{Block, Cells, Image, Made, MadeLayer, Place, RawColumn, Value};
 
@@ -51,10 +54,13 @@ pub(super) struct Lowering<'g> {
     pub(super) is_double: bool,
     /// The number of rows, where the file fixes it.
     fixed_rows: Option<usize>,
+    room: Room,
 }
 
 /// Rows of more numbers than this are refused before anything is made of them.
-const MOST_FEATURES: usize = 1 << 24;
+const MOST_FEATURES: usize = 1 << 23;
+/// Networks of more layers than this are refused; the deepest that are in use have some thousands.
+const MOST_LAYERS: usize = 1 << 14;
 
 impl<'g> Lowering<'g> {
     pub(super) fn new(graph: &'g Graph) -> Result<Self> {
@@ -67,6 +73,7 @@ impl<'g> Lowering<'g> {
             image: None,
             is_double: false,
             fixed_rows: None,
+            room: Room::new(graph.held),
         };
         for (place, input) in graph.inputs.iter().enumerate() {
             lowering.add_input(place, input)?;
@@ -99,7 +106,18 @@ impl<'g> Lowering<'g> {
             {
                 continue;
             }
+            let read: usize = node
+                .inputs
+                .iter()
+                .filter_map(|input| self.values.get(input))
+                .map(kept)
+                .sum();
             let made = self.node(node)?;
+            let new: usize = made.iter().map(kept).sum();
+            let products = products(node, &made, read);
+            self.room
+                .work(read.saturating_add(new).saturating_add(products))?;
+            self.room.keep(new)?;
             for (name, value) in node.outputs.iter().zip(made) {
                 self.values.insert(name.clone(), value);
             }
@@ -113,7 +131,13 @@ impl<'g> Lowering<'g> {
             return Ok(value.clone());
         }
         match self.graph.constant(name) {
-            Some(array) => Ok(Value::Constant(Rc::new(array?))),
+            Some(array) => {
+                // Kept, since several nodes may read it, and each several times.
+                let value = Value::Constant(Rc::new(array?));
+                self.room.keep(size(&value))?;
+                self.values.insert(name.to_owned(), value.clone());
+                Ok(value)
+            }
             None => Err(broken(format!("`{name}` is read before it is made"))),
         }
     }
@@ -185,48 +209,6 @@ impl<'g> Lowering<'g> {
         }
     }
 
-    /// Makes input features of cells.
-    pub(super) fn materialise(&mut self, cells: &Cells) -> Result<Made> {
-        for cell in &cells.cells {
-            if matches!(cell, Cell::Text { .. }) {
-                return Err(OnnxError::Refused {
-                    problem: "a column of texts is read as numbers".to_owned(),
-                    instead: "encode the column in the pipeline, for instance with a OneHotEncoder"
-                        .to_owned(),
-                });
-            }
-        }
-        let constants = cells.cells.iter().map(|cell| match cell {
-            Cell::Constant(value) => Some(*value),
-            _ => None,
-        });
-        let image = self
-            .blocks
-            .iter()
-            .position(|block| matches!(block, Block::Image));
-        if let (Some(values), Some(image)) = (constants.collect::<Option<Vec<f64>>>(), image) {
-            // The same for every image, such as the token that stands for a class.
-            let place = Place::Block(image);
-            let like = Made {
-                place,
-                dims: vec![1, self.features(place)],
-            };
-            return self.constant_layer(&like, cells.dims.clone(), values);
-        }
-        let known = self
-            .blocks
-            .iter()
-            .position(|block| matches!(block, Block::Cells(known) if *known == cells.cells));
-        let block = known.unwrap_or_else(|| {
-            self.blocks.push(Block::Cells(cells.cells.clone()));
-            self.blocks.len() - 1
-        });
-        Ok(Made {
-            place: Place::Block(block),
-            dims: cells.dims.clone(),
-        })
-    }
-
     pub(super) fn features(&self, place: Place) -> usize {
         match place {
             Place::Layer(layer) => self.layers[layer].features,
@@ -262,6 +244,19 @@ impl<'g> Lowering<'g> {
                 )));
             }
         }
+        if self.layers.len() >= MOST_LAYERS {
+            return Err(broken(format!(
+                "the graph becomes more than {MOST_LAYERS} layers"
+            )));
+        }
+        let numbers: usize = weights.iter().map(|(_, _, values)| values.len()).sum();
+        // Places that are picked are kept for each feature.
+        let picked = if matches!(form, Form::Gather { .. }) {
+            features
+        } else {
+            0
+        };
+        self.room.keep(numbers + picked)?;
         self.layers.push(MadeLayer {
             form,
             inputs: inputs.iter().map(|made| made.place).collect(),
@@ -307,29 +302,21 @@ impl<'g> Lowering<'g> {
         }
     }
 
-    /// The same number for every row, if that is what the node makes.
-    fn constant_rows(&mut self, node: &Node) -> Result<Option<Cells>> {
-        let sizes = self.constant(node, 0)?;
-        let sizes = sizes.map_or(Ok(Vec::new()), |sizes| sizes.to_whole())?;
-        let Some((&rows, rest)) = sizes.split_first().filter(|(rows, _)| **rows >= BATCH) else {
-            return Ok(None);
-        };
-        let mut dims = vec![usize::try_from(rows / BATCH).unwrap_or(1)];
-        dims.extend(super::fold::to_sizes(rest)?);
-        super::fold::check_made(&dims)?;
-        let value = match node.tensor("value") {
-            Some(tensor) => self.graph.array(tensor)?.to_number()?,
-            None => 0.0,
-        };
-        let cells = vec![Cell::Constant(value); dims.iter().product()];
-        Ok(Some(Cells { cells, dims }))
-    }
-
     fn node(&mut self, node: &Node) -> Result<Vec<Value>> {
         let operator = node.operator.as_str();
         if operator == "Shape" {
             let sizes = Self::sizes(&self.input(node, 0)?);
             return Ok(vec![Value::Constant(Rc::new(shape_part(node, sizes)))]);
+        }
+        if operator == "Size" {
+            let sizes = Self::sizes(&self.input(node, 0)?);
+            let count = sizes
+                .iter()
+                .fold(1_i64, |product, &size| product.saturating_mul(size));
+            return Ok(vec![Value::Constant(Rc::new(Array::whole(
+                vec![],
+                vec![count],
+            )))]);
         }
         if operator == "ConstantOfShape"
             && let Some(cells) = self.constant_rows(node)?
@@ -377,6 +364,7 @@ impl<'g> Lowering<'g> {
             activation::lower,
             matrix::lower,
             convolution::lower,
+            convolution_transposed::lower,
             pooling::lower,
             reduce::lower,
             normalise::lower,

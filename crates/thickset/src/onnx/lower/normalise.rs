@@ -2,7 +2,8 @@
 
 use std::rc::Rc;
 
-use thickset_engine::layer::Form;
+use thickset_engine::kernel::PoolShape;
+use thickset_engine::layer::{Divisor, Form};
 
 use super::arithmetic::binary;
 use super::reduce::along;
@@ -23,6 +24,7 @@ pub(super) fn lower(to: &mut Lowering<'_>, node: &Node) -> Result<Option<Value>>
             let count = usize::try_from(node.int("num_groups", 0)).unwrap_or(0);
             Value::Tensor(groups(to, node, Some(count))?)
         }
+        "LRN" => Value::Tensor(local_response(to, node)?),
         "Normalizer" => {
             let norm = node.text("norm").unwrap_or_else(|| "MAX".to_owned());
             Value::Tensor(norm_of_one(to, node, &norm, -1)?)
@@ -195,6 +197,36 @@ fn groups(to: &mut Lowering<'_>, node: &Node, count: Option<usize>) -> Result<Ma
     to.affine(&normal, &wide(&scale)?, &wide(&shift)?, None)
 }
 
+/// Divided by a power of the sum of squares of a few channels around each.
+fn local_response(to: &mut Lowering<'_>, node: &Node) -> Result<Made> {
+    let made = to.tensor(node, 0)?;
+    let [1, channels, ref pixels @ ..] = made.dims[..] else {
+        return Err(node.broken("it reads channels"));
+    };
+    let pixels: usize = pixels.iter().product();
+    let size = usize::try_from(node.int("size", 0)).unwrap_or(0);
+    if size == 0 || size > 2 * channels {
+        return Err(node.broken(format!("{size} of {channels} channels")));
+    }
+    let shape = PoolShape {
+        channels: 1,
+        height: channels,
+        width: pixels,
+        window: [size, 1],
+        stride: [1; 2],
+        padding: [[(size - 1) / 2, size - 1 - (size - 1) / 2], [0; 2]],
+    };
+    let shape = shape.checked().map_err(|error| node.broken(error))?;
+    let squares = to.apply(Form::Power { exponent: 2.0 }, &made)?;
+    let divisor = Divisor::Window;
+    let mean = to.apply(Form::SlidingAveragePool { shape, divisor }, &squares)?;
+    let (alpha, bias) = (node.float("alpha", 1e-4), node.float("bias", 1.0));
+    let sum = to.affine(&mean, &[alpha], &[bias], None)?;
+    let exponent = -node.float("beta", 0.75);
+    let share = to.apply(Form::Power { exponent }, &sum)?;
+    to.of_two(node, "Mul", &made, &share)
+}
+
 /// Divided by a norm of the numbers along an axis.
 fn norm_of_one(to: &mut Lowering<'_>, node: &Node, norm: &str, given: i64) -> Result<Made> {
     let made = to.tensor(node, 0)?;
@@ -215,16 +247,12 @@ fn norm_of_one(to: &mut Lowering<'_>, node: &Node, norm: &str, given: i64) -> Re
             let sum = along(to, node, &squares, &axes, "Sum")?;
             to.apply(Form::SquareRoot, &sum)?
         }
-        "L1" | "MAX" => {
+        "L1" => {
             let sizes = to.apply(Form::Absolute, &made)?;
-            along(
-                to,
-                node,
-                &sizes,
-                &axes,
-                if norm == "L1" { "Sum" } else { "Max" },
-            )?
+            along(to, node, &sizes, &axes, "Sum")?
         }
+        // The largest number itself, as the format has it, not its size.
+        "MAX" => along(to, node, &made, &axes, "Max")?,
         other => return Err(node.unsupported(format!("the norm `{other}`"), "")),
     };
     to.of_two(node, "Div", &made, &size)

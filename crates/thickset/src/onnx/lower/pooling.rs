@@ -37,11 +37,9 @@ pub(super) fn lower(to: &mut Lowering<'_>, node: &Node) -> Result<Option<Value>>
     if sliding.dilation != [1, 1] {
         return Err(node.unsupported("windows with gaps are not read", ""));
     }
+    let padding = sliding.padding;
     let extended = node.int("ceil_mode", 0) != 0 && extend(&mut sliding, &plane, window);
     let counts_padding = node.int("count_include_pad", 0) != 0;
-    if extended && counts_padding && !is_maximum {
-        return Err(node.unsupported("`ceil_mode` together with `count_include_pad`", ""));
-    }
     let shape = PoolShape {
         channels: plane.channels,
         height: plane.height,
@@ -68,8 +66,25 @@ pub(super) fn lower(to: &mut Lowering<'_>, node: &Node) -> Result<Option<Value>>
         };
         Form::SlidingAveragePool { shape, divisor }
     };
-    let dims = plane.dims(plane.channels, [shape.out_height(), shape.out_width()]);
-    Ok(Some(Value::Tensor(to.add(form, &[&made], dims)?)))
+    let out = [shape.out_height(), shape.out_width()];
+    let dims = plane.dims(plane.channels, out);
+    let pooled = to.add(form, &[&made], dims)?;
+    if !(extended && counts_padding && !is_maximum) {
+        return Ok(Some(Value::Tensor(pooled)));
+    }
+    // A last window that reaches beyond the padding counts only what is within it.
+    #[expect(clippy::cast_precision_loss, reason = "windows are small")]
+    let share = |axis: usize, at: usize| {
+        let size = [plane.height, plane.width][axis] + padding[axis][0] + padding[axis][1];
+        let start = at * shape.stride[axis];
+        let within = size.saturating_sub(start).clamp(1, window[axis]);
+        window[axis] as f64 / within as f64
+    };
+    let scale: Vec<f64> = (0..pooled.features())
+        .map(|place| share(0, place / out[1] % out[0]) * share(1, place % out[1]))
+        .collect();
+    to.affine(&pooled, &scale, &[0.0], None)
+        .map(|made| Some(Value::Tensor(made)))
 }
 
 /// Pads the end so that a last window that reaches beyond the image is kept; whether that was needed.

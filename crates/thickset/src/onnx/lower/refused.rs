@@ -21,8 +21,12 @@ pub(super) fn refused(node: &Node) -> OnnxError {
             "export the model by tracing one example, without branches or loops".to_owned(),
         ),
         "LSTM" | "GRU" | "RNN" => ("recurrent layers are not read", WITHOUT_GRADIENT.to_owned()),
-        "Floor" | "Ceil" | "Round" | "Sign" | "ArgMax" | "ArgMin" | "TopK" | "Binarizer"
-        | "Hardmax" | "OneHot" | "NonZero" => (
+        "TopK" | "Unique" | "NonMaxSuppression" => (
+            "what is picked by its rank is not read",
+            WITHOUT_GRADIENT.to_owned(),
+        ),
+        "Floor" | "Ceil" | "Round" | "Sign" | "ArgMax" | "ArgMin" | "Binarizer" | "Hardmax"
+        | "NonZero" => (
             "a step function has no gradient",
             WITHOUT_GRADIENT.to_owned(),
         ),

@@ -10,7 +10,11 @@ use crate::onnx::read::Node;
 
 impl Lowering<'_> {
     /// The same numbers with other sizes.
-    fn resized(value: Value, dims: Vec<usize>) -> Result<Value> {
+    pub(super) fn resized(value: Value, dims: Vec<usize>) -> Result<Value> {
+        if dims.contains(&0) {
+            // Nothing may have sizes whose product cannot be counted.
+            crate::onnx::fold::check_made(&dims)?;
+        }
         Ok(match value {
             Value::Constant(array) => Value::Constant(Rc::new(array.reshaped(dims)?)),
             Value::Cells(cells) => Value::Cells(Rc::new(Cells {
@@ -48,11 +52,11 @@ pub(super) fn target_sizes(to: &mut Lowering<'_>, node: &Node, value: &Value) ->
         })
     };
     let all = count(&from);
-    if let (Some(rows), Some(first)) = (to.fixed_rows(), sizes.first_mut())
-        && has_rows(value)
-        && i64::try_from(rows).is_ok_and(|rows| rows == *first)
+    if let Some(rows) = to.fixed_rows().filter(|_| has_rows(value))
+        && sizes.iter().all(|&size| size < BATCH)
     {
-        *first = BATCH;
+        let numbers = all / i128::from(BATCH);
+        return with_rows(node, value, sizes, numbers, rows);
     }
     if let Some(open) = sizes.iter().position(|&size| size == -1) {
         sizes[open] = 1;
@@ -65,6 +69,66 @@ pub(super) fn target_sizes(to: &mut Lowering<'_>, node: &Node, value: &Value) ->
     if count(&sizes) != all {
         return Err(node.broken("the number of values changes"));
     }
+    Ok(sizes)
+}
+
+/// Sizes of a file that fixes the number of rows, with the stand-in where the rows are: on the axis that leaves as many numbers before
+/// each row, and behind it, as there are. Of one row alone the first axis is theirs, if it is one.
+fn with_rows(
+    node: &Node,
+    value: &Value,
+    mut sizes: Vec<i64>,
+    numbers: i128,
+    rows: usize,
+) -> Result<Vec<i64>> {
+    let count = |sizes: &[i64]| {
+        sizes.iter().fold(1_i128, |product, &size| {
+            product.saturating_mul(i128::from(size))
+        })
+    };
+    let counted = i128::try_from(rows).unwrap_or(i128::MAX);
+    let all = numbers.saturating_mul(counted);
+    if let Some(open) = sizes.iter().position(|&size| size == -1) {
+        sizes[open] = 1;
+        let rest = count(&sizes);
+        if rest <= 0 || all % rest != 0 {
+            return Err(node.broken(format!("{all} numbers cannot become {sizes:?}")));
+        }
+        sizes[open] = i64::try_from(all / rest).unwrap_or(0);
+    }
+    if count(&sizes) != all || sizes.iter().any(|&size| size < 1) {
+        return Err(node.broken("the number of values changes"));
+    }
+    let (first, last) = match value {
+        Value::Turned(turned) => turned.around(),
+        value => (1, dims(value).iter().product()),
+    };
+    let [first, last] = [first, last].map(|size| i128::try_from(size).unwrap_or(i128::MAX));
+    // Features stand last, and stay what they are where there is a choice.
+    let fits = |axis: usize| -> Option<(bool, bool, bool)> {
+        let (before, after) = (count(&sizes[..axis]), count(&sizes[axis + 1..]));
+        let is_whole = first % before == 0 && last % after == 0;
+        let own = (first / before) * (last / after);
+        (is_whole && i128::from(sizes[axis]) == own * counted).then_some((
+            axis > 0 && axis + 1 == sizes.len(),
+            before != first,
+            own != 1,
+        ))
+    };
+    let axis = if rows == 1 && sizes.first() == Some(&1) {
+        0
+    } else {
+        let all = (0..sizes.len()).filter_map(|axis| Some((fits(axis)?, axis)));
+        let best = all.min();
+        let (_, axis) = best.ok_or_else(|| {
+            node.unsupported(
+                "it mixes rows, so that a row's prediction depends on the others",
+                "export with a first axis of rows that every layer keeps",
+            )
+        })?;
+        axis
+    };
+    sizes[axis] = sizes[axis] / i64::try_from(rows).unwrap_or(1) * BATCH;
     Ok(sizes)
 }
 
@@ -92,7 +156,7 @@ pub(super) fn flatten(to: &mut Lowering<'_>, node: &Node) -> Result<Value> {
     let rank = sizes.len();
     let given = node.int("axis", 1);
     let at = usize::try_from(if given < 0 {
-        given + i64::try_from(rank).unwrap_or(0)
+        given.saturating_add(i64::try_from(rank).unwrap_or(0))
     } else {
         given
     })

@@ -10,6 +10,27 @@ use crate::onnx::problem::Result;
 use crate::onnx::read::Node;
 
 impl Lowering<'_> {
+    /// What a constant has for one row, of a file that fixes their number and repeats the same for each.
+    pub(super) fn of_one_row(&self, array: &Array) -> Option<Array> {
+        let rows = self.fixed_rows().filter(|&rows| rows > 1)?;
+        if array.dims.len() < 2 || array.dims[0] != rows {
+            return None;
+        }
+        let values = array.to_floats().ok()?;
+        let each = values.len() / rows;
+        let first = values.get(..each).filter(|first| !first.is_empty())?;
+        let is_same = |row: &[f64]| {
+            let mut pairs = row.iter().zip(first);
+            pairs.all(|(a, b)| a.to_bits() == b.to_bits())
+        };
+        if !values.chunks(each).all(is_same) {
+            return None;
+        }
+        let mut dims = array.dims.clone();
+        dims[0] = 1;
+        Some(array.picked(dims, &(0..each).collect::<Vec<_>>()))
+    }
+
     /// A tensor repeated to larger sizes.
     pub(in crate::onnx) fn repeated(
         &mut self,
@@ -118,11 +139,7 @@ impl Lowering<'_> {
             return None;
         };
         let is_dense = matches!(self.layers[layer].form, Form::Linear { .. });
-        let nodes = self.graph.nodes.iter();
-        let readers = nodes
-            .flat_map(|node| &node.inputs)
-            .filter(|input| *input == name)
-            .count();
+        let readers = self.graph.readers.get(name).copied().unwrap_or(0);
         let is_output = self.graph.outputs.iter().any(|output| output.name == name);
         let is_read = self
             .layers
@@ -140,6 +157,8 @@ impl Lowering<'_> {
         array: &Array,
         is_first: bool,
     ) -> Result<Made> {
+        let one = self.of_one_row(array);
+        let array = one.as_ref().unwrap_or(array);
         let dims = broadcast(&made.dims, &array.dims)?;
         let rows =
             array.dims.len() == dims.len() && array.dims.first().is_some_and(|&size| size != 1);

@@ -8,9 +8,9 @@ use super::cut::{depth_to_space, expand, pad, slice, split};
 use super::gather::gather;
 use super::join::concat;
 use super::resized::{flatten, reshape, squeeze};
-use super::{Cells, Lowering, Made, Place, Value};
+use super::{Cells, Lowering, Made, Place, RawColumn, Value};
 use crate::onnx::array::Array;
-use crate::onnx::cell::Cell;
+use crate::onnx::cell::{Cell, Key};
 use crate::onnx::fold::check_made;
 use crate::onnx::problem::{Result, WITHOUT_GRADIENT, broken};
 use crate::onnx::read::Node;
@@ -92,7 +92,13 @@ impl Lowering<'_> {
         dims: Vec<usize>,
         places: &[usize],
     ) -> Result<Value> {
-        check_made(&dims)?;
+        // Numbers in another order take no more room than they have.
+        if places.len() > super::size(&value) {
+            check_made(&dims)?;
+        }
+        if let Value::Cells(_) = value {
+            super::check_cells(&dims)?;
+        }
         Ok(match value {
             Value::Constant(array) => Value::Constant(Rc::new(array.picked(dims, places))),
             Value::Cells(cells) => Value::Cells(Rc::new(Cells {
@@ -169,15 +175,19 @@ fn cast(to: &mut Lowering<'_>, node: &Node) -> Result<Value> {
     match value {
         Value::Cells(cells) => {
             let cast = |cell: &Cell| match (kind, cell) {
-                (1 | 11, _) | (8, Cell::Text { .. }) | (9, Cell::Binary(..) | Cell::Unary(..)) => {
-                    Ok(cell.clone())
+                (1..=7 | 11..=13, Cell::Binary(..)) if as_category(&columns, cell).is_some() => {
+                    Ok(as_category(&columns, cell).unwrap_or_else(|| cell.clone()))
                 }
+                (1 | 11, _)
+                | (8, Cell::Text { .. })
+                | (9, Cell::Binary(..) | Cell::Unary(..) | Cell::Lookup { .. }) => Ok(cell.clone()),
                 (8, Cell::Column(column)) => Ok(Cell::Text {
                     column: *column,
                     replaced: Vec::new(),
                 }),
                 (_, Cell::Column(column)) if columns[*column].is_whole => Ok(cell.clone()),
                 _ if whole => Ok(cell.clone().unary("ToWhole")),
+                (10 | 16, _) => Err(half(node)),
                 _ => Err(node.unsupported(format!("a column is cast to element type {kind}"), "")),
             };
             let made = cells.cells.iter().map(cast).collect::<Result<_>>()?;
@@ -194,10 +204,7 @@ fn cast(to: &mut Lowering<'_>, node: &Node) -> Result<Value> {
             let ones = Array::floats(made.dims, ones);
             Ok(Value::Constant(Rc::new(ones)))
         }
-        Value::Tensor(_) if matches!(kind, 10 | 16) => Err(node.unsupported(
-            "it casts to half precision",
-            "export the model in single precision (float32)",
-        )),
+        Value::Tensor(_) if matches!(kind, 10 | 16) => Err(half(node)),
         Value::Tensor(_) => Err(node.unsupported(
             "cut to whole numbers, a step function has no gradient",
             WITHOUT_GRADIENT,
@@ -205,6 +212,37 @@ fn cast(to: &mut Lowering<'_>, node: &Node) -> Result<Value> {
         Value::Constant(_) => Err(node.broken("a constant that cannot be cast")),
         Value::Turned(_) => Err(super::turned::refused(node)),
     }
+}
+
+/// Whether a column of whole numbers has one value, as a category that has a number for it.
+fn as_category(columns: &[RawColumn], cell: &Cell) -> Option<Cell> {
+    let Cell::Binary(operator, a, b) = cell else {
+        return None;
+    };
+    let (of, value) = match (&**operator, &**a, &**b) {
+        ("Equal", of, Cell::Constant(value)) | ("Equal", Cell::Constant(value), of) => (of, *value),
+        _ => return None,
+    };
+    let column = of.column()?;
+    let is_plain = match of {
+        Cell::Column(_) => columns[column].is_whole,
+        Cell::Unary(operator, of) => &**operator == "ToWhole" && matches!(**of, Cell::Column(_)),
+        _ => false,
+    };
+    #[expect(clippy::cast_possible_truncation, reason = "checked to be whole")]
+    (is_plain && value.fract() == 0.0 && value.abs() < 9e15).then(|| Cell::Lookup {
+        column,
+        keys: Rc::new(vec![Key::Whole(value as i64)]),
+        values: vec![1.0],
+        otherwise: 0.0,
+    })
+}
+
+fn half(node: &Node) -> crate::onnx::OnnxError {
+    node.unsupported(
+        "it casts to half precision",
+        "export the model in single precision (float32)",
+    )
 }
 
 /// The distance between neighbours along each axis.

@@ -58,7 +58,6 @@ pub(super) fn support_vectors(to: &mut Lowering<'_>, node: &Node) -> Result<Made
             b.len()
         )));
     }
-    let kernels = kernels(to, node, &made, &vectors)?;
     // A score for each pair, from the vectors of both its classes.
     let mut weight = vec![0.0; pairs * count];
     let mut pair = 0;
@@ -73,7 +72,7 @@ pub(super) fn support_vectors(to: &mut Lowering<'_>, node: &Node) -> Result<Made
         }
     }
     if a.is_empty() {
-        let scores = to.dense(&kernels, weight, rho)?;
+        let scores = pair_scores(to, node, &made, &vectors, weight, rho)?;
         if classes > 2 {
             return Ok(scores);
         }
@@ -88,7 +87,7 @@ pub(super) fn support_vectors(to: &mut Lowering<'_>, node: &Node) -> Result<Made
         }
     }
     let bias = (0..pairs).map(|pair| a[pair] * rho[pair] + b[pair]);
-    let logits = to.dense(&kernels, weight, bias.collect())?;
+    let logits = pair_scores(to, node, &made, &vectors, weight, bias.collect())?;
     if classes == 2 {
         let logit = to.apply(Form::PairwiseCoupling, &logits)?;
         return complement(to, &logit);
@@ -135,6 +134,34 @@ fn is_output(to: &Lowering<'_>, node: &Node) -> bool {
         .any(|output| names.contains(&output.name.as_str()))
 }
 
+/// Weighted sums of the kernels of the row and each vector. Of a linear kernel they are linear in the row, and added up here, where
+/// numbers have double precision.
+fn pair_scores(
+    to: &mut Lowering<'_>,
+    node: &Node,
+    made: &Made,
+    vectors: &[f64],
+    weight: Vec<f64>,
+    bias: Vec<f64>,
+) -> Result<Made> {
+    let inputs = made.features();
+    let is_linear = node.text("kernel_type").is_none_or(|kind| kind == "LINEAR");
+    if !is_linear {
+        let kernels = kernels(to, node, made, vectors)?;
+        return to.dense(&kernels, weight, bias);
+    }
+    let count = vectors.len() / inputs;
+    let mut sums = vec![0.0; bias.len() * inputs];
+    for (pair, sums) in sums.chunks_mut(inputs).enumerate() {
+        for (vector, weight) in vectors.chunks(inputs).zip(&weight[pair * count..][..count]) {
+            for (sum, value) in sums.iter_mut().zip(vector) {
+                *sum += weight * value;
+            }
+        }
+    }
+    to.dense(made, sums, bias)
+}
+
 /// The kernel of the row and each vector.
 fn kernels(to: &mut Lowering<'_>, node: &Node, made: &Made, vectors: &[f64]) -> Result<Made> {
     let inputs = made.features();
@@ -160,7 +187,6 @@ fn kernels(to: &mut Lowering<'_>, node: &Node, made: &Made, vectors: &[f64]) -> 
             let exponent = to.of_two(node, "Add", &products, &length)?;
             to.apply(Form::Exp, &exponent)
         }
-        "LINEAR" => to.dense(made, vectors.to_vec(), vec![0.0; count]),
         "POLY" | "SIGMOID" => {
             let weight = vectors.iter().map(|v| gamma * v).collect();
             let products = to.dense(made, weight, vec![shift; count])?;

@@ -151,6 +151,50 @@ class Logs(nn.Module):
         return torch.log(self.inner(x))
 
 
+class Hot(nn.Module):
+    """Columns of whole numbers as 0 and 1."""
+
+    def __init__(self):
+        super().__init__()
+        self.out = nn.Linear(12, 3)
+
+    def forward(self, x):
+        return self.out(F.one_hot(x, 4).float().flatten(1))
+
+
+class Attentive(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed, self.attend, self.out = nn.Parameter(torch.randn(4, 6)), nn.MultiheadAttention(6, 2, batch_first=True), nn.Linear(6, 3)
+
+    def forward(self, x):
+        tokens = x.unsqueeze(-1) * self.embed
+        return self.out(self.attend(tokens, tokens, tokens)[0].mean(1))
+
+
+def of_fixed_sizes(name, model, x, dynamo):
+    """As one exports without saying that rows may be many."""
+    more = {"external_data": False} if dynamo else {"opset_version": 17}
+    torch.onnx.export(model.eval(), (x,), f"{small.FOLDER}/{name}.onnx", dynamo=dynamo, input_names=["x"], output_names=["y"], **more)
+    small.stripped(f"{small.FOLDER}/{name}.onnx")
+    small.save(name, {"x": x.numpy()})
+
+
+def transposed():
+    up = nn.ConvTranspose2d(4, 4, 3, stride=2, padding=1, output_padding=1, groups=2)
+    pool = nn.AvgPool2d(3, 2, 1, ceil_mode=True)
+    return nn.Sequential(nn.Conv2d(1, 4, 2, stride=2), nn.SiLU(), up, pool, nn.Flatten(), nn.Linear(64, 3))
+
+
+def pytorch_of_fixed_sizes():
+    torch.manual_seed(5)
+    for name, dynamo in [("one_row", True), ("one_row_legacy", False)]:
+        of_fixed_sizes(name, Attentive(), torch.randn(1, 4), dynamo)
+    of_fixed_sizes("hot", Hot(), torch.randint(0, 4, (5, 3)), True)
+    small.torch_case("transposed", transposed(), (1, 6, 6), dynamo=True)
+    small.torch_case("transposed_legacy", transposed(), (1, 6, 6))
+
+
 def pytorch():
     torch.manual_seed(3)
     for name, model, shape in [("stacked", Stacked(), (4,)), ("letters", Letters(), (4,)), ("beside", Logs(Beside()), (4,)),
@@ -160,6 +204,31 @@ def pytorch():
     small.torch_case("nearest_legacy", larger("nearest"), (1, 4, 4), opset=11)
 
 
+def texts():
+    """A column of texts whose missing values are filled in, and a power transform behind a scaler."""
+    import pandas as pd
+    from sklearn.compose import ColumnTransformer
+    from sklearn.impute import SimpleImputer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, PowerTransformer, StandardScaler
+    from sklearn.svm import SVC
+
+    frame, y = small.people()
+    frame = frame[["age", "income", "job"]].astype({"age": np.float32, "income": np.float32})
+    frame["job"] = pd.Series(np.where(np.arange(len(frame)) % 7 == 0, "", frame["job"]), dtype=object)
+    filled = make_pipeline(SimpleImputer(strategy="most_frequent", missing_values=""), OneHotEncoder(handle_unknown="ignore"))
+    scaled = make_pipeline(StandardScaler(), PowerTransformer())
+    front = ColumnTransformer([("numbers", scaled, ["age", "income"]), ("words", filled, ["job"])])
+    small.sk_case("texts", make_pipeline(front, LogisticRegression()).fit(frame, y), frame)
+    numbers = frame[["age", "income"]].to_numpy() / [10, 1e4]
+    three = np.digitize(frame.age, [35, 55])
+    svc = SVC(kernel="linear", probability=True, random_state=0, decision_function_shape="ovo")
+    learned("svc_linear", svc, numbers, three, coupled)
+
+
 if __name__ == "__main__":
     scikit_learn()
     pytorch()
+    pytorch_of_fixed_sizes()
+    texts()

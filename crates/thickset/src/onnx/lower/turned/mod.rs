@@ -39,6 +39,11 @@ impl Turned {
         [before, &[own], after].concat()
     }
 
+    /// How many numbers each row has.
+    pub(super) fn features(&self) -> usize {
+        self.made.features()
+    }
+
     fn rank(&self) -> usize {
         self.made.dims.len() - self.outer - self.inner
     }
@@ -57,7 +62,7 @@ impl Turned {
     }
 
     /// How many numbers of a row stand before the next row's, and how many belong together behind.
-    fn around(&self) -> (usize, usize) {
+    pub(super) fn around(&self) -> (usize, usize) {
         let (before, after) = self.made.dims[1..].split_at(self.axis + self.outer);
         (before.iter().product(), after.iter().product())
     }

@@ -69,7 +69,8 @@ pub(super) fn resize(to: &mut Lowering<'_>, node: &Node, value: Value) -> Result
                 Some(axes) => Some(axes.to_whole()?),
                 None => node.ints("axes"),
             };
-            match squeezed(node, operator == "Squeeze", Lowering::sizes(&value), given)? {
+            let (from, is_one) = (Lowering::sizes(&value), to.fixed_rows() == Some(1));
+            match squeezed(node, operator == "Squeeze", from, given, is_one)? {
                 Some(sizes) => sizes,
                 None => return Ok(None),
             }
@@ -77,9 +78,30 @@ pub(super) fn resize(to: &mut Lowering<'_>, node: &Node, value: Value) -> Result
     };
     let is_turned = matches!(value, Value::Turned(_));
     let is_rows = |&size: &i64| size >= BATCH && size % BATCH == 0;
+    // One row alone may be said to stand at any axis of size one, so at the first.
+    if let Value::Turned(turned) = &value
+        && to.fixed_rows() == Some(1)
+        && sizes.first() == Some(&BATCH)
+    {
+        let dims = sizes[1..]
+            .iter()
+            .map(|&size| usize::try_from(size).unwrap_or(0));
+        let made = Made {
+            place: turned.made.place,
+            dims: std::iter::once(1).chain(dims).collect(),
+        };
+        return Ok(Some(Value::Tensor(made)));
+    }
     // Rows that stay first are read in the usual way.
     if !is_turned && sizes.first().is_some_and(is_rows) {
-        return Ok(None);
+        if node.operator == "Reshape" || to.fixed_rows() != Some(1) {
+            return Ok(None);
+        }
+        let dims = sizes.iter().enumerate().map(|(axis, &size)| {
+            let own = if axis == 0 { size / BATCH } else { size };
+            usize::try_from(own).unwrap_or(0)
+        });
+        return Lowering::resized(value, dims.collect()).map(Some);
     }
     let mixed = || {
         node.unsupported(
@@ -124,6 +146,7 @@ fn squeezed(
     is_squeeze: bool,
     mut sizes: Vec<i64>,
     given: Option<Vec<i64>>,
+    is_one_row: bool,
 ) -> Result<Option<Vec<i64>>> {
     let more = given.as_ref().map_or(0, Vec::len);
     let rank = sizes.len() + if is_squeeze { 0 } else { more };
@@ -145,10 +168,23 @@ fn squeezed(
             }
             sizes.insert(axis, 1);
         }
+        // One row alone stands at the first axis again.
+        if is_one_row
+            && sizes.first() == Some(&1)
+            && let Some(axis) = sizes.iter().position(|&size| size >= BATCH)
+        {
+            sizes[axis] /= BATCH;
+            sizes[0] = BATCH;
+        }
         return Ok(Some(sizes));
     }
     for axis in axes.into_iter().rev() {
-        if sizes.remove(axis) != 1 {
+        let size = sizes.remove(axis);
+        if size == BATCH && is_one_row && !sizes.is_empty() {
+            // The axis of one row is gone: its numbers count along the next.
+            let next = axis.min(sizes.len() - 1);
+            sizes[next] *= BATCH;
+        } else if size != 1 {
             return Ok(None);
         }
     }

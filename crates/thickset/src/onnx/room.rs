@@ -1,0 +1,77 @@
+//! How much may be made of a file while it is read: a small file must not ask for all of the memory, or for hours.
+//!
+//! What a graph makes is counted where it is made: constants and their sums, cells of columns, the features of layers. The room grows
+//! with what the file itself holds, so that large models are read and small files stay small.
+
+use super::problem::{Result, broken};
+
+/// The numbers that any file may make, half a gigabyte of them.
+const LEAST_NUMBERS: usize = 1 << 26;
+/// How many more for each number that it holds: weights are read, turned, and become a layer's.
+const FOR_EACH: usize = 4;
+/// Numbers that may be read and made together, some seconds of work.
+const LEAST_STEPS: usize = 1 << 28;
+
+/// What is left of it.
+#[derive(Clone, Debug)]
+pub(super) struct Room {
+    numbers: usize,
+    steps: usize,
+}
+
+impl Room {
+    /// For a file that holds so many numbers.
+    pub(super) fn new(held: usize) -> Self {
+        Self {
+            numbers: LEAST_NUMBERS.saturating_add(held.saturating_mul(FOR_EACH)),
+            steps: LEAST_STEPS.saturating_add(held.saturating_mul(16 * FOR_EACH)),
+        }
+    }
+
+    /// Takes numbers that stay in memory.
+    ///
+    /// # Errors
+    /// If there is no room for them.
+    pub(super) fn keep(&mut self, numbers: usize) -> Result<()> {
+        match self.numbers.checked_sub(numbers) {
+            Some(left) => {
+                self.numbers = left;
+                Ok(())
+            }
+            None => Err(broken(
+                "the graph makes far more numbers than its file holds",
+            )),
+        }
+    }
+
+    /// Takes numbers that are read or computed.
+    ///
+    /// # Errors
+    /// If there is no room for them.
+    pub(super) fn work(&mut self, steps: usize) -> Result<()> {
+        match self.steps.checked_sub(steps) {
+            Some(left) => {
+                self.steps = left;
+                Ok(())
+            }
+            None => Err(broken(
+                "reading the graph takes far more steps than its file holds numbers",
+            )),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_file_holds_makes_room() {
+        let (mut small, mut large) = (Room::new(0), Room::new(1 << 26));
+        assert!(small.keep(LEAST_NUMBERS + 1).is_err());
+        assert!(small.keep(LEAST_NUMBERS).is_ok());
+        assert!(small.keep(1).is_err());
+        assert!(large.keep(5 << 26).is_ok());
+        assert!(small.work(usize::MAX).is_err());
+    }
+}
