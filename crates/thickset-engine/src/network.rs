@@ -2,10 +2,10 @@
 
 use burn::tensor::{DType, Tensor, TensorData};
 
-use crate::kernel::{is_plain, requested_instructions};
+use crate::kernel::{Dense, is_plain, requested_instructions};
 use crate::layer::{BatchStatistics, Form, GatedLinear, Gates, Layer, Part};
 use crate::parameter::{Parameter, ParameterSource, Role, Scope};
-use crate::pass::Pass;
+use crate::pass::{Layers, Pass};
 use crate::{Error, Result, interrupt};
 
 /// What a layer reads.
@@ -190,6 +190,9 @@ impl Network {
     /// `[rows, classes]`.
     #[must_use]
     pub fn logits(&self, x: Tensor<2>) -> Tensor<2> {
+        if let Some(dense) = self.dense(&x) {
+            return dense.output();
+        }
         last(run(&self.nodes, &x, |node, inputs| {
             node.layer.forward(inputs)
         }))
@@ -243,13 +246,31 @@ impl Network {
     /// Runs forward and keeps what input gradients and Hessian products need.
     #[must_use]
     pub fn pass(&self, x: Tensor<2>) -> Pass<'_> {
+        let dense = self.is_piecewise_linear().then(|| self.dense(&x)).flatten();
+        match dense {
+            Some(dense) => Pass::of_dense(self, x, dense),
+            None => Pass::of_layers(self, x),
+        }
+    }
+
+    /// Runs layer by layer, and keeps every layer linearised where it ran.
+    pub(crate) fn layers(&self, x: &Tensor<2>) -> Layers {
         let mut linearised = Vec::with_capacity(self.nodes.len());
-        let outputs = run(&self.nodes, &x, |node, inputs| {
+        let outputs = run(&self.nodes, x, |node, inputs| {
             let (output, at) = node.layer.linearise(inputs);
             linearised.push(at);
             output
         });
-        Pass::new(self, x, outputs, linearised)
+        Layers {
+            outputs,
+            linearised,
+        }
+    }
+
+    /// A run as a whole, where this network is a chain of few linear maps.
+    fn dense(&self, x: &Tensor<2>) -> Option<Dense> {
+        let parts = self.tracked_chain_parts()?;
+        Dense::new(x, &parts)
     }
 
     /// The same weights with every ReLU replaced by a softplus of this sharpness: the smooth twin

@@ -4,9 +4,13 @@
 //! out is an ordinary tensor; [`InputGradient::hessian_product`] then gives the exact product of the
 //! output's Hessian with a direction by running the tangents of the same forward and pullbacks.
 
+use std::cell::OnceCell;
+
 use burn::tensor::{DType, Device, Tensor, TensorData};
 
-use crate::kernel::{loss_seed, probability_seed, probability_seed_tangent};
+use crate::kernel::{
+    Dense, loss_seed, margin_product, on_flex, probability_seed, probability_seed_tangent,
+};
 use crate::layer::{Layer as _, Linearised, Softmax};
 use crate::network::{Network, Source};
 
@@ -38,33 +42,56 @@ pub fn one_hot(classes: &[usize], count: usize, dtype: DType, device: &Device) -
     )
 }
 
-/// A finished forward run with every layer linearised where it ran.
+/// A finished forward run with all that derivatives in the input need.
 pub struct Pass<'n> {
     network: &'n Network,
     input: Tensor<2>,
-    outputs: Vec<Tensor<2>>,
-    linearised: Vec<Box<dyn Linearised>>,
+    /// Where the network is a chain that few operations run as a whole.
+    dense: Option<Dense>,
+    layers: OnceCell<Layers>,
+}
+
+/// The outputs of every layer, and each layer linearised where it ran.
+pub(crate) struct Layers {
+    pub(crate) outputs: Vec<Tensor<2>>,
+    pub(crate) linearised: Vec<Box<dyn Linearised>>,
 }
 
 impl<'n> Pass<'n> {
-    pub(crate) fn new(
-        network: &'n Network,
-        input: Tensor<2>,
-        outputs: Vec<Tensor<2>>,
-        linearised: Vec<Box<dyn Linearised>>,
-    ) -> Self {
+    /// A run of a piecewise linear chain; its layers run one by one only where something between them is asked for.
+    pub(crate) fn of_dense(network: &'n Network, input: Tensor<2>, dense: Dense) -> Self {
         Self {
             network,
             input,
-            outputs,
-            linearised,
+            dense: Some(dense),
+            layers: OnceCell::new(),
         }
+    }
+
+    /// A run layer by layer.
+    pub(crate) fn of_layers(network: &'n Network, input: Tensor<2>) -> Self {
+        Self {
+            layers: OnceCell::from(network.layers(&input)),
+            network,
+            input,
+            dense: None,
+        }
+    }
+
+    fn layers(&self) -> &Layers {
+        self.layers.get_or_init(|| self.network.layers(&self.input))
     }
 
     /// `[rows, classes]`.
     #[must_use]
     pub fn logits(&self) -> Tensor<2> {
-        self.outputs[self.outputs.len() - 1].clone()
+        match &self.dense {
+            Some(dense) => dense.output(),
+            None => {
+                let outputs = &self.layers().outputs;
+                outputs[outputs.len() - 1].clone()
+            }
+        }
     }
 
     /// Softmax of the logits.
@@ -90,7 +117,7 @@ impl<'n> Pass<'n> {
     pub fn penultimate(&self) -> Tensor<2> {
         match self.read_by_last() {
             Source::Input => self.input.clone(),
-            Source::Layer(place) => self.outputs[place].clone(),
+            Source::Layer(place) => self.layers().outputs[place].clone(),
         }
     }
 
@@ -148,19 +175,23 @@ impl<'n> Pass<'n> {
     /// `[rows, classes]`.
     #[must_use]
     pub fn logit_tangent(&self, direction: &Tensor<2>) -> Tensor<2> {
+        if let Some(dense) = &self.dense {
+            return dense.tangent(direction.clone());
+        }
         let mut tangents = self.tangents(direction);
         tangents.swap_remove(tangents.len() - 1)
     }
 
     /// The change of each layer's output when the input moves along `direction`.
     fn tangents(&self, direction: &Tensor<2>) -> Vec<Tensor<2>> {
-        self.tangents_until(self.outputs.len(), direction)
+        self.tangents_until(self.network.nodes.len(), direction)
     }
 
     /// The same for the first `count` layers.
     fn tangents_until(&self, count: usize, direction: &Tensor<2>) -> Vec<Tensor<2>> {
         let mut tangents: Vec<Tensor<2>> = Vec::with_capacity(count);
-        for (node, at) in self.network.nodes.iter().zip(&self.linearised).take(count) {
+        let linearised = &self.layers().linearised;
+        for (node, at) in self.network.nodes.iter().zip(linearised).take(count) {
             tangents.push(at.tangent(&moved(&node.inputs, direction, &tangents)));
         }
         tangents
@@ -171,7 +202,11 @@ impl<'n> Pass<'n> {
     }
 
     fn pulled_back(&self, head: Head) -> InputGradient<'_> {
-        let (value, adjoints) = self.pulled_back_from(self.outputs.len() - 1, head.seed.clone());
+        let seed = head.seed.clone();
+        let (value, adjoints) = match &self.dense {
+            Some(dense) => (dense.pull_back(seed), Vec::new()),
+            None => self.pulled_back_from(self.network.nodes.len() - 1, seed),
+        };
         InputGradient {
             value,
             pass: self,
@@ -186,14 +221,15 @@ impl<'n> Pass<'n> {
         from: usize,
         seed: Tensor<2>,
     ) -> (Tensor<2>, Vec<Option<Tensor<2>>>) {
-        let mut adjoints: Vec<Option<Tensor<2>>> = vec![None; self.outputs.len()];
+        let linearised = &self.layers().linearised;
+        let mut adjoints: Vec<Option<Tensor<2>>> = vec![None; linearised.len()];
         let mut input = None;
         adjoints[from] = Some(seed);
         for (place, node) in self.network.nodes.iter().enumerate().take(from + 1).rev() {
             let Some(adjoint) = adjoints[place].clone() else {
                 continue;
             };
-            let shares = self.linearised[place].pullback(adjoint);
+            let shares = linearised[place].pullback(adjoint);
             hand_out(&node.inputs, shares, &mut adjoints, &mut input);
         }
         (input.unwrap_or_else(|| self.input.zeros_like()), adjoints)
@@ -252,6 +288,11 @@ impl Head {
         }
     }
 
+    /// Whether the output depends on the input through the margin of two classes alone, whose gradient does not bend.
+    fn depends_on_margin_only(&self, network: &Network) -> bool {
+        network.classes() == 2 && network.is_piecewise_linear() && on_flex(&self.logits)
+    }
+
     /// The change of the seed when the logits move along `v`.
     fn seed_tangent(&self, v: Tensor<2>) -> Tensor<2> {
         let logits = self.logits.clone();
@@ -283,6 +324,15 @@ impl InputGradient<'_> {
     #[must_use]
     pub fn hessian_product(&self, direction: Tensor<2>) -> Tensor<2> {
         let pass = self.pass;
+        if self.head.depends_on_margin_only(pass.network) {
+            let given = [self.head.logits.clone(), self.value.clone(), direction];
+            return margin_product(self.head.output, &self.head.classes, given);
+        }
+        if let Some(dense) = &pass.dense {
+            let change = self.head.seed_tangent(dense.tangent(direction));
+            return dense.pull_back(change);
+        }
+        let linearised = &pass.layers().linearised;
         let nodes = &pass.network.nodes;
         let tangents = pass.tangents(&direction);
         let mut changes: Vec<Option<Tensor<2>>> = vec![None; nodes.len()];
@@ -295,7 +345,7 @@ impl InputGradient<'_> {
                 continue;
             };
             let inputs = moved(&node.inputs, &direction, &tangents);
-            let shares = pass.linearised[place].pullback_tangent(&inputs, adjoint, change);
+            let shares = linearised[place].pullback_tangent(&inputs, adjoint, change);
             hand_out(&node.inputs, shares, &mut changes, &mut input);
         }
         input.unwrap_or_else(|| direction.zeros_like())

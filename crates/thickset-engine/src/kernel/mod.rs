@@ -14,13 +14,16 @@ mod buffer;
 mod channel;
 mod composed;
 mod conv;
+mod dense;
 mod gate;
 mod head;
 mod linear;
+mod margin_product;
 mod matrix_product;
 mod max_pool;
 mod node_scale;
 mod real;
+mod recording;
 mod register_tile;
 mod row_tile;
 mod simd;
@@ -32,7 +35,9 @@ mod triangle;
 
 pub(crate) use buffer::Scratch;
 pub(crate) use composed::most_probable;
+pub(crate) use dense::Dense;
 pub(crate) use head::Softmax as RowSoftmax;
+pub(crate) use margin_product::margin_product;
 pub(crate) use real::Real;
 pub(crate) use row_tile::{
     Activation, ActivationState, PackedMatrix, boundary_numbers, multiply, pack_rows, tile_numbers,
@@ -96,7 +101,7 @@ pub(crate) fn is_plain(tensor: &Tensor<2>) -> bool {
 }
 
 /// Whether the kernels of this module run on the tensor's device.
-fn on_flex(tensor: &Tensor<2>) -> bool {
+pub(crate) fn on_flex(tensor: &Tensor<2>) -> bool {
     match tensor.device().as_dispatch() {
         DispatchDevice::Flex(_) => true,
         DispatchDevice::Autodiff(device) => matches!(**device, DispatchDevice::Flex(_)),

@@ -3,6 +3,34 @@
 use burn::backend::flex::FlexTensor;
 use burn::tensor::{DType, Element, TensorData};
 
+use super::real::Real;
+
+/// A type of number that tensors hold.
+pub(crate) trait Stored: Real {
+    /// The numbers of a contiguous tensor of this type.
+    fn numbers(tensor: &FlexTensor) -> &[Self];
+
+    /// A tensor of `values`, row by row.
+    fn tensor(values: Vec<Self>, size: [usize; 2]) -> FlexTensor;
+}
+
+macro_rules! stored {
+    ($number:ty) => {
+        impl Stored for $number {
+            fn numbers(tensor: &FlexTensor) -> &[Self] {
+                tensor.storage()
+            }
+
+            fn tensor(values: Vec<Self>, size: [usize; 2]) -> FlexTensor {
+                tensor(values, size)
+            }
+        }
+    };
+}
+
+stored!(f32);
+stored!(f64);
+
 /// A contiguous tensor's numbers, by type.
 pub(crate) enum Numbers<'a> {
     F32(&'a [f32]),

@@ -6,11 +6,17 @@
 //! Weights are updated where they lie, in one pass over memory: composed of tensor operations the
 //! same step would read and write each weight a dozen times.
 
+#![expect(
+    clippy::inline_always,
+    reason = "a loop is compiled for the instruction set of the function it is inlined into"
+)]
+
 use burn::tensor::{DType, Gradients};
 use rayon::prelude::*;
 
 use super::{Memory, Numbers, Optimizer, State, finished, for_each_weight, slice_mut};
 use crate::Result;
+use crate::kernel::{VectorLoop, vectorised};
 use crate::network::Network;
 
 /// Numbers that one task updates.
@@ -109,17 +115,40 @@ macro_rules! adam_of {
             weights: &mut [$number],
             gradient: &[$number],
             (first, second): (&mut [$number], &mut [$number]),
-            [b1, b2, rate, root, epsilon, kept]: [$number; 6],
+            factors: [$number; 6],
         ) {
+            struct Update<'a> {
+                weights: &'a mut [$number],
+                gradient: &'a [$number],
+                first: &'a mut [$number],
+                second: &'a mut [$number],
+                factors: [$number; 6],
+            }
+            impl VectorLoop for Update<'_> {
+                type Output = ();
+
+                #[inline(always)]
+                fn run(self) {
+                    let [b1, b2, rate, root, epsilon, kept] = self.factors;
+                    let weights = self.weights.iter_mut().zip(self.gradient);
+                    for (((w, &g), m), v) in weights.zip(self.first).zip(self.second) {
+                        *m = b1 * *m + (1.0 - b1) * g;
+                        *v = b2 * *v + (1.0 - b2) * g * g;
+                        *w = *w * kept - rate * *m / (v.sqrt() / root + epsilon);
+                    }
+                }
+            }
             let task = |weights: &mut [$number],
                         gradient: &[$number],
                         first: &mut [$number],
                         second: &mut [$number]| {
-                for (((w, &g), m), v) in weights.iter_mut().zip(gradient).zip(first).zip(second) {
-                    *m = b1 * *m + (1.0 - b1) * g;
-                    *v = b2 * *v + (1.0 - b2) * g * g;
-                    *w = *w * kept - rate * *m / (v.sqrt() / root + epsilon);
-                }
+                vectorised(Update {
+                    weights,
+                    gradient,
+                    first,
+                    second,
+                    factors,
+                });
             };
             if weights.len() <= TASK {
                 return task(weights, gradient, first, second);

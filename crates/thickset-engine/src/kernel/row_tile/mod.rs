@@ -191,7 +191,8 @@ impl<T: Real> Task<T> for PackRows<'_, T> {
                 *to = T::default();
             }
         }
-        squares::<V>(self.room, [tile_rows::<T>(), width], self.tile);
+        let size = [tile_rows::<T>(), width];
+        squares::<V>(self.room, size, size, self.tile);
     }
 }
 
@@ -206,7 +207,8 @@ impl<T: Real> Task<T> for UnpackRows<'_, T> {
     #[inline(always)]
     fn run<V: Vector<Number = T>>(self) {
         let width = self.features.next_multiple_of(T::LANES);
-        squares::<V>(self.tile, [width, tile_rows::<T>()], self.room);
+        let size = [width, tile_rows::<T>()];
+        squares::<V>(self.tile, size, size, self.room);
         let rows = self.rows.chunks_exact_mut(self.features.max(1));
         for (row, room) in rows.zip(self.room.chunks_exact(width)) {
             for (to, from) in row.iter_mut().zip(room) {
@@ -216,18 +218,24 @@ impl<T: Real> Task<T> for UnpackRows<'_, T> {
     }
 }
 
-/// Transposes a matrix of this size, both sides a multiple of a register.
+/// Transposes the first `whole` rows and columns, multiples of a register, of a matrix of this size.
 #[inline(always)]
-fn squares<V: Vector>(from: &[V::Number], [rows, columns]: [usize; 2], to: &mut [V::Number]) {
-    assert!(rows.is_multiple_of(V::LANES) && columns.is_multiple_of(V::LANES));
+pub(crate) fn squares<V: Vector>(
+    from: &[V::Number],
+    [rows, columns]: [usize; 2],
+    whole: [usize; 2],
+    to: &mut [V::Number],
+) {
+    assert!(whole[0] <= rows && whole[1] <= columns);
+    assert!(whole.iter().all(|side| side.is_multiple_of(V::LANES)));
     assert!(from.len() >= rows * columns && to.len() >= rows * columns);
     let (mut from_rows, mut to_rows) = ([0; 16], [0; 16]);
     for lane in 0..V::LANES {
         (from_rows[lane], to_rows[lane]) = (lane * columns, lane * rows);
     }
     let tables = (&from_rows[..V::LANES], &to_rows[..V::LANES]);
-    for row in (0..rows).step_by(V::LANES) {
-        for column in (0..columns).step_by(V::LANES) {
+    for row in (0..whole[0]).step_by(V::LANES) {
+        for column in (0..whole[1]).step_by(V::LANES) {
             // SAFETY: a square of registers within both matrices.
             unsafe {
                 V::transpose(

@@ -68,6 +68,8 @@ pub(crate) trait Vector: Copy {
     fn mul(self, other: Self) -> Self;
     /// `self * by + plus`.
     fn mul_add(self, by: Self, plus: Self) -> Self;
+    /// `self` where `decider` is positive, else zero.
+    fn gated(self, decider: Self) -> Self;
 }
 
 /// A kernel, written once for every register type. Implementations mark `run` as `#[inline(always)]`, so that it is
@@ -145,6 +147,17 @@ macro_rules! portable {
                         self.0[lane].mul_add(by.0[lane], plus.0[lane])
                     } else {
                         self.0[lane] * by.0[lane] + plus.0[lane]
+                    }
+                }))
+            }
+
+            #[inline(always)]
+            fn gated(self, decider: Self) -> Self {
+                Self(std::array::from_fn(|lane| {
+                    if decider.0[lane] > 0.0 {
+                        self.0[lane]
+                    } else {
+                        0.0
                     }
                 }))
             }

@@ -5,7 +5,7 @@ use std::arch::x86_64 as arch;
 use super::{Task, Vector};
 
 macro_rules! wide {
-    ($name:ident, $register:ident, $number:ty, $splat:ident, $load:ident, $store:ident, $add:ident, $sub:ident, $mul:ident, $mul_add:ident $(, $transpose:ident)?) => {
+    ($name:ident, $register:ident, $number:ty, $splat:ident, $load:ident, $store:ident, $add:ident, $sub:ident, $mul:ident, $mul_add:ident, $compare:ident, $kept:ident $(, $transpose:ident)?) => {
         /// An AVX-512 register. Private to this module, which makes one only where the processor is known to have them.
         #[derive(Clone, Copy)]
         struct $name(arch::$register);
@@ -68,6 +68,16 @@ macro_rules! wide {
                 // SAFETY: as in `splat`.
                 Self(unsafe { arch::$mul_add(self.0, by.0, plus.0) })
             }
+
+            #[inline(always)]
+            fn gated(self, decider: Self) -> Self {
+                let zero = Self::splat(0.0);
+                // SAFETY: as in `splat`.
+                Self(unsafe {
+                    let open = arch::$compare::<{ arch::_CMP_GT_OQ }>(decider.0, zero.0);
+                    arch::$kept(open, self.0)
+                })
+            }
         }
     };
 }
@@ -123,6 +133,8 @@ wide!(
     _mm512_sub_ps,
     _mm512_mul_ps,
     _mm512_fmadd_ps,
+    _mm512_cmp_ps_mask,
+    _mm512_maskz_mov_ps,
     transpose_f32
 );
 wide!(
@@ -135,11 +147,54 @@ wide!(
     _mm512_add_pd,
     _mm512_sub_pd,
     _mm512_mul_pd,
-    _mm512_fmadd_pd
+    _mm512_fmadd_pd,
+    _mm512_cmp_pd_mask,
+    _mm512_maskz_mov_pd
 );
 
+/// Transposes a square of sixteen as four squares of eight, each in registers: pairs, then pairs of pairs, then halves.
+#[inline(always)]
+unsafe fn transpose_quarters(
+    from: *const f32,
+    from_rows: &[usize],
+    to: *mut f32,
+    to_rows: &[usize],
+) {
+    let (from_rows, to_rows) = (&from_rows[..16], &to_rows[..16]);
+    // SAFETY: the caller vouches for AVX2 and for the rows.
+    unsafe {
+        for top in [0, 8] {
+            for left in [0, 8] {
+                let zero = arch::_mm256_setzero_ps();
+                let (mut a, mut b) = ([zero; 8], [zero; 8]);
+                for i in 0..8 {
+                    a[i] = arch::_mm256_loadu_ps(from.add(from_rows[top + i] + left));
+                }
+                for i in 0..4 {
+                    b[2 * i] = arch::_mm256_unpacklo_ps(a[2 * i], a[2 * i + 1]);
+                    b[2 * i + 1] = arch::_mm256_unpackhi_ps(a[2 * i], a[2 * i + 1]);
+                }
+                for i in 0..2 {
+                    for half in 0..2 {
+                        let (low, high) = (b[4 * i + half], b[4 * i + half + 2]);
+                        a[4 * i + 2 * half] = arch::_mm256_shuffle_ps::<0x44>(low, high);
+                        a[4 * i + 2 * half + 1] = arch::_mm256_shuffle_ps::<0xee>(low, high);
+                    }
+                }
+                for i in 0..4 {
+                    b[i] = arch::_mm256_permute2f128_ps::<0x20>(a[i], a[4 + i]);
+                    b[4 + i] = arch::_mm256_permute2f128_ps::<0x31>(a[i], a[4 + i]);
+                }
+                for i in 0..8 {
+                    arch::_mm256_storeu_ps(to.add(to_rows[left + i] + top), b[i]);
+                }
+            }
+        }
+    }
+}
+
 macro_rules! halves {
-    ($name:ident, $register:ident, $number:ty, $lanes:literal, $splat:ident, $load:ident, $store:ident, $add:ident, $sub:ident, $mul:ident, $mul_add:ident) => {
+    ($name:ident, $register:ident, $number:ty, $lanes:literal, $splat:ident, $load:ident, $store:ident, $add:ident, $sub:ident, $mul:ident, $mul_add:ident, $compare:ident, $and:ident $(, $transpose:ident)?) => {
         /// Two AVX2 registers as one. Private to this module, which makes one only where the processor is known to have them.
         #[derive(Clone, Copy)]
         struct $name([arch::$register; 2]);
@@ -169,6 +224,19 @@ macro_rules! halves {
                 }
             }
 
+            $(
+                #[inline(always)]
+                unsafe fn transpose(
+                    from: *const $number,
+                    from_rows: &[usize],
+                    to: *mut $number,
+                    to_rows: &[usize],
+                ) {
+                    // SAFETY: as in `splat`; the caller vouches for the rows.
+                    unsafe { $transpose(from, from_rows, to, to_rows) }
+                }
+            )?
+
             #[inline(always)]
             fn add(self, other: Self) -> Self {
                 let ([a, b], [c, d]) = (self.0, other.0);
@@ -196,6 +264,18 @@ macro_rules! halves {
                 // SAFETY: as in `splat`.
                 Self(unsafe { [arch::$mul_add(a, c, e), arch::$mul_add(b, d, f)] })
             }
+
+            #[inline(always)]
+            fn gated(self, decider: Self) -> Self {
+                let ([a, b], [c, d], [zero, _]) = (self.0, decider.0, Self::splat(0.0).0);
+                // SAFETY: as in `splat`.
+                Self(unsafe {
+                    [
+                        arch::$and(a, arch::$compare::<{ arch::_CMP_GT_OQ }>(c, zero)),
+                        arch::$and(b, arch::$compare::<{ arch::_CMP_GT_OQ }>(d, zero)),
+                    ]
+                })
+            }
         }
     };
 }
@@ -211,7 +291,10 @@ halves!(
     _mm256_add_ps,
     _mm256_sub_ps,
     _mm256_mul_ps,
-    _mm256_fmadd_ps
+    _mm256_fmadd_ps,
+    _mm256_cmp_ps,
+    _mm256_and_ps,
+    transpose_quarters
 );
 halves!(
     Halves64,
@@ -224,7 +307,9 @@ halves!(
     _mm256_add_pd,
     _mm256_sub_pd,
     _mm256_mul_pd,
-    _mm256_fmadd_pd
+    _mm256_fmadd_pd,
+    _mm256_cmp_pd,
+    _mm256_and_pd
 );
 
 macro_rules! runners {

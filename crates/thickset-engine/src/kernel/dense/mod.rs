@@ -1,0 +1,186 @@
+//! A chain of linear maps with their activations as few operations, each with its backward: what a training step of dense layers
+//! asks for without a recorded operation for every layer.
+//!
+//! - [`Dense::new`]: the outputs, in rows, weights and biases.
+//! - [`Dense::pull_back`]: the input's adjoints, in the outputs' adjoints and the weights.
+//! - [`Dense::tangent`]: the outputs' change along a direction, in the direction and the weights.
+//!
+//! The last two are for piecewise linear chains, whose slopes do not move with rows and weights. They are each other's adjoints:
+//! one's backward is the other, and the weights' gradients are sums over rows of products of what both have between the maps.
+//! All values are those of the layers one by one, bit for bit.
+
+mod product;
+mod recorded;
+mod run;
+
+use std::sync::Arc;
+
+use burn::backend::flex::FlexTensor;
+use burn::tensor::{DType, Tensor};
+
+use self::recorded::{record_output, record_pull_back, record_tangent};
+use self::run::{Kept, Map};
+use super::on_flex;
+use super::recording::{is_recorded, of_plain, plain};
+use super::row_tile::Activation;
+use super::storage::Stored;
+use crate::layer::Part;
+
+/// The most maps of a chain: each number of them is a type of its own to the tensor library.
+const MOST_MAPS: usize = 6;
+
+/// A batch that has run through a chain.
+#[derive(Debug)]
+pub(crate) struct Dense {
+    output: Tensor<2>,
+    weights: Vec<Tensor<2>>,
+    kept: AnyKept,
+}
+
+#[derive(Clone, Debug)]
+enum AnyKept {
+    F32(Arc<Kept<f32>>),
+    F64(Arc<Kept<f64>>),
+}
+
+/// The maps of a chain: weights, biases and what follows each.
+#[derive(Default)]
+struct Maps {
+    weights: Vec<Tensor<2>>,
+    biases: Vec<Tensor<2>>,
+    activations: Vec<Activation<f64>>,
+}
+
+impl Maps {
+    /// `None` where an activation follows no linear map.
+    fn new(parts: &[Part<'_>]) -> Option<Self> {
+        let mut maps = Self::default();
+        for part in parts {
+            let activation = match *part {
+                Part::Linear { weight, bias } => {
+                    maps.weights.push(weight.clone());
+                    maps.biases.push(bias.clone());
+                    maps.activations.push(Activation::None);
+                    continue;
+                }
+                Part::Relu => Activation::Relu,
+                Part::Softplus { beta } => Activation::Softplus { beta },
+            };
+            let last = maps.activations.last_mut()?;
+            if *last != Activation::None {
+                return None;
+            }
+            *last = activation;
+        }
+        Some(maps)
+    }
+
+    fn run<T: Stored>(&self, x: &Tensor<2>) -> Kept<T> {
+        let maps = self.weights.iter().zip(&self.biases).zip(&self.activations);
+        let map = |((weight, bias), activation): ((&Tensor<2>, &Tensor<2>), &_)| {
+            let activation = match *activation {
+                Activation::None => Activation::None,
+                Activation::Relu => Activation::Relu,
+                Activation::Softplus { beta } => Activation::Softplus {
+                    beta: T::from_f64(beta),
+                },
+            };
+            Map::new(&plain(weight), &plain(bias), activation)
+        };
+        Kept::new(maps.map(map).collect(), &plain(x))
+    }
+}
+
+impl Dense {
+    /// Runs `x`, `[rows, features]`, through the parts of a chain. `None` where they are no chain, or one of too many maps, or not on
+    /// the device of the kernels.
+    pub(crate) fn new(x: &Tensor<2>, parts: &[Part<'_>]) -> Option<Self> {
+        let maps = Maps::new(parts).filter(|maps| (1..=MOST_MAPS).contains(&maps.weights.len()))?;
+        let tensors = || maps.weights.iter().chain(&maps.biases);
+        if !on_flex(x) || !tensors().all(|tensor| on_flex(tensor) && tensor.dtype() == x.dtype()) {
+            return None;
+        }
+        let kept = match x.dtype() {
+            DType::F32 => AnyKept::F32(Arc::new(maps.run(x))),
+            DType::F64 => AnyKept::F64(Arc::new(maps.run(x))),
+            _ => return None,
+        };
+        let output = if is_recorded(x) || tensors().any(is_recorded) {
+            let parents = std::iter::once(x).chain(tensors()).cloned().collect();
+            match &kept {
+                AnyKept::F32(kept) => record_output(parents, kept),
+                AnyKept::F64(kept) => record_output(parents, kept),
+            }
+        } else {
+            of_plain(match &kept {
+                AnyKept::F32(kept) => kept.output(),
+                AnyKept::F64(kept) => kept.output(),
+            })
+        };
+        Some(Self {
+            output,
+            weights: maps.weights,
+            kept,
+        })
+    }
+
+    /// `[rows, outputs]`.
+    pub(crate) fn output(&self) -> Tensor<2> {
+        self.output.clone()
+    }
+
+    /// The adjoint of the input, `[rows, features]`, for the adjoint `seed` of the outputs. The chain must be piecewise linear.
+    pub(crate) fn pull_back(&self, seed: Tensor<2>) -> Tensor<2> {
+        match &self.kept {
+            AnyKept::F32(kept) => pull_back(kept, &self.weights, seed),
+            AnyKept::F64(kept) => pull_back(kept, &self.weights, seed),
+        }
+    }
+
+    /// The change of the outputs, `[rows, outputs]`, when the rows move along `direction`. The chain must be piecewise linear.
+    pub(crate) fn tangent(&self, direction: Tensor<2>) -> Tensor<2> {
+        match &self.kept {
+            AnyKept::F32(kept) => tangent(kept, &self.weights, direction),
+            AnyKept::F64(kept) => tangent(kept, &self.weights, direction),
+        }
+    }
+}
+
+/// An operation's tensors, the first one first, where one of them is recorded.
+fn recorded_parents(first: &Tensor<2>, weights: &[Tensor<2>]) -> Option<Vec<Tensor<2>>> {
+    let tensors = || std::iter::once(first).chain(weights);
+    tensors()
+        .any(is_recorded)
+        .then(|| tensors().cloned().collect())
+}
+
+fn pull_back<T: Stored>(kept: &Arc<Kept<T>>, weights: &[Tensor<2>], seed: Tensor<2>) -> Tensor<2> {
+    let numbers = contiguous(&seed);
+    let (adjoints, input) = kept.down(T::numbers(&numbers), true);
+    let input = T::tensor(input.unwrap_or_default(), [kept.rows(), kept.features()]);
+    match recorded_parents(&seed, weights) {
+        Some(parents) => record_pull_back(parents, kept, adjoints, input),
+        None => of_plain(input),
+    }
+}
+
+fn tangent<T: Stored>(
+    kept: &Arc<Kept<T>>,
+    weights: &[Tensor<2>],
+    direction: Tensor<2>,
+) -> Tensor<2> {
+    let numbers = contiguous(&direction);
+    let changes = kept.up(T::numbers(&numbers));
+    let output = T::tensor(changes.last(), [kept.rows(), kept.outputs()]);
+    match recorded_parents(&direction, weights) {
+        Some(parents) => record_tangent(parents, kept, numbers, changes, output),
+        None => of_plain(output),
+    }
+}
+
+fn contiguous(tensor: &Tensor<2>) -> FlexTensor {
+    plain(tensor).to_contiguous()
+}
+
+#[cfg(test)]
+mod tests;

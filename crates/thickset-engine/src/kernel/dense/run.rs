@@ -1,0 +1,406 @@
+//! A batch on its way through a chain of linear maps, in plain numbers: up, down, and the gradients in the weights.
+//!
+//! Rows go through all maps in chunks, which threads share. The sums of a row never leave its chunk, and a weight's gradient is
+//! one chain over all rows in order, so bits depend neither on the chunks nor on the threads.
+
+#![expect(
+    clippy::inline_always,
+    reason = "a loop is compiled for the instruction set of the function it is inlined into"
+)]
+
+use burn::backend::flex::FlexTensor;
+use rayon::prelude::*;
+
+use super::product::{End, Left, Start, multiply};
+use crate::interrupt;
+use crate::kernel::row_tile::{Activation, squares};
+use crate::kernel::simd::{Task, Vector};
+use crate::kernel::softplus::value_and_slope;
+use crate::kernel::storage::Stored;
+
+/// Rows that one thread takes at a time: tiles of six and, nearly, of eight, and half of the usual batch.
+const CHUNK: usize = 66;
+/// Outputs of a map whose weights' gradients one thread takes at a time.
+const OUTPUTS: usize = 24;
+/// Multiply-adds of one way through the chain below which handing it to other threads takes longer than it saves, or much longer
+/// where the processors are busy: a step of a batch of 128 rows stays on its thread.
+const PARALLEL_WORK: usize = 1 << 22;
+
+/// A linear map with what follows it.
+#[derive(Debug)]
+pub(super) struct Map<T> {
+    /// `[outputs, inputs]`
+    weight: FlexTensor,
+    /// `[inputs, outputs]`, for the way up.
+    transposed: Vec<T>,
+    bias: FlexTensor,
+    activation: Activation<T>,
+    inputs: usize,
+    outputs: usize,
+}
+
+impl<T: Stored> Map<T> {
+    pub(super) fn new(weight: &FlexTensor, bias: &FlexTensor, activation: Activation<T>) -> Self {
+        let [outputs, inputs] = crate::kernel::storage::size(weight);
+        let (weight, bias) = (weight.to_contiguous(), bias.to_contiguous());
+        let mut transposed = vec![T::default(); outputs * inputs];
+        T::vectorised(Transpose {
+            from: T::numbers(&weight),
+            columns: inputs,
+            to: &mut transposed,
+        });
+        Self {
+            weight,
+            transposed,
+            bias,
+            activation,
+            inputs,
+            outputs,
+        }
+    }
+
+    /// What its activation does with its sums, where that is a matter of signs.
+    fn end(&self) -> End<'static, T> {
+        match self.activation {
+            Activation::Relu => End::Relu,
+            Activation::None | Activation::Softplus { .. } => End::Plain,
+        }
+    }
+}
+
+/// Numbers between the maps: for every chunk of rows, for every map, one row after the other.
+#[derive(Debug)]
+pub(super) struct Between<T>(Vec<Vec<Vec<T>>>);
+
+impl<T: Stored> Between<T> {
+    /// Those behind the last map, of all rows.
+    pub(super) fn last(&self) -> Vec<T> {
+        let last = |chunk: &Vec<Vec<T>>| chunk.last().cloned().unwrap_or_default();
+        self.0.iter().flat_map(last).collect()
+    }
+}
+
+/// A batch that has run through a chain, with all that derivatives need.
+#[derive(Debug)]
+pub(super) struct Kept<T> {
+    maps: Vec<Map<T>>,
+    x: FlexTensor,
+    rows: usize,
+    features: usize,
+    /// Of the activations.
+    values: Between<T>,
+    /// Their slopes, where those are not plain from the values.
+    slopes: Between<T>,
+}
+
+impl<T: Stored> Kept<T> {
+    /// Runs rows through the maps.
+    pub(super) fn new(maps: Vec<Map<T>>, x: &FlexTensor) -> Self {
+        interrupt::check();
+        let [rows, features] = crate::kernel::storage::size(x);
+        let x = x.to_contiguous();
+        let mut kept = Self {
+            maps,
+            x,
+            rows,
+            features,
+            values: Between(Vec::new()),
+            slopes: Between(Vec::new()),
+        };
+        let run = kept.by_chunk(|first, rows| kept.forward(first, rows));
+        let (values, slopes) = run.into_iter().unzip();
+        (kept.values, kept.slopes) = (Between(values), Between(slopes));
+        kept
+    }
+
+    pub(super) fn maps(&self) -> usize {
+        self.maps.len()
+    }
+
+    pub(super) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    pub(super) fn features(&self) -> usize {
+        self.features
+    }
+
+    pub(super) fn outputs(&self) -> usize {
+        self.maps.last().map_or(self.features, |map| map.outputs)
+    }
+
+    /// The outputs of the chain, `[rows, outputs]`.
+    pub(super) fn output(&self) -> FlexTensor {
+        T::tensor(self.values.last(), [self.rows, self.outputs()])
+    }
+
+    fn is_large(&self) -> bool {
+        let weights: usize = self.maps.iter().map(|map| map.transposed.len()).sum();
+        self.rows * weights >= PARALLEL_WORK && self.rows > CHUNK
+    }
+
+    /// What `work` makes of the rows from a first one on, for each chunk of rows.
+    fn by_chunk<R: Send>(&self, work: impl Fn(usize, usize) -> R + Sync) -> Vec<R> {
+        let chunk = |number: usize| {
+            let first = number * CHUNK;
+            work(first, CHUNK.min(self.rows - first))
+        };
+        let count = self.rows.div_ceil(CHUNK);
+        if self.is_large() {
+            (0..count).into_par_iter().map(chunk).collect()
+        } else {
+            (0..count).map(chunk).collect()
+        }
+    }
+
+    fn forward(&self, first: usize, rows: usize) -> (Vec<Vec<T>>, Vec<Vec<T>>) {
+        let x = &T::numbers(&self.x)[first * self.features..(first + rows) * self.features];
+        let (mut values, mut slopes) = (Vec::<Vec<T>>::new(), Vec::new());
+        for map in &self.maps {
+            let before = values.last().map_or(x, |values| values);
+            let mut value = vec![T::default(); rows * map.outputs];
+            let mut slope = match map.activation {
+                Activation::Softplus { .. } => vec![T::default(); value.len()],
+                _ => Vec::new(),
+            };
+            multiply(
+                Left::plain(before, map.inputs),
+                &map.transposed,
+                [rows, map.outputs, map.inputs],
+                (Start::Row(T::numbers(&map.bias)), map.end()),
+                &mut value,
+            );
+            if let Activation::Softplus { beta } = map.activation {
+                T::vectorised(Soften {
+                    beta,
+                    value: &mut value,
+                    slope: &mut slope,
+                });
+            }
+            values.push(value);
+            slopes.push(slope);
+        }
+        (values, slopes)
+    }
+
+    /// The change of every map's output when the rows move along `direction`, `[rows, features]`.
+    pub(super) fn up(&self, direction: &[T]) -> Between<T> {
+        interrupt::check();
+        Between(self.by_chunk(|first, rows| {
+            let direction = &direction[first * self.features..(first + rows) * self.features];
+            let mut changes = Vec::<Vec<T>>::new();
+            for (place, map) in self.maps.iter().enumerate() {
+                let before = changes.last().map_or(direction, |change| change);
+                let mut change = vec![T::default(); rows * map.outputs];
+                multiply(
+                    Left::plain(before, map.inputs),
+                    &map.transposed,
+                    [rows, map.outputs, map.inputs],
+                    (Start::Zero, self.gate(first / CHUNK, place)),
+                    &mut change,
+                );
+                self.scale(first / CHUNK, place, &mut change);
+                changes.push(change);
+            }
+            changes
+        }))
+    }
+
+    /// The adjoint of every map's output before its activation, for the adjoints `seed` of the chain's, `[rows, outputs]`; and,
+    /// where asked for, that of the input.
+    pub(super) fn down(&self, seed: &[T], with_input: bool) -> (Between<T>, Option<Vec<T>>) {
+        interrupt::check();
+        let outputs = self.outputs();
+        let run = self.by_chunk(|first, rows| {
+            let chunk = first / CHUNK;
+            let mut adjoint = seed[first * outputs..(first + rows) * outputs].to_vec();
+            if let End::Gate(deciders) = self.gate(chunk, self.maps.len() - 1) {
+                for (adjoint, decider) in adjoint.iter_mut().zip(deciders) {
+                    *adjoint = if *decider > T::default() {
+                        *adjoint
+                    } else {
+                        T::default()
+                    };
+                }
+            }
+            let mut adjoints = Vec::with_capacity(self.maps.len());
+            for (place, map) in self.maps.iter().enumerate().rev() {
+                self.scale(chunk, place, &mut adjoint);
+                let before = place.checked_sub(1);
+                let end = before.map_or(End::Plain, |before| self.gate(chunk, before));
+                let mut below = Vec::new();
+                if place > 0 || with_input {
+                    below.resize(rows * map.inputs, T::default());
+                    multiply(
+                        Left::plain(&adjoint, map.outputs),
+                        T::numbers(&map.weight),
+                        [rows, map.inputs, map.outputs],
+                        (Start::Zero, end),
+                        &mut below,
+                    );
+                }
+                adjoints.push(std::mem::replace(&mut adjoint, below));
+            }
+            adjoints.reverse();
+            (adjoints, adjoint)
+        });
+        let (adjoints, input): (_, Vec<Vec<T>>) = run.into_iter().unzip();
+        let input = with_input.then(|| input.concat());
+        (Between(adjoints), input)
+    }
+
+    /// What a ReLU behind the map at this place lets through.
+    fn gate(&self, chunk: usize, place: usize) -> End<'_, T> {
+        match self.maps[place].activation {
+            Activation::Relu => End::Gate(&self.values.0[chunk][place]),
+            Activation::None | Activation::Softplus { .. } => End::Plain,
+        }
+    }
+
+    /// Multiplies by the slopes of a softplus behind the map at this place.
+    fn scale(&self, chunk: usize, place: usize, numbers: &mut [T]) {
+        if let Activation::Softplus { .. } = self.maps[place].activation {
+            let slopes = &self.slopes.0[chunk][place];
+            T::vectorised(Scale { slopes, numbers });
+        }
+    }
+
+    /// For every map the sum over rows of the products of its output's adjoints and what it reads, `[outputs, inputs]`. What the
+    /// first one reads is `input`, and the others what lies behind the map before, in `between`.
+    pub(super) fn weights(
+        &self,
+        adjoints: &Between<T>,
+        input: &[T],
+        between: &Between<T>,
+    ) -> Vec<FlexTensor> {
+        let is_large = self.is_large();
+        let of_map = |(place, map): (usize, &Map<T>)| {
+            let mut sums = vec![T::default(); map.outputs * map.inputs];
+            let block = |(number, sums): (usize, &mut [T])| {
+                let first = number * OUTPUTS;
+                let outputs = OUTPUTS.min(map.outputs - first);
+                for (chunk, adjoints) in adjoints.0.iter().enumerate() {
+                    let row = chunk * CHUNK;
+                    let rows = CHUNK.min(self.rows - row);
+                    let read = match place.checked_sub(1) {
+                        Some(before) => &between.0[chunk][before],
+                        None => &input[row * map.inputs..(row + rows) * map.inputs],
+                    };
+                    multiply(
+                        Left::transposed(&adjoints[place][first..], map.outputs),
+                        read,
+                        [outputs, map.inputs, rows],
+                        if chunk == 0 {
+                            (Start::Zero, End::Plain)
+                        } else {
+                            (Start::Kept, End::Plain)
+                        },
+                        sums,
+                    );
+                }
+            };
+            if is_large && map.outputs > OUTPUTS {
+                sums.par_chunks_mut(OUTPUTS * map.inputs)
+                    .enumerate()
+                    .for_each(block);
+            } else {
+                sums.chunks_mut(OUTPUTS * map.inputs)
+                    .enumerate()
+                    .for_each(block);
+            }
+            T::tensor(sums, [map.outputs, map.inputs])
+        };
+        self.maps.iter().enumerate().map(of_map).collect()
+    }
+
+    /// The same with what the maps read when they ran.
+    pub(super) fn weights_as_run(&self, adjoints: &Between<T>) -> Vec<FlexTensor> {
+        self.weights(adjoints, T::numbers(&self.x), &self.values)
+    }
+
+    /// For every map the sum over rows of its output's adjoints, `[1, outputs]`.
+    pub(super) fn biases(&self, adjoints: &Between<T>) -> Vec<FlexTensor> {
+        let of_map = |(place, map): (usize, &Map<T>)| {
+            let mut sums = vec![T::default(); map.outputs];
+            for chunk in &adjoints.0 {
+                T::vectorised(SumRows {
+                    rows: &chunk[place],
+                    sums: &mut sums,
+                });
+            }
+            T::tensor(sums, [1, map.outputs])
+        };
+        self.maps.iter().enumerate().map(of_map).collect()
+    }
+}
+
+/// Rows as columns.
+struct Transpose<'a, T> {
+    from: &'a [T],
+    columns: usize,
+    to: &'a mut [T],
+}
+
+impl<T: Stored> Task<T> for Transpose<'_, T> {
+    #[inline(always)]
+    fn run<V: Vector<Number = T>>(self) {
+        let rows = self.from.len() / self.columns.max(1);
+        let whole = [rows, self.columns].map(|side| side - side % V::LANES);
+        squares::<V>(self.from, [rows, self.columns], whole, self.to);
+        for row in 0..rows {
+            let first = if row < whole[0] { whole[1] } else { 0 };
+            for column in first..self.columns {
+                self.to[column * rows + row] = self.from[row * self.columns + column];
+            }
+        }
+    }
+}
+
+/// Softplus in place of its input, and its slopes.
+struct Soften<'a, T> {
+    beta: T,
+    value: &'a mut [T],
+    slope: &'a mut [T],
+}
+
+impl<T: Stored> Task<T> for Soften<'_, T> {
+    #[inline(always)]
+    fn run<V: Vector<Number = T>>(self) {
+        let shrink = T::ONE / self.beta;
+        for (value, slope) in self.value.iter_mut().zip(self.slope) {
+            (*value, *slope) = value_and_slope(*value, self.beta, shrink);
+        }
+    }
+}
+
+/// Numbers times slopes.
+struct Scale<'a, T> {
+    slopes: &'a [T],
+    numbers: &'a mut [T],
+}
+
+impl<T: Stored> Task<T> for Scale<'_, T> {
+    #[inline(always)]
+    fn run<V: Vector<Number = T>>(self) {
+        for (number, slope) in self.numbers.iter_mut().zip(self.slopes) {
+            *number = *number * *slope;
+        }
+    }
+}
+
+/// Adds rows to sums.
+struct SumRows<'a, T> {
+    rows: &'a [T],
+    sums: &'a mut [T],
+}
+
+impl<T: Stored> Task<T> for SumRows<'_, T> {
+    #[inline(always)]
+    fn run<V: Vector<Number = T>>(self) {
+        for row in self.rows.chunks_exact(self.sums.len()) {
+            for (sum, number) in self.sums.iter_mut().zip(row) {
+                *sum += *number;
+            }
+        }
+    }
+}

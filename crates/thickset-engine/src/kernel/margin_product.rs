@@ -1,0 +1,267 @@
+//! Hessian products of two classes, where the logits are piecewise linear in the input.
+//!
+//! There an output f depends on the input through the margin `m = z_c - z_other` alone, and the margin's gradient does not bend.
+//! So the gradient is `g = f' ∇m` and `H u = f'' <∇m, u> ∇m = κ <g, u> g` with `κ = f'' / f'^2`: no way through the network.
+//! For the class's probability p (and q = 1 - p) `κ = (q - p) / (p q)` and `dκ/dm = -2 - (q - p)^2 / (p q)`; for its cross-entropy
+//! `κ = dκ/dm = p / q`; a logit has no curvature. Where a row is so sure that `f'` is zero in numbers, so is the product.
+//!
+//! Rows are computed in `f64` whatever the tensors' type.
+
+use burn::backend::Flex;
+use burn::backend::autodiff::checkpoint::base::Checkpointer;
+use burn::backend::autodiff::grads::Gradients;
+use burn::backend::autodiff::ops::{Backward, Ops};
+use burn::backend::flex::FlexTensor;
+use burn::tensor::{DType, Tensor};
+
+use super::head::Softmax;
+use super::recording::{is_recorded, of_plain, plain, record};
+use super::storage::{Stored, size};
+use crate::Output;
+
+/// The product of each row's Hessian with its direction, given the logits, `[rows, 2]`, the output's gradient in the input and
+/// the direction, `[rows, features]`, and the classes, one-hot, which are constants.
+pub(crate) fn margin_product(
+    output: Output,
+    classes: &Tensor<2>,
+    [logits, gradient, direction]: [Tensor<2>; 3],
+) -> Tensor<2> {
+    let parents = vec![logits, gradient, direction];
+    let kept = Kept {
+        output,
+        classes: plain(classes).to_contiguous(),
+        tensors: [0, 1, 2].map(|place| plain(&parents[place]).to_contiguous()),
+    };
+    let product = match kept.tensors[1].dtype() {
+        DType::F64 => product::<f64>(&kept),
+        _ => product::<f32>(&kept),
+    };
+    if parents.iter().any(is_recorded) {
+        record::<_, 3>(MarginProduct, parents, kept, product)
+    } else {
+        of_plain(product)
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Kept {
+    output: Output,
+    classes: FlexTensor,
+    /// Logits, gradient, direction.
+    tensors: [FlexTensor; 3],
+}
+
+/// What the margin of a row makes of its product.
+struct Row {
+    class: usize,
+    curvature: f64,
+    curvature_slope: f64,
+}
+
+impl Row {
+    fn new(output: Output, z: [f64; 2], class: usize) -> Self {
+        let mut probabilities = [0.0; 2];
+        let _ = Softmax::new(&z, &mut probabilities);
+        let (p, q) = (probabilities[class], probabilities[1 - class]);
+        let (slope, curvature, curvature_slope) = match output {
+            Output::Probability => {
+                let (bend, slope) = (q - p, p * q);
+                (slope, bend / slope, -2.0 - bend * bend / slope)
+            }
+            Output::Logit => (0.0, 0.0, 0.0),
+            Output::Loss => (q, p / q, p / q),
+        };
+        if slope >= f64::MIN_POSITIVE {
+            Self {
+                class,
+                curvature,
+                curvature_slope,
+            }
+        } else {
+            Self {
+                class,
+                curvature: 0.0,
+                curvature_slope: 0.0,
+            }
+        }
+    }
+}
+
+impl Kept {
+    fn rows<T: Stored>(&self) -> impl Iterator<Item = Row> {
+        let logits = T::numbers(&self.tensors[0]).chunks_exact(2);
+        let classes = T::numbers(&self.classes).chunks_exact(2);
+        let output = self.output;
+        logits.zip(classes).map(move |(z, hot)| {
+            let class = usize::from(hot[1] > hot[0]);
+            Row::new(output, [z[0].to_f64(), z[1].to_f64()], class)
+        })
+    }
+}
+
+fn dot<T: Stored>(a: &[T], b: &[T]) -> f64 {
+    let pairs = a.iter().zip(b);
+    pairs.map(|(a, b)| a.to_f64() * b.to_f64()).sum()
+}
+
+fn product<T: Stored>(kept: &Kept) -> FlexTensor {
+    let [_, gradient, direction] = &kept.tensors;
+    let [rows, features] = size(gradient);
+    let given = T::numbers(gradient)
+        .chunks_exact(features)
+        .zip(T::numbers(direction).chunks_exact(features));
+    let mut out = Vec::with_capacity(rows * features);
+    for ((g, u), row) in given.zip(kept.rows::<T>()) {
+        let factor = row.curvature * dot(g, u);
+        out.extend(g.iter().map(|g| T::from_f64(factor * g.to_f64())));
+    }
+    T::tensor(out, [rows, features])
+}
+
+#[derive(Debug)]
+struct MarginProduct;
+
+impl Backward<Flex, 3> for MarginProduct {
+    type State = Kept;
+
+    fn backward(self, ops: Ops<Self::State, 3>, grads: &mut Gradients, _: &mut Checkpointer) {
+        let h = grads.consume::<Flex>(&ops.node).to_contiguous();
+        let gradients = match h.dtype() {
+            DType::F64 => gradients::<f64>(&ops.state, &h),
+            _ => gradients::<f32>(&ops.state, &h),
+        };
+        for (node, gradient) in ops.parents.into_iter().zip(gradients) {
+            if let Some(node) = node {
+                grads.register::<Flex>(node.id, gradient);
+            }
+        }
+    }
+}
+
+/// The gradients in logits, gradient and direction of `<product, h>`, which is `κ a b` with `a = <g, u>` and `b = <h, g>`.
+fn gradients<T: Stored>(kept: &Kept, h: &FlexTensor) -> [FlexTensor; 3] {
+    let [_, gradient, direction] = &kept.tensors;
+    let [rows, features] = size(gradient);
+    let numbers = rows * features;
+    let (mut in_logits, mut in_gradient, mut in_direction) = (
+        Vec::with_capacity(2 * rows),
+        Vec::with_capacity(numbers),
+        Vec::with_capacity(numbers),
+    );
+    let given = T::numbers(gradient)
+        .chunks_exact(features)
+        .zip(T::numbers(direction).chunks_exact(features))
+        .zip(T::numbers(h).chunks_exact(features));
+    for (((g, u), h), row) in given.zip(kept.rows::<T>()) {
+        let (a, b) = (dot(g, u), dot(h, g));
+        let in_margin = T::from_f64(row.curvature_slope * a * b);
+        let away = T::default() - in_margin;
+        in_logits.extend(if row.class == 0 {
+            [in_margin, away]
+        } else {
+            [away, in_margin]
+        });
+        let (along_u, along_h) = (row.curvature * b, row.curvature * a);
+        let both = u.iter().zip(h);
+        in_gradient
+            .extend(both.map(|(u, h)| T::from_f64(along_u * u.to_f64() + along_h * h.to_f64())));
+        in_direction.extend(g.iter().map(|g| T::from_f64(along_u * g.to_f64())));
+    }
+    [
+        T::tensor(in_logits, [rows, 2]),
+        T::tensor(in_gradient, [rows, features]),
+        T::tensor(in_direction, [rows, features]),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::kernel::testing::{cases, check_smooth_gradients, flex, random, values};
+    use crate::one_hot;
+
+    /// The margin's product by the definition, for rows `x` of a linear network `z = x wᵀ`.
+    fn by_definition(output: Output, w: &Tensor<2>, x: &Tensor<2>, class: usize) -> [Vec<f64>; 2] {
+        let (w, x) = (values(w), values(x));
+        let features = w.len() / 2;
+        let margin: Vec<f64> = (0..features)
+            .map(|i| w[class * features + i] - w[(1 - class) * features + i])
+            .collect();
+        let rows = x.chunks(features).flat_map(|x| {
+            let m: f64 = margin.iter().zip(x).map(|(w, x)| w * x).sum();
+            let p = 1.0 / (1.0 + (-m).exp());
+            let (slope, bend) = match output {
+                Output::Probability => (p * (1.0 - p), p * (1.0 - p) * (1.0 - 2.0 * p)),
+                Output::Logit => (1.0, 0.0),
+                Output::Loss => (p - 1.0, p * (1.0 - p)),
+            };
+            // The direction is the row itself.
+            margin
+                .iter()
+                .map(move |w| [slope * w, bend * m * w])
+                .collect::<Vec<_>>()
+        });
+        let (gradient, product) = rows.map(|[gradient, product]| (gradient, product)).unzip();
+        [gradient, product]
+    }
+
+    proptest! {
+        #![proptest_config(cases(20))]
+
+        #[test]
+        fn the_product_is_that_of_the_definition(rows in 1..6usize, features in 1..9usize, class in 0..2usize, seed: u64) {
+            let x = random([rows, features], seed, DType::F64) * 2.0;
+            let w = random([2, features], seed ^ 1, DType::F64);
+            let logits = crate::kernel::linear(x.clone(), w.clone());
+            let hot = one_hot(&vec![class; rows], 2, DType::F64, &flex());
+            for output in [Output::Probability, Output::Logit, Output::Loss] {
+                let [gradient, expected] = by_definition(output, &w, &x, class);
+                let data = burn::tensor::TensorData::new(gradient, [rows, features]);
+                let gradient = Tensor::from_data(data, (&flex(), DType::F64));
+                let got = margin_product(output, &hot, [logits.clone(), gradient, x.clone()]);
+                for (got, expected) in values(&got).iter().zip(expected) {
+                    prop_assert!((got - expected).abs() < 1e-12, "{output:?}: {got}, expected {expected}");
+                }
+            }
+        }
+
+        #[test]
+        fn gradients_equal_central_differences(rows in 1..4usize, features in 1..5usize, class in 0..2usize, seed: u64) {
+            let inputs = [
+                random([rows, 2], seed, DType::F64),
+                random([rows, features], seed ^ 1, DType::F64),
+                random([rows, features], seed ^ 2, DType::F64),
+            ];
+            let hot = one_hot(&vec![class; rows], 2, DType::F64, &flex());
+            for output in [Output::Probability, Output::Loss] {
+                check_smooth_gradients(&inputs, |t| {
+                    margin_product(output, &hot, [t[0].clone(), t[1].clone(), t[2].clone()])
+                });
+            }
+        }
+    }
+
+    #[test]
+    fn a_sure_row_has_no_product_and_no_nan() {
+        let number = |values: Vec<f32>, size: [usize; 2]| {
+            Tensor::<2>::from_data(burn::tensor::TensorData::new(values, size), &flex())
+        };
+        let logits = number(vec![1e30, -1e30, 90.0, -90.0], [2, 2]);
+        let (zero, one) = (number(vec![0.0; 4], [2, 2]), number(vec![1.0; 4], [2, 2]));
+        for class in [0, 1] {
+            let hot = one_hot(&[class; 2], 2, DType::F32, &flex());
+            for output in [Output::Probability, Output::Loss] {
+                let tracked = [&logits, &zero, &one].map(|it| it.clone().autodiff().require_grad());
+                let product = margin_product(output, &hot, tracked.clone());
+                assert_eq!(values(&product), [0.0; 4]);
+                let gradients = product.sum().backward();
+                for tensor in &tracked {
+                    let gradient = tensor.grad(&gradients).expect("a gradient");
+                    assert!(values(&gradient).iter().all(|value| value.is_finite()));
+                }
+            }
+        }
+    }
+}
