@@ -90,8 +90,7 @@ fn checked(features: usize, k: usize, pair_count: Option<usize>) -> Result<usize
     Ok(wanted)
 }
 
-/// The pairs of one row, each of a feature that ranks above and one that ranks below; of all pairs those whose features are
-/// among the `beside` on their side that are nearest to the boundary.
+/// Some pairs of one row, each of a feature that ranks above and one that ranks below.
 ///
 /// # Errors
 /// As for [`pair_weights`].
@@ -100,16 +99,14 @@ pub(super) fn pair_list(
     k: usize,
     pairs: Pairs,
     pair_count: Option<usize>,
-    beside: usize,
 ) -> Result<Vec<(u32, u32)>> {
     let wanted = checked(row.len(), k, pair_count)?;
     let mut order = Order::default();
     let order = order.sorted(row);
     let ranks = match pairs {
         Pairs::All => {
-            let above = k.saturating_sub(beside)..k;
-            let below = k..order.len().min(k + beside);
-            above
+            let below = k..order.len();
+            (0..k)
                 .flat_map(|salient| below.clone().map(move |other| (salient, other)))
                 .collect()
         }
@@ -121,6 +118,36 @@ pub(super) fn pair_list(
         .into_iter()
         .map(|(salient, other)| (order[salient].1, order[other].1))
         .collect())
+}
+
+/// The features on either side of the boundary of a row's salient set, which are paired with one another where all pairs are
+/// looked at.
+#[derive(Default)]
+pub(super) struct Sides(Order);
+
+impl Sides {
+    /// The `beside` features that are nearest to the boundary on either side, or all there are.
+    ///
+    /// # Errors
+    /// As for [`pair_weights`].
+    pub(super) fn of(
+        &mut self,
+        row: &[f64],
+        k: usize,
+        beside: usize,
+    ) -> Result<[impl Iterator<Item = u32> + Clone; 2]> {
+        checked(row.len(), k, None)?;
+        let are_all = k.max(row.len() - k) <= beside;
+        let order = if are_all {
+            self.0.split(row, k)
+        } else {
+            self.0.sorted(row)
+        };
+        let (above, below) = order.split_at(k);
+        let above = &above[k.saturating_sub(beside)..];
+        let below = &below[..below.len().min(beside)];
+        Ok([above, below].map(|side| side.iter().map(|(_, feature)| *feature)))
+    }
 }
 
 /// Orders features by importance, descending, ties to the lower index, by keys whose integer order is that of the values.

@@ -9,11 +9,17 @@
 //! The set T is a constant for the gradient. Of more than [`MOST_BESIDE`] features on one side of the boundary only those next to it count:
 //! the others are far beyond the margin.
 
+#![expect(
+    clippy::inline_always,
+    reason = "a loop is compiled for the instruction set of the function it is inlined into"
+)]
+
 use serde::{Deserialize, Serialize};
+use thickset_engine::kernel::{VectorLoop, vectorised};
 use thickset_engine::layer::{Layer as _, Softplus};
 use thickset_engine::{Int, Tensor, TensorData};
 
-use super::gap::{Pairs, pair_list};
+use super::gap::{Pairs, Sides, pair_list};
 use super::reading::constant;
 use crate::Result;
 use crate::check::{as_f64, check_finite, check_positive, check_weight};
@@ -100,6 +106,8 @@ pub struct RankedPairs {
     salient: Vec<i64>,
     other: Vec<i64>,
     pairs: usize,
+    /// Where every salient feature of a row is paired with the same others: how many those are. Their pairs follow one another.
+    others: Option<usize>,
 }
 
 impl RankedPairs {
@@ -119,9 +127,27 @@ impl RankedPairs {
             salient: Vec::new(),
             other: Vec::new(),
             pairs: 0,
+            others: None,
         };
-        for row in importances.chunks(features.max(1)) {
-            let found = pair_list(row, k, pairs, pair_count, MOST_BESIDE)?;
+        let rows = importances.chunks(features.max(1));
+        if pairs == Pairs::All {
+            let mut sides = Sides::default();
+            for row in rows {
+                let [above, below] = sides.of(row, k, MOST_BESIDE)?;
+                let others = below.clone().count();
+                for salient in above {
+                    let salient = i64::from(salient);
+                    list.salient.extend(std::iter::repeat_n(salient, others));
+                    list.other.extend(below.clone().map(i64::from));
+                }
+                list.others = Some(others);
+            }
+            let rows = importances.len() / features.max(1);
+            list.pairs = list.salient.len() / rows.max(1);
+            return Ok(list);
+        }
+        for row in rows {
+            let found = pair_list(row, k, pairs, pair_count)?;
             list.pairs = found.len();
             for (salient, other) in found {
                 list.salient.push(i64::from(salient));
@@ -138,6 +164,7 @@ impl RankedPairs {
             salient: self.salient.repeat(times),
             other: self.other.repeat(times),
             pairs: self.pairs,
+            others: self.others,
         }
     }
 
@@ -203,10 +230,18 @@ impl RankedPairs {
         let share = 1.0 / as_f64(pairs);
         let mut slopes = Vec::with_capacity(importances.len());
         let mut total = 0.0;
+        let mut grid = Grid::new(margin);
         for (place, row) in importances.chunks(features.max(1)).enumerate() {
-            let levels = levels_of(row);
             let of = place * pairs..(place + 1) * pairs;
             let (salient, other) = (&self.salient[of.clone()], &self.other[of]);
+            if let Some(others) = self.others.filter(|_| grid.fits(row)) {
+                let salient = salient.iter().step_by(others);
+                let (loss, by_level) = grid.slopes(salient, &other[..others]);
+                total += loss * share;
+                slopes.extend(level_slopes(row, by_level).map(|slope| slope * share));
+                continue;
+            }
+            let levels = levels_of(row);
             let (loss, by_level) = pair_slopes(&levels, salient, other, margin);
             total += loss * share;
             slopes.extend(level_slopes(row, &by_level).map(|slope| slope * share));
@@ -304,6 +339,157 @@ fn pair_slopes(
         slopes[two] += slope;
     }
     ((loss + product.ln()) * tau, slopes)
+}
+
+/// The pairs of some features of a row with some others: `1 + a_i b_j` of all of them.
+///
+/// `exp(l / tau)` is a power of `1 + |I| / floor`, so no logarithm and no exponential are needed of single features where
+/// `1 / tau` is a whole number, and one power of each where it is not.
+struct Grid {
+    margin: RankingMargin,
+    /// `1 / tau` where it is a whole number.
+    whole: Option<i32>,
+    /// `exp(gamma / tau)`
+    factor: f64,
+    /// `exp(l / tau)` of each feature of the row.
+    up: Vec<f64>,
+    salient: Vec<(usize, f64)>,
+    others: Vec<f64>,
+    by_other: Vec<f64>,
+    slopes: Vec<f64>,
+}
+
+/// The most that `1 / tau` is for powers by products.
+const MOST_WHOLE: f64 = 64.0;
+
+impl Grid {
+    fn new(margin: RankingMargin) -> Self {
+        let sharpness = 1.0 / margin.softness;
+        let is_whole = sharpness.fract() == 0.0 && sharpness <= MOST_WHOLE;
+        #[expect(clippy::cast_possible_truncation, reason = "a small whole number")]
+        let whole = is_whole.then_some(sharpness as i32);
+        Self {
+            margin,
+            whole,
+            factor: (margin.margin * sharpness).exp(),
+            up: Vec::new(),
+            salient: Vec::new(),
+            others: Vec::new(),
+            by_other: Vec::new(),
+            slopes: Vec::new(),
+        }
+    }
+
+    /// Takes a row up, unless its products might be no numbers.
+    fn fits(&mut self, row: &[f64]) -> bool {
+        let sum: f64 = row.iter().map(|value| value.abs()).sum();
+        let floor = sum * FLOOR / as_f64(row.len().max(1)) + LEAST_MEAN;
+        let largest = row
+            .iter()
+            .fold(0.0_f64, |most, value| most.max(value.abs()));
+        let exponent = ((largest / floor).ln_1p() + self.margin.margin) / self.margin.softness;
+        // NaN fits nothing.
+        let fits = exponent <= LARGEST_EXPONENT;
+        if fits {
+            let power = |value: &f64| {
+                let base = 1.0 + value.abs() / floor;
+                let power = match self.whole {
+                    Some(whole) => base.powi(whole),
+                    None => base.powf(1.0 / self.margin.softness),
+                };
+                if *value < 0.0 { 1.0 / power } else { power }
+            };
+            self.up.clear();
+            self.up.extend(row.iter().map(power));
+        }
+        fits
+    }
+
+    /// The summed loss of the pairs, and its slope in every level.
+    fn slopes<'p>(
+        &mut self,
+        salient: impl Iterator<Item = &'p i64>,
+        others: &[i64],
+    ) -> (f64, &[f64]) {
+        let place = |feature: &i64| usize::try_from(*feature).unwrap_or(usize::MAX);
+        let up = &self.up;
+        let of = |feature: &i64| up.get(place(feature)).copied();
+        self.salient.clear();
+        let down = |feature: &i64| Some((place(feature), self.factor / of(feature)?));
+        self.salient.extend(salient.filter_map(down));
+        self.others.clear();
+        self.others.extend(others.iter().filter_map(of));
+        self.by_other.clear();
+        self.by_other.resize(self.others.len(), 0.0);
+        self.slopes.clear();
+        self.slopes.resize(up.len(), 0.0);
+        let loss = vectorised(GridSums {
+            salient: &self.salient,
+            others: &self.others,
+            by_other: &mut self.by_other,
+            slopes: &mut self.slopes,
+        });
+        for (feature, slope) in others.iter().zip(&self.by_other) {
+            if let Some(to) = self.slopes.get_mut(place(feature)) {
+                *to += slope;
+            }
+        }
+        (loss * self.margin.softness, &self.slopes)
+    }
+}
+
+/// The sum of `ln(1 + a_i b_j)`; the slopes of salient features, and those of the others by their place.
+struct GridSums<'a> {
+    salient: &'a [(usize, f64)],
+    others: &'a [f64],
+    by_other: &'a mut [f64],
+    slopes: &'a mut [f64],
+}
+
+/// Sums that are kept side by side.
+const LANES: usize = 4;
+
+impl VectorLoop for GridSums<'_> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn run(self) -> f64 {
+        let mut loss = 0.0;
+        let mut products = [1.0_f64; LANES];
+        for &(feature, down) in self.salient {
+            let (mut sums, mut rest) = ([0.0; LANES], 0.0);
+            let (others, others_rest) = self.others.as_chunks::<LANES>();
+            let (by_other, by_other_rest) = self.by_other.as_chunks_mut::<LANES>();
+            for (others, by_other) in others.iter().zip(by_other) {
+                for lane in 0..LANES {
+                    let short = down * others[lane];
+                    products[lane] *= 1.0 + short;
+                    let slope = short / (1.0 + short);
+                    sums[lane] += slope;
+                    by_other[lane] += slope;
+                }
+                if products.iter().any(|product| *product > LARGE_PRODUCT) {
+                    for product in &mut products {
+                        loss += product.ln();
+                        *product = 1.0;
+                    }
+                }
+            }
+            for (other, by_other) in others_rest.iter().zip(by_other_rest) {
+                let short = down * other;
+                products[0] *= 1.0 + short;
+                let slope = short / (1.0 + short);
+                rest += slope;
+                *by_other += slope;
+                if products[0] > LARGE_PRODUCT {
+                    loss += products[0].ln();
+                    products[0] = 1.0;
+                }
+            }
+            self.slopes[feature] -= (sums[0] + sums[2]) + (sums[1] + sums[3]) + rest;
+        }
+        loss + products.iter().map(|product| product.ln()).sum::<f64>()
+    }
 }
 
 /// The slope in each importance of a function of the levels whose slopes in those are given.
