@@ -16,7 +16,7 @@ const FAULTS: [Fault; 4] = [
 /// The fewest operations of work that is watched.
 const FEWEST: u64 = 4;
 
-/// Runs `work` in a folder for every fault at every operation, or at each `every`-th unless THICKSET_FAULTS is `all`, then again
+/// Runs `work` in a folder for every fault at every operation, or at each `every`-th unless `THICKSET_FAULTS` is `all`, then again
 /// without; the results must be those of an undisturbed run. Prints how many faults there were.
 pub fn survive(
     what: &str,
