@@ -34,12 +34,13 @@ fn run(case: &Case, line: &str, code: i32) -> (String, String) {
 fn a_file_is_compared_with_ours_and_trained_further() {
     let case = case();
     case.save_for("people.csv", "ours.safetensors");
-    let options = "--data people.csv --target paid --effort quick --k 2 --max-rows 10";
+    let options =
+        "--data people.csv --target paid --effort quick --k 2 --max-rows 10 --explanation grad";
     let line = format!("compare theirs.onnx ours.safetensors {options} --json");
     let (stdout, stderr) = run(&case, &line, 0);
     let compared: Value = serde_json::from_str(&stdout).unwrap();
     assert!(
-        compared["precision_at_k"]["difference"].is_number(),
+        compared["precision_at_k"]["mean"]["value"].is_number(),
         "{stdout}"
     );
     assert!(
