@@ -85,13 +85,11 @@ impl<'n> Pass<'n> {
     /// `[rows, classes]`.
     #[must_use]
     pub fn logits(&self) -> Tensor<2> {
-        match &self.dense {
-            Some(dense) => dense.output(),
-            None => {
-                let outputs = &self.layers().outputs;
-                outputs[outputs.len() - 1].clone()
-            }
+        if let Some(dense) = &self.dense {
+            return dense.output();
         }
+        let outputs = &self.layers().outputs;
+        outputs[outputs.len() - 1].clone()
     }
 
     /// Softmax of the logits.

@@ -11,13 +11,14 @@ fn case() -> Case {
     let case = Case::new();
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../thickset/tests/golden/onnx");
     std::fs::copy(golden.join("pipeline_mlp.onnx"), case.path("theirs.onnx")).unwrap();
-    let mut rows = String::from("age,income,job,rooms,paid\n");
-    for row in 0..60_u32 {
+    let person = |row: u32| {
         let job = ["clerk", "smith", "baker"][(row % 3) as usize];
         let (age, income) = (18 + row * 7 % 60, 9000 + row * 1931 % 40_000);
         let paid = u32::from((row * 5 + age) % 11 < 5);
-        rows += &format!("{age},{income},{job},{},{paid}\n", 1 + row % 5);
-    }
+        format!("{age},{income},{job},{},{paid}\n", 1 + row % 5)
+    };
+    let rows: Vec<String> = (0..60).map(person).collect();
+    let rows = format!("age,income,job,rooms,paid\n{}", rows.concat());
     case.write("people.csv", &rows);
     case
 }

@@ -17,10 +17,10 @@ pub(super) fn is_recorded(tensor: &Tensor<2>) -> bool {
 /// If it is not on the device of the kernels.
 pub(super) fn plain(tensor: &Tensor<2>) -> FlexTensor {
     let plain = tensor.clone().without_autodiff();
-    match plain.try_into_primitive::<Flex>() {
-        Ok(numbers) => numbers,
-        Err(_) => panic!("a tensor on the device of the kernels"),
-    }
+    let Ok(numbers) = plain.try_into_primitive::<Flex>() else {
+        panic!("a tensor on the device of the kernels")
+    };
+    numbers
 }
 
 /// A tensor of numbers that nothing is recorded of.
@@ -49,8 +49,8 @@ pub(super) fn record<O: Backward<Flex, N>, const N: usize>(
 
 fn node(tensor: Tensor<2>) -> NodeGuard {
     let recorded = tensor.autodiff();
-    match recorded.try_into_primitive::<Autodiff<Flex>>() {
-        Ok(tensor) => tensor.into_parts().1,
-        Err(_) => panic!("a tensor on the device of the kernels"),
-    }
+    let Ok(tensor) = recorded.try_into_primitive::<Autodiff<Flex>>() else {
+        panic!("a tensor on the device of the kernels")
+    };
+    tensor.into_parts().1
 }

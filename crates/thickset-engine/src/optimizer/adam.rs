@@ -6,11 +6,6 @@
 //! Weights are updated where they lie, in one pass over memory: composed of tensor operations the
 //! same step would read and write each weight a dozen times.
 
-#![expect(
-    clippy::inline_always,
-    reason = "a loop is compiled for the instruction set of the function it is inlined into"
-)]
-
 use burn::tensor::{DType, Gradients};
 use rayon::prelude::*;
 

@@ -67,7 +67,7 @@ impl Picture {
     ) -> Option<Self> {
         let reach = if high > low { high - low } else { 1.0 };
         let shares: Vec<f64> = values.iter().map(|value| (value - low) / reach).collect();
-        Planes::of(&shares, shape)?.picture(PictureKind::Image, note)
+        Some(Planes::of(&shares, shape)?.picture(PictureKind::Image, note))
     }
 
     /// The salient pixels, in shares of the largest importance.
@@ -87,7 +87,7 @@ impl Picture {
             }
         };
         let shares: Vec<f64> = importance.iter().enumerate().map(share).collect();
-        Planes::of(&shares, shape)?.picture(PictureKind::Saliency, note)
+        Some(Planes::of(&shares, shape)?.picture(PictureKind::Saliency, note))
     }
 }
 
@@ -147,16 +147,16 @@ impl Planes {
         clippy::cast_sign_loss,
         reason = "clamped to a byte; what is not a number becomes 0"
     )]
-    fn picture(self, kind: PictureKind, note: String) -> Option<Picture> {
+    fn picture(self, kind: PictureKind, note: String) -> Picture {
         let level = |share: &f64| (share * 255.0).round().clamp(0.0, 255.0) as u8;
-        Some(Picture {
+        Picture {
             kind,
             channels: self.channels,
             height: self.height,
             width: self.width,
             levels: self.values.iter().map(level).collect(),
             note,
-        })
+        }
     }
 }
 

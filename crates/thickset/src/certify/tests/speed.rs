@@ -35,7 +35,7 @@ fn milliseconds_of_radii_and_roots() {
         let explained = Explained::new(&network, Ranked::Probability, class).unwrap();
         radii += best(|| {
             with_case(&network, &explained, &moves, x, 8, |case| {
-                drop(radius(case))
+                drop(radius(case));
             });
         });
         roots += best(|| {

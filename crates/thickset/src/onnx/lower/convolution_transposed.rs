@@ -43,48 +43,11 @@ fn transposed(to: &mut Lowering<'_>, node: &Node) -> Result<Value> {
         return Err(node.unsupported("its sizes are given by `output_shape`", "give its paddings"));
     }
     let window = Window::read(node, &plane, kernel)?;
-    let mode = node.text("auto_pad").unwrap_or_default();
-    let more = node.ints("output_padding").unwrap_or_default();
     let size = [plane.height, plane.width];
-    let mut spread = [0; 2];
-    let mut before = [0_i64; 2];
-    let to_signed = |size: usize| i64::try_from(size).unwrap_or(i64::MAX);
-    for axis in 0..2 {
-        let reach = to_signed((kernel[axis] - 1) * window.dilation[axis]);
-        let stretched = to_signed((size[axis] - 1) * window.stride[axis] + 1);
-        let place = if plane.is_line {
-            axis.checked_sub(1)
-        } else {
-            Some(axis)
-        };
-        let extra = place
-            .and_then(|place| more.get(place))
-            .copied()
-            .unwrap_or(0);
-        if !(0..=to_signed(MOST_FEATURES)).contains(&extra) {
-            return Err(node.broken(format!("an output padding of {extra}")));
-        }
-        let [first, last] = match mode.as_str() {
-            "" | "NOTSET" | "VALID" => window.padding[axis].map(to_signed),
-            // As many numbers as windows take steps.
-            mode => {
-                let whole = stretched + reach + extra;
-                let cut = (whole - to_signed(size[axis] * window.stride[axis])).max(0);
-                let (less, rest) = (cut / 2, cut - cut / 2);
-                if mode == "SAME_UPPER" {
-                    [less, rest]
-                } else {
-                    [rest, less]
-                }
-            }
-        };
-        before[axis] = reach - first;
-        let length = stretched + 2 * reach - first - last + extra;
-        spread[axis] = usize::try_from(length)
-            .ok()
-            .filter(|&length| length > 0)
-            .ok_or_else(|| node.broken("nothing is left"))?;
-    }
+    let Spread {
+        sizes: spread,
+        before,
+    } = Spread::new(node, &plane, &window, kernel)?;
     let dims = vec![1, plane.channels, spread[0], spread[1]];
     crate::onnx::fold::check_made(&dims)?;
     let outside = made.features();
@@ -141,4 +104,63 @@ fn transposed(to: &mut Lowering<'_>, node: &Node) -> Result<Value> {
     let dims = plane.dims(each * groups, [shape.out_height(), shape.out_width()]);
     to.add_with(form, &[&spread_out], dims, weights)
         .map(Value::Tensor)
+}
+
+/// Where the numbers lie once there are zeros between and around them.
+struct Spread {
+    /// Rows and columns.
+    sizes: [usize; 2],
+    /// Zeros before the first row and column; fewer than none where some are cut off.
+    before: [i64; 2],
+}
+
+impl Spread {
+    fn new(node: &Node, plane: &Plane, window: &Window, kernel: [usize; 2]) -> Result<Self> {
+        let mode = node.text("auto_pad").unwrap_or_default();
+        let more = node.ints("output_padding").unwrap_or_default();
+        let size = [plane.height, plane.width];
+        let mut sizes = [0; 2];
+        let mut before = [0_i64; 2];
+        for axis in 0..2 {
+            let reach = to_signed((kernel[axis] - 1) * window.dilation[axis]);
+            let stretched = to_signed((size[axis] - 1) * window.stride[axis] + 1);
+            let place = if plane.is_line {
+                axis.checked_sub(1)
+            } else {
+                Some(axis)
+            };
+            let extra = place
+                .and_then(|place| more.get(place))
+                .copied()
+                .unwrap_or(0);
+            if !(0..=to_signed(MOST_FEATURES)).contains(&extra) {
+                return Err(node.broken(format!("an output padding of {extra}")));
+            }
+            let [first, last] = match mode.as_str() {
+                "" | "NOTSET" | "VALID" => window.padding[axis].map(to_signed),
+                // As many numbers as windows take steps.
+                mode => {
+                    let whole = stretched + reach + extra;
+                    let cut = (whole - to_signed(size[axis] * window.stride[axis])).max(0);
+                    let (less, rest) = (cut / 2, cut - cut / 2);
+                    if mode == "SAME_UPPER" {
+                        [less, rest]
+                    } else {
+                        [rest, less]
+                    }
+                }
+            };
+            before[axis] = reach - first;
+            let length = stretched + 2 * reach - first - last + extra;
+            sizes[axis] = usize::try_from(length)
+                .ok()
+                .filter(|&length| length > 0)
+                .ok_or_else(|| node.broken("nothing is left"))?;
+        }
+        Ok(Self { sizes, before })
+    }
+}
+
+fn to_signed(size: usize) -> i64 {
+    i64::try_from(size).unwrap_or(i64::MAX)
 }

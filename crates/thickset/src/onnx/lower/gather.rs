@@ -137,11 +137,7 @@ enum Indexed {
 
 /// The places that an expression of a column of whole numbers gives: Keras adds the size of the table to negative ones, others count
 /// from one. `None` if that is not what it is.
-#[expect(
-    clippy::cast_precision_loss,
-    clippy::float_cmp,
-    reason = "places are small whole numbers"
-)]
+#[expect(clippy::cast_precision_loss, reason = "places are small whole numbers")]
 fn indexed(to: &Lowering<'_>, cell: &Cell, count: usize) -> Option<Indexed> {
     let column = cell.column()?;
     let is_whole = to.columns.get(column)?.is_whole || cell.is_cut();
