@@ -163,6 +163,24 @@ pub(crate) fn of_paper(
     GridEntry::of(methods().iter().filter(has), datasets)
 }
 
+/// Runs a bench on each of its datasets, of so many seeds; those that are not run stand in a table at the end.
+pub(crate) fn over_datasets(
+    runner: &BenchRunner<'_>,
+    bench: &mut BenchBuilder,
+    (usual, printed): (&[&str], &PaperTable<'_>),
+    seeds: u64,
+    mut run: impl FnMut(&mut BenchBuilder, &SeededDatasets) -> Result<()>,
+) -> Result<()> {
+    let ChosenDatasets { to_run, not_run } = choose_datasets(runner, usual, printed)?;
+    for name in to_run {
+        run(bench, &runner.open(&name, seeds)?)?;
+    }
+    if let Some(not_run) = not_run {
+        bench.add_table(not_run);
+    }
+    Ok(())
+}
+
 /// One table with the columns of every dataset side by side, each named after its dataset.
 pub(crate) fn table_over_datasets(
     runner: &BenchRunner<'_>,
@@ -173,22 +191,24 @@ pub(crate) fn table_over_datasets(
 ) -> Result<()> {
     bench.note_training(runner);
     let (mut all, mut names): (Vec<TableColumn>, Vec<String>) = (Vec::new(), Vec::new());
-    let ChosenDatasets { to_run, not_run } = choose_datasets(runner, &TABLES, printed)?;
-    for name in to_run {
-        let datasets = runner.open(&name, SEEDS)?;
-        bench.note_datasets(&datasets);
-        let (grid, found) = columns(bench, &datasets)?;
-        names = labels(&grid);
-        all.extend(found.into_iter().map(|column| TableColumn {
-            name: format!("{} {}", datasets.name, column.name),
-            ..column
-        }));
-    }
+    over_datasets(
+        runner,
+        bench,
+        (&TABLES, printed),
+        SEEDS,
+        |bench, datasets| {
+            bench.note_datasets(datasets);
+            let (grid, found) = columns(bench, datasets)?;
+            names = labels(&grid);
+            all.extend(found.into_iter().map(|column| TableColumn {
+                name: format!("{} {}", datasets.name, column.name),
+                ..column
+            }));
+            Ok(())
+        },
+    )?;
     if !all.is_empty() {
         bench.add_first_table(table(title, &names, &all)?);
-    }
-    if let Some(not_run) = not_run {
-        bench.add_table(not_run);
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use thickset::bench::{Bench, Figure, Series, Style};
 
 use crate::bench_builder::BenchBuilder;
 use crate::correlation::{FlipData, METRICS, flips};
-use crate::dataset_tables::{ChosenDatasets, PaperTable, SEEDS, choose_datasets};
+use crate::dataset_tables::{PaperTable, SEEDS, over_datasets};
 use crate::runner::{BenchRunner, GridEntry};
 
 pub(crate) fn run(runner: &BenchRunner<'_>) -> Result<Bench> {
@@ -14,31 +14,33 @@ pub(crate) fn run(runner: &BenchRunner<'_>) -> Result<Bench> {
         "Figure 2: steps to the first flip against thickness and Hessian norm, R2ET on COMPAS",
     );
     bench.note_training(runner);
-    let ChosenDatasets { to_run, not_run } =
-        choose_datasets(runner, &["compas"], &PaperTable::figure(&[]))?;
-    for name in to_run {
-        let datasets = runner.open(&name, SEEDS)?;
-        bench.note_datasets(&datasets);
-        let entries = GridEntry::of(runner.options.methods_or(&["r2et"])?, &datasets)?;
-        let grid = runner.grid(&datasets, entries)?;
-        for (row, data) in grid.rows.iter().zip(flips(runner, &datasets, &grid)?) {
-            let Some(data) = data else {
-                bench.add_finding(format!(
-                    "{name}, {}: no number, {}",
-                    row.entry.label,
-                    row.dash()
-                ));
-                continue;
-            };
-            for (metric, label) in METRICS {
-                bench.add_figure(figure(&name, &row.entry.label, metric, label, &data)?);
+    over_datasets(
+        runner,
+        &mut bench,
+        (&["compas"], &PaperTable::figure(&[])),
+        SEEDS,
+        |bench, datasets| {
+            let name = &datasets.name;
+            bench.note_datasets(datasets);
+            let entries = GridEntry::of(runner.options.methods_or(&["r2et"])?, datasets)?;
+            let grid = runner.grid(datasets, entries)?;
+            for (row, data) in grid.rows.iter().zip(flips(runner, datasets, &grid)?) {
+                let Some(data) = data else {
+                    bench.add_finding(format!(
+                        "{name}, {}: no number, {}",
+                        row.entry.label,
+                        row.dash()
+                    ));
+                    continue;
+                };
+                for (metric, label) in METRICS {
+                    bench.add_figure(figure(name, &row.entry.label, metric, label, &data)?);
+                }
+                bench.add_finding(sentence(name, &row.entry.label, &data)?);
             }
-            bench.add_finding(sentence(&name, &row.entry.label, &data)?);
-        }
-    }
-    if let Some(not_run) = not_run {
-        bench.add_table(not_run);
-    }
+            Ok(())
+        },
+    )?;
     Ok(bench.finish())
 }
 

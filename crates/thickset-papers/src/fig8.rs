@@ -6,7 +6,7 @@ use thickset::bench::{Bench, Figure, Series, Style};
 use crate::TABLES;
 use crate::bench_builder::BenchBuilder;
 use crate::count::as_f64;
-use crate::dataset_tables::{ChosenDatasets, PaperTable, choose_datasets};
+use crate::dataset_tables::{PaperTable, over_datasets};
 use crate::measure::{Measure, Measured};
 use crate::runner::{BenchRunner, explain};
 
@@ -17,35 +17,37 @@ pub(crate) fn run(runner: &BenchRunner<'_>) -> Result<Bench> {
     let mut bench = BenchBuilder::new("fig8", "Figure 8: vanilla's importances in falling order");
     bench.note_training(runner);
     let others = ["mnist-3-8-pairs", "cifar10", "roct", "adhd", "bp"];
-    let ChosenDatasets { to_run, not_run } =
-        choose_datasets(runner, &TABLES, &PaperTable::figure(&others))?;
-    for name in to_run {
-        let datasets = runner.open(&name, 1)?;
-        bench.note_datasets(&datasets);
-        let data = &datasets.seeds[0];
-        let cells = runner.vanilla(&datasets)?;
-        let trained = cells.into_iter().filter(|cell| cell.selected.is_some());
-        let measure = Measure::Magnitudes {
-            explain: explain(data),
-        };
-        let jobs: Vec<(usize, String, Measure)> = trained
-            .enumerate()
-            .map(|(seed, cell)| (seed, cell.key, measure.clone()))
-            .collect();
-        let Some(found) = runner
-            .measure(&datasets, "importances", &jobs)?
-            .into_iter()
-            .next()
-        else {
-            bench.add_finding(format!("{name}: training failed"));
-            continue;
-        };
-        bench.add_finding(sentence(&name, data.k, found.rows("mean")?));
-        bench.add_figure(figure(&name, data.k, &found)?);
-    }
-    if let Some(not_run) = not_run {
-        bench.add_table(not_run);
-    }
+    over_datasets(
+        runner,
+        &mut bench,
+        (&TABLES, &PaperTable::figure(&others)),
+        1,
+        |bench, datasets| {
+            let name = &datasets.name;
+            bench.note_datasets(datasets);
+            let data = &datasets.seeds[0];
+            let cells = runner.vanilla(datasets)?;
+            let trained = cells.into_iter().filter(|cell| cell.selected.is_some());
+            let measure = Measure::Magnitudes {
+                explain: explain(data),
+            };
+            let jobs: Vec<(usize, String, Measure)> = trained
+                .enumerate()
+                .map(|(seed, cell)| (seed, cell.key, measure.clone()))
+                .collect();
+            let Some(found) = runner
+                .measure(datasets, "importances", &jobs)?
+                .into_iter()
+                .next()
+            else {
+                bench.add_finding(format!("{name}: training failed"));
+                return Ok(());
+            };
+            bench.add_finding(sentence(name, data.k, found.rows("mean")?));
+            bench.add_figure(figure(name, data.k, &found)?);
+            Ok(())
+        },
+    )?;
     Ok(bench.finish())
 }
 

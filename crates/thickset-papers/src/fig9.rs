@@ -7,7 +7,7 @@ use thickset::objective::term::gap::Pairs;
 
 use crate::bench_builder::BenchBuilder;
 use crate::count::as_f64;
-use crate::dataset_tables::{ChosenDatasets, PaperTable, SEEDS, choose_datasets};
+use crate::dataset_tables::{PaperTable, SEEDS, over_datasets};
 use crate::method::{BenchMethod, MethodRole};
 use crate::runner::{BenchRunner, GridEntry, SeededDatasets, attack, er_attack};
 use crate::table_column::PERCENT;
@@ -24,47 +24,50 @@ pub(crate) fn run(runner: &BenchRunner<'_>) -> Result<Bench> {
         "Figure 9: P@k under ERAttack against the number of pairs k'",
     );
     bench.note_training(runner);
-    let ChosenDatasets { to_run, not_run } =
-        choose_datasets(runner, &["bank"], &PaperTable::figure(&[]))?;
-    for name in to_run {
-        let datasets = runner.open(&name, SEEDS)?;
-        bench.note_datasets(&datasets);
-        let mut series = Vec::new();
-        for (id, pairs) in VARIANTS {
-            let method = BenchMethod::find(id)?;
-            let points = points(runner, &datasets, method, pairs)?;
-            let half = datasets.seeds[0].k / 2;
-            let mean = |many: bool| {
-                let of: Vec<f64> = points
-                    .iter()
-                    .filter(|p| (p[0] > as_f64(half)) == many)
-                    .map(|p| p[1])
-                    .collect();
-                of.iter().sum::<f64>() / as_f64(of.len().max(1))
-            };
-            bench.add_finding(format!(
+    over_datasets(
+        runner,
+        &mut bench,
+        (&["bank"], &PaperTable::figure(&[])),
+        SEEDS,
+        |bench, datasets| {
+            let name = &datasets.name;
+            bench.note_datasets(datasets);
+            let mut series = Vec::new();
+            for (id, pairs) in VARIANTS {
+                let method = BenchMethod::find(id)?;
+                let points = points(runner, datasets, method, pairs)?;
+                let half = datasets.seeds[0].k / 2;
+                let mean = |many: bool| {
+                    let of: Vec<f64> = points
+                        .iter()
+                        .filter(|p| (p[0] > as_f64(half)) == many)
+                        .map(|p| p[1])
+                        .collect();
+                    of.iter().sum::<f64>() / as_f64(of.len().max(1))
+                };
+                bench.add_finding(format!(
                 "{name}, {}: are more pairs better? mean P@k {:.1} for k' above {half}, {:.1} for fewer",
                 method.label,
                 mean(true),
                 mean(false)
             ));
-            series.push(Series {
-                name: method.label.clone(),
-                points,
+                series.push(Series {
+                    name: method.label.clone(),
+                    points,
+                });
+            }
+            bench.add_figure(Figure {
+                title: format!("{name}: P@k against k'"),
+                caption: "Mean over seeds, each k' with weights chosen on validation rows."
+                    .to_owned(),
+                x_label: "k'".to_owned(),
+                y_label: "P@k in per cent under ERAttack".to_owned(),
+                style: Style::Lines,
+                series,
             });
-        }
-        bench.add_figure(Figure {
-            title: format!("{name}: P@k against k'"),
-            caption: "Mean over seeds, each k' with weights chosen on validation rows.".to_owned(),
-            x_label: "k'".to_owned(),
-            y_label: "P@k in per cent under ERAttack".to_owned(),
-            style: Style::Lines,
-            series,
-        });
-    }
-    if let Some(not_run) = not_run {
-        bench.add_table(not_run);
-    }
+            Ok(())
+        },
+    )?;
     Ok(bench.finish())
 }
 

@@ -5,7 +5,7 @@ use thickset::Result;
 use thickset::bench::{Bench, Picture, PictureRow, PictureTable};
 
 use crate::bench_builder::BenchBuilder;
-use crate::dataset_tables::{ChosenDatasets, PaperTable, choose_datasets};
+use crate::dataset_tables::{PaperTable, over_datasets};
 use crate::igr;
 use crate::measure::{Measure, Measured};
 use crate::runner::{BenchRunner, SeededDatasets};
@@ -43,16 +43,16 @@ fn run(runner: &BenchRunner<'_>, mut bench: BenchBuilder, dataset: &str) -> Resu
     let options = igr::with_defaults(runner.options, &METHODS);
     let runner = &BenchRunner::new(&options, runner.on_step)?;
     igr::note(&mut bench, runner);
-    let ChosenDatasets { to_run, not_run } =
-        choose_datasets(runner, &[dataset], &PaperTable::figure(&[]))?;
-    for name in to_run {
-        let datasets = runner.open(&name, 1)?;
-        igr::note_datasets(&mut bench, runner, &datasets);
-        add(runner, &mut bench, &datasets)?;
-    }
-    if let Some(not_run) = not_run {
-        bench.add_table(not_run);
-    }
+    over_datasets(
+        runner,
+        &mut bench,
+        (&[dataset], &PaperTable::figure(&[])),
+        1,
+        |bench, datasets| {
+            igr::note_datasets(bench, runner, datasets);
+            add(runner, bench, datasets)
+        },
+    )?;
     Ok(bench.finish())
 }
 

@@ -166,7 +166,13 @@ impl Measure {
     /// Measures the model of this key, or finds it measured.
     pub(crate) fn of(&self, key: &str, data: &SeededDataset, store: &Store) -> Result<Measured> {
         let deciding = (key, data.seed, data.rows().ids, self);
-        let cell = Store::key("measure", &deciding);
+        let cell = match self {
+            // What an effort comes to may change.
+            Self::Suite { suite, .. } => {
+                Store::key("measure", &(deciding, suite.effort.settings()))
+            }
+            _ => Store::key("measure", &deciding),
+        };
         if let Some(found) = store.read(&cell)? {
             return Ok(found);
         }

@@ -4,7 +4,7 @@ use thickset::Result;
 use thickset::bench::{Bench, Cell, Table, TableRow};
 
 use crate::bench_builder::BenchBuilder;
-use crate::dataset_tables::{ChosenDatasets, PaperTable, choose_datasets};
+use crate::dataset_tables::{PaperTable, over_datasets};
 use crate::method::{BenchMethod, VANILLA};
 use crate::runner::{BenchRunner, GridEntry, SeededDatasets, TrainingPlan, clean};
 
@@ -28,16 +28,16 @@ pub(crate) fn run(runner: &BenchRunner<'_>) -> Result<Bench> {
         ),
     );
     let own = ["mnist-3-8-pairs"];
-    let ChosenDatasets { to_run, not_run } =
-        choose_datasets(runner, &own, &PaperTable::figure(&[]))?;
-    for name in to_run {
-        let datasets = runner.open(&name, SEEDS)?;
-        bench.note_datasets(&datasets);
-        judge(runner, &mut bench, &datasets)?;
-    }
-    if let Some(not_run) = not_run {
-        bench.add_table(not_run);
-    }
+    over_datasets(
+        runner,
+        &mut bench,
+        (&own, &PaperTable::figure(&[])),
+        SEEDS,
+        |bench, datasets| {
+            bench.note_datasets(datasets);
+            judge(runner, bench, datasets)
+        },
+    )?;
     Ok(bench.finish())
 }
 

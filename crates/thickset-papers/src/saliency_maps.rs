@@ -6,7 +6,7 @@ use thickset::data::InputShape;
 use thickset::metric::ranking::TopK;
 
 use crate::bench_builder::BenchBuilder;
-use crate::dataset_tables::{ChosenDatasets, PaperTable, choose_datasets};
+use crate::dataset_tables::{PaperTable, over_datasets};
 use crate::measure::{Measure, Measured};
 use crate::method::VANILLA;
 use crate::runner::{BenchRunner, Grid, GridEntry, SeededDatasets, attack, er_attack, explain};
@@ -30,22 +30,22 @@ pub(crate) fn run(
     methods: &[&str],
 ) -> Result<Bench> {
     bench.note_training(runner);
-    let ChosenDatasets { to_run, not_run } =
-        choose_datasets(runner, datasets, &PaperTable::figure(&[]))?;
-    for name in to_run {
-        let datasets = runner.open(&name, SEEDS)?;
-        bench.note_datasets(&datasets);
-        let entries = if methods.is_empty() {
-            runner.entries(&datasets)?
-        } else {
-            GridEntry::of(runner.options.methods_or(methods)?, &datasets)?
-        };
-        let grid = runner.grid(&datasets, entries)?;
-        add(runner, &mut bench, &datasets, &grid)?;
-    }
-    if let Some(not_run) = not_run {
-        bench.add_table(not_run);
-    }
+    over_datasets(
+        runner,
+        &mut bench,
+        (datasets, &PaperTable::figure(&[])),
+        SEEDS,
+        |bench, datasets| {
+            bench.note_datasets(datasets);
+            let entries = if methods.is_empty() {
+                runner.entries(datasets)?
+            } else {
+                GridEntry::of(runner.options.methods_or(methods)?, datasets)?
+            };
+            let grid = runner.grid(datasets, entries)?;
+            add(runner, bench, datasets, &grid)
+        },
+    )?;
     Ok(bench.finish())
 }
 

@@ -74,6 +74,7 @@ pub enum Effort {
 }
 
 /// What an effort comes to.
+#[derive(Debug)]
 struct Plan {
     /// Steps of the papers' attacks, as they are written.
     long: usize,
@@ -109,6 +110,12 @@ impl Effort {
             Self::Standard => "standard",
             Self::Thorough => "thorough",
         }
+    }
+
+    /// What it comes to in this version, as text: results of another text are of another suite.
+    #[must_use]
+    pub fn settings(self) -> String {
+        format!("{:?}", self.plan())
     }
 
     /// Parts of the search of a row's certificate.

@@ -12,6 +12,7 @@
 //! contributions are computed in `f64` on dense layers; their rounding, and that of the bounds, is far below [`SLACK`].
 
 mod gate_time;
+mod layer_behind;
 pub(super) mod move_set;
 mod over_ways;
 pub(super) mod piece_ways;
@@ -39,8 +40,12 @@ pub(super) struct ContributionsAsked {
 /// Share of what was added up that rounding can have changed: a few hundred operations of `f64`, with a wide margin.
 pub(super) const SLACK: f64 = 1e-9;
 
-/// Halvings of the radius.
-const HALVINGS: usize = 12;
+/// Trials of a radius, at most.
+const TRIALS: usize = 12;
+
+/// A radius is known well enough when it is known to this share of itself, or to a share of the largest that is asked about.
+const SHARE_OF_ITSELF: f64 = 1.0 / 1024.0;
+const SHARE_OF_LARGEST: f64 = 1.0 / 4096.0;
 
 /// How a network's contributions are bounded over some moves.
 pub(super) trait Bounds {
@@ -68,38 +73,54 @@ pub(super) struct Proved<'a> {
 }
 
 impl Proved<'_> {
-    /// How many of the salient columns every move within this radius keeps.
-    fn kept(&self, radius: f64) -> usize {
-        let choices = self
-            .choices
-            .iter()
-            .filter(|(one, _, _)| one.moved <= radius);
-        let kept = choices.map(|(choice, low, high)| {
-            self.kept_around(&MoveSet {
+    /// The moves within this radius: those around the row itself, and around each row with other categories that is as near.
+    fn moves(&self, radius: f64) -> impl Iterator<Item = MoveSet<'_>> {
+        let choices = self.choices.iter();
+        choices
+            .filter(move |(one, _, _)| one.moved <= radius)
+            .map(move |(choice, low, high)| MoveSet {
                 x: &choice.x,
                 norm: self.norm,
                 radius: left(self.norm, radius, choice.moved),
                 low,
                 high,
             })
-        });
-        kept.min().unwrap_or(0)
     }
 
+    /// How many of the salient columns every one of these moves keeps.
     fn kept_around(&self, set: &MoveSet<'_>) -> usize {
         let bound = self.bounds.bound(set);
-        let others = (0..self.groups.len()).filter(|column| !self.salient.contains(column));
         let stays = |column: &&usize| {
-            let mut others = others.clone();
-            others.all(|other| bound.least(**column, other) > 0.0)
+            self.others()
+                .all(|other| bound.least(**column, other) > 0.0)
         };
         self.salient.iter().filter(stays).count()
     }
 
-    /// The largest radius at which all are proved to stay, by halving.
+    /// By how much every one of these moves leaves each salient column ahead of each other.
+    fn margin(&self, set: &MoveSet<'_>) -> f64 {
+        let bound = self.bounds.bound(set);
+        let pairs = self.salient.iter().flat_map(|column| {
+            let others = self.others();
+            others.map(move |other| (*column, other))
+        });
+        pairs
+            .map(|(column, other)| bound.least(column, other))
+            .fold(f64::INFINITY, f64::min)
+    }
+
+    fn others(&self) -> impl Iterator<Item = usize> {
+        (0..self.groups.len()).filter(|column| !self.salient.contains(column))
+    }
+
+    /// The largest radius at which all are found to stay.
     pub(super) fn radius(&self) -> CertifiedRadius {
-        let k = self.salient.len();
-        let found = |certified: f64, nodes: usize| CertifiedRadius {
+        let margin = |radius: f64| {
+            let margins = self.moves(radius).map(|set| self.margin(&set));
+            margins.fold(f64::INFINITY, f64::min)
+        };
+        let (certified, nodes) = largest(self.radius, margin);
+        CertifiedRadius {
             status: if certified >= self.radius {
                 Status::Certified
             } else {
@@ -108,18 +129,14 @@ impl Proved<'_> {
             certified,
             counterexample: None,
             nodes,
-        };
-        if self.kept(self.radius) == k {
-            return found(self.radius, 1);
         }
-        let certified = halved(self.radius, |radius| self.kept(radius) == k);
-        found(certified, 1 + HALVINGS)
     }
 
     /// How many are proved to stay within the radius.
     pub(super) fn worst_case(&self) -> CertifiedWorstCase {
         let k = self.salient.len();
-        let kept = self.kept(self.radius);
+        let kept = self.moves(self.radius).map(|set| self.kept_around(&set));
+        let kept = kept.min().unwrap_or(0);
         CertifiedWorstCase {
             status: match kept {
                 0 => Status::Unknown,
@@ -138,11 +155,10 @@ impl Proved<'_> {
         let Some((own, low, high)) = self.choices.first() else {
             return Vec::new();
         };
-        let k = self.salient.len();
         let zeros = vec![0.0; own.x.len()];
         let alone = |feature: usize, sign: f64, limit: f64| {
             let limit = limit.min(self.radius);
-            let stays = |size: f64| {
+            let margin = |size: f64| {
                 let (mut low, mut high) = (zeros.clone(), zeros.clone());
                 if sign < 0.0 {
                     low[feature] = -size;
@@ -156,14 +172,12 @@ impl Proved<'_> {
                     low: &low,
                     high: &high,
                 };
-                self.kept_around(&set) == k
+                self.margin(&set)
             };
-            if limit <= 0.0 {
-                0.0
-            } else if stays(limit) {
-                limit
+            if limit > 0.0 {
+                largest(limit, margin).0
             } else {
-                halved(limit, stays)
+                0.0
             }
         };
         let movable = (0..own.x.len()).filter(|&feature| low[feature] < 0.0 || high[feature] > 0.0);
@@ -178,16 +192,59 @@ impl Proved<'_> {
     }
 }
 
-/// The largest size found for which something holds, between 0 and one for which it does not.
-fn halved(size: f64, holds: impl Fn(f64) -> bool) -> f64 {
-    let (mut low, mut high) = (0.0, size);
-    for _ in 0..HALVINGS {
-        let middle = f64::midpoint(low, high);
-        if holds(middle) {
-            low = middle;
+/// The largest size found at which a margin is positive, from 0 to the largest that is asked about, and how many were tried. The next size that is
+/// tried lies where a line through the margins at the last two would end; an end that stays counts half as much each time, so that both come closer.
+fn largest(size: f64, margin: impl Fn(f64) -> f64) -> (f64, usize) {
+    let (mut low, mut above) = (0.0, 0.0);
+    let (mut high, mut below) = (size, margin(size));
+    if below > 0.0 {
+        return (size, 1);
+    }
+    for trial in 1..=TRIALS {
+        // At first the margin without a move is not known.
+        let share = if trial == 1 {
+            0.5
         } else {
-            high = middle;
+            above / (above - below)
+        };
+        let middle = low + (high - low) * share.clamp(0.1, 0.9);
+        let found = margin(middle);
+        if found > 0.0 {
+            (low, above) = (middle, found);
+            below /= 2.0;
+        } else {
+            (high, below) = (middle, found);
+            above /= 2.0;
+        }
+        if high - low <= f64::max(low * SHARE_OF_ITSELF, size * SHARE_OF_LARGEST) {
+            return (low, 1 + trial);
         }
     }
-    low
+    (low, 1 + TRIALS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_size_is_found_from_below_in_few_trials() {
+        let margins: [(f64, fn(f64) -> f64); 3] = [
+            (0.3, |size| 0.3 - size),
+            (0.02, |size| 0.0002 - size * size / 2.0),
+            (0.4, |size| if size < 0.4 { 1.0 } else { -1.0 }),
+        ];
+        for (ends, margin) in margins {
+            let (found, trials) = largest(0.5, margin);
+            let apart = ends - found;
+            assert!(
+                apart > -1e-12 && apart <= ends * SHARE_OF_ITSELF,
+                "{ends}: {found}"
+            );
+            assert!(trials <= 13, "{ends}: {trials}");
+        }
+        assert_eq!(largest(0.5, |_| 1.0), (0.5, 1));
+        let (none, _) = largest(0.5, |_| -1.0);
+        assert!(none.abs() < f64::EPSILON);
+    }
 }

@@ -1,4 +1,4 @@
-//! For how long a gate is open on a way, and what that makes of the adjoints of the layer before.
+//! For how long a gate is open on a way.
 
 /// From a least to a greatest number.
 #[derive(Clone, Copy, Debug, Default)]
@@ -26,6 +26,7 @@ pub(super) struct Line {
 }
 
 impl Line {
+    #[inline]
     pub(super) fn at(self, t: f64) -> f64 {
         self.at_0 + t * (self.at_1 - self.at_0)
     }
@@ -38,6 +39,7 @@ impl Line {
     }
 
     /// The share of `from..to` in which it is above a level.
+    #[inline]
     pub(super) fn time_above(self, level: f64, from: f64, to: f64) -> f64 {
         let (a, b) = (self.at(from) - level, self.at(to) - level);
         let length = to - from;
@@ -77,6 +79,7 @@ impl Neuron {
     }
 
     /// The least and the greatest time in which it is open between two times.
+    #[inline]
     pub(super) fn open_time(&self, from: f64, to: f64) -> Interval {
         Interval {
             low: self.low.time_above(self.slack, from, to),
@@ -100,43 +103,4 @@ pub(super) struct Added {
     pub(super) integral: Interval,
     /// The most that the integral of its absolute value can be.
     pub(super) most: f64,
-}
-
-/// The adjoint of a neuron in this state over a time of this length: `behind` are, for each neuron of the next layer, the score's weight of the way there and
-/// for how long that one is open.
-pub(super) fn adjoint(
-    state: State,
-    length: f64,
-    behind: impl Iterator<Item = (f64, Interval)>,
-) -> Added {
-    if state == State::Closed {
-        return Added::default();
-    }
-    // Those that are open all the time, and what the others may add.
-    let (mut low, mut high, mut always) = (0.0, 0.0, 0.0);
-    let (mut less, mut more) = (0.0, 0.0);
-    for (weight, time) in behind {
-        let part = ordered(weight * time.low, weight * time.high);
-        low += part.low;
-        high += part.high;
-        if time.low >= length {
-            always += weight;
-        } else if time.high > 0.0 {
-            less += f64::min(weight, 0.0);
-            more += f64::max(weight, 0.0);
-        }
-    }
-    let (least, most) = (always + less, always + more);
-    let integral = match state {
-        State::Open => Interval { low, high },
-        // It may be open at any of the moments.
-        _ => Interval {
-            low: length * f64::min(least, 0.0),
-            high: length * f64::max(most, 0.0),
-        },
-    };
-    Added {
-        integral,
-        most: length * f64::max(least.abs(), most.abs()),
-    }
 }

@@ -12,6 +12,13 @@ pub(in super::super) struct MoveSet<'a> {
 }
 
 impl MoveSet<'_> {
+    /// The features that can move.
+    pub(in super::super) fn moving(&self) -> impl Iterator<Item = usize> {
+        let limits = self.low.iter().zip(self.high).enumerate();
+        let can_move = limits.filter(|(_, (low, high))| **low < 0.0 || **high > 0.0);
+        can_move.map(|(feature, _)| feature)
+    }
+
     /// The most that `Σ q_f d_f` can fall, over the features that are given.
     pub(in super::super) fn fall(&self, terms: impl Iterator<Item = (usize, f64)>) -> f64 {
         let (mut square, mut boxed) = (0.0, 0.0);

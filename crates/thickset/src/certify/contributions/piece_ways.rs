@@ -9,13 +9,14 @@ mod behind;
 mod timed;
 
 use self::behind::Behind;
-use self::timed::{AtTime, Timed, ends};
+use self::timed::{AtTime, PieceSlopes, Timed};
 use super::super::network::{DenseLayer, DenseNetwork};
-use super::super::vector::add_scaled;
+use super::super::vector::{add_scaled, dot};
 use super::gate_time::{Added, Interval, Line, Neuron, State};
+use super::layer_behind::LayerBehind;
 use super::move_set::MoveSet;
 use super::over_ways::OverWays;
-use super::pieces::Pieces;
+use super::pieces::{PieceRange, Pieces};
 use super::{Bounds, PairBound};
 use crate::explain::contributions::score_weights;
 
@@ -26,7 +27,7 @@ pub(in super::super) struct PieceWays<'a> {
     pieces: Pieces,
     /// The layer behind the pieces, and the one behind that.
     first: &'a DenseLayer,
-    second: Option<&'a DenseLayer>,
+    second: Option<LayerBehind<'a>>,
     /// Before the gates of the first, at the reference.
     start: Vec<f64>,
     /// The score's weights of the last hidden layer.
@@ -64,7 +65,7 @@ impl<'a> PieceWays<'a> {
             start: pieces.values(first, reference),
             pieces,
             first,
-            second,
+            second: second.map(|layer| LayerBehind::new(layer, &score)),
             score,
         })
     }
@@ -74,8 +75,8 @@ impl Timed<'_> {
     /// The times at which something can change, with the first layer there.
     fn times(&self) -> Vec<AtTime> {
         let mut times = vec![0.0, 1.0];
-        for (feature, way) in self.way.iter().enumerate() {
-            let start = self.ways.reference[feature];
+        for &feature in &self.active {
+            let (start, way) = (self.ways.reference[feature], self.way[feature]);
             let ends = [way - self.down[feature], way + self.up[feature]];
             for kink in self.ways.pieces.kinks(feature) {
                 // A little before the first move reaches it, and a little after the last has.
@@ -117,11 +118,14 @@ impl Timed<'_> {
         let features = self.way.len();
         let mut found = Found {
             gradient: vec![0.0; features],
-            rest: Vec::new(),
             doubt: vec![0.0; features],
+            ranges: Vec::new(),
+            open: vec![0.0; self.slack.len()],
+            rest: Vec::new(),
         };
         let times = self.times();
-        let mut behind = self.ways.second.map(|layer| Behind::new(self, layer));
+        let second = self.ways.second.as_ref();
+        let mut behind = second.map(|layer| Behind::new(self, layer));
         for pair in times.windows(2) {
             let (a, b) = (&pair[0], &pair[1]);
             let slopes = &self.ways.pieces.slopes;
@@ -135,6 +139,7 @@ impl Timed<'_> {
             };
             self.add(&added, a.t, b.t, &mut found);
         }
+        self.close(&mut found);
         let mut rest = found.rest;
         for (feature, doubt) in found.doubt.into_iter().enumerate() {
             if doubt > 0.0 {
@@ -168,22 +173,53 @@ impl Timed<'_> {
 
     /// Adds to the gradient what a time adds to the adjoints of the first layer.
     fn add(&self, added: &[Added], from: f64, to: f64, found: &mut Found) {
-        let features = self.way.len();
-        let mut rows = vec![0.0; added.len() * features];
-        for (feature, slopes) in self.ways.pieces.slopes.0.iter().enumerate() {
-            let range = self.pieces(feature, from, to);
-            for (neuron, added) in added.iter().enumerate() {
-                let (least, most) = ends(slopes, range, neuron);
-                let middle = f64::midpoint(least, most);
-                rows[neuron * features + feature] = middle;
-                found.gradient[feature] += added.integral.middle() * middle;
-                found.doubt[feature] += (most - least) / 2.0 * added.most;
+        let ranges: Vec<PieceRange> = self
+            .active
+            .iter()
+            .map(|&feature| self.pieces(feature, from, to))
+            .collect();
+        if ranges != found.ranges {
+            self.close(found);
+            found.ranges = ranges;
+        }
+        let middle: Vec<f64> = added.iter().map(|one| one.integral.middle()).collect();
+        let most: Vec<f64> = added.iter().map(|one| one.most).collect();
+        let mut piece = PieceSlopes::default();
+        for (&feature, range) in self.active.iter().zip(&found.ranges) {
+            let slopes = &self.ways.pieces.slopes.0[feature];
+            if range.first == range.last {
+                found.gradient[feature] += dot(&middle, &slopes[range.first]);
+                continue;
+            }
+            piece.set(slopes, *range);
+            for ((least, greatest), (middle, most)) in piece.each().zip(middle.iter().zip(&most)) {
+                found.gradient[feature] += middle * f64::midpoint(least, greatest);
+                found.doubt[feature] += (greatest - least) / 2.0 * most;
             }
         }
-        for (added, row) in added.iter().zip(rows.chunks(features)) {
-            if added.integral.rest() > 0.0 {
-                found.rest.push((added.integral.rest(), row.to_vec()));
+        for (open, one) in found.open.iter_mut().zip(added) {
+            *open += one.integral.rest();
+        }
+    }
+
+    /// Writes down what neurons left open while no feature came to another piece.
+    fn close(&self, found: &mut Found) {
+        for (neuron, open) in found.open.iter_mut().enumerate() {
+            if *open <= 0.0 {
+                continue;
             }
+            let mut row = vec![0.0; self.way.len()];
+            for (&feature, range) in self.active.iter().zip(&found.ranges) {
+                let slopes = &self.ways.pieces.slopes.0[feature][range.first..=range.last];
+                let slopes = slopes.iter().map(|piece| piece[neuron]);
+                let ends = slopes.fold(
+                    (f64::INFINITY, f64::NEG_INFINITY),
+                    |(least, most), slope| (least.min(slope), most.max(slope)),
+                );
+                row[feature] = f64::midpoint(ends.0, ends.1);
+            }
+            found.rest.push((*open, row));
+            *open = 0.0;
         }
     }
 }
@@ -191,9 +227,12 @@ impl Timed<'_> {
 /// What is gathered over all times.
 struct Found {
     gradient: Vec<f64>,
-    rest: Vec<(f64, Vec<f64>)>,
     /// How far each feature's gradient may be off where its piece is not known.
     doubt: Vec<f64>,
+    /// The pieces of the features at the last time, and what each neuron left open since they came to them.
+    ranges: Vec<PieceRange>,
+    open: Vec<f64>,
+    rest: Vec<(f64, Vec<f64>)>,
 }
 
 /// One neuron between two times, which count as 0 and 1.

@@ -2,6 +2,7 @@
 //! pieces, on each of which all its units are lines.
 
 use super::super::network::{DenseLayer, DenseNetwork};
+use super::super::vector::{add_scaled, dot};
 
 /// `max(0, outer max(0, inner x + shift) + offset)` of one feature.
 #[derive(Clone, Copy, Debug)]
@@ -62,6 +63,8 @@ fn single_entries(layer: &DenseLayer) -> Option<Vec<(usize, f64)>> {
 #[derive(Clone, Debug)]
 pub(super) struct Pieces {
     units: Vec<Unit>,
+    /// Of each feature, its units, and what each neuron of the layer behind takes of them.
+    columns: Vec<Vec<(Unit, Vec<f64>)>>,
     /// Of each feature, the places at which its pieces meet, ascending.
     kinks: Vec<Vec<f64>>,
     /// How each output of the layer behind moves with a feature, piece by piece.
@@ -73,10 +76,13 @@ pub(super) struct Pieces {
 pub(super) struct Slopes(pub(super) Vec<Vec<Vec<f64>>>);
 
 impl Slopes {
-    /// The same shape with zeros, for so many outputs.
-    pub(super) fn zeros(&self, outputs: usize) -> Self {
-        let feature = |pieces: &Vec<Vec<f64>>| vec![vec![0.0; outputs]; pieces.len()];
-        Self(self.0.iter().map(feature).collect())
+    /// The same pieces with zeros for so many outputs, of these features alone.
+    pub(super) fn zeros(&self, outputs: usize, features: &[usize]) -> Self {
+        let mut zeros = vec![Vec::new(); self.0.len()];
+        for &feature in features {
+            zeros[feature] = vec![vec![0.0; outputs]; self.0[feature].len()];
+        }
+        Self(zeros)
     }
 }
 
@@ -112,6 +118,11 @@ impl Pieces {
         for unit in &units {
             kinks[unit.feature].extend(unit.kinks());
         }
+        let mut columns = vec![Vec::new(); kinks.len()];
+        for (place, unit) in units.iter().enumerate() {
+            let column: Vec<f64> = behind.rows().map(|row| row[place]).collect();
+            columns[unit.feature].push((*unit, column));
+        }
         let mut slopes = Vec::with_capacity(kinks.len());
         for (feature, kinks) in kinks.iter_mut().enumerate() {
             kinks.sort_by(f64::total_cmp);
@@ -119,11 +130,8 @@ impl Pieces {
             let pieces = (0..=kinks.len()).map(|piece| {
                 let at = inside(kinks, piece);
                 let mut slope = vec![0.0; behind.outputs()];
-                let own = units.iter().enumerate();
-                for (place, unit) in own.filter(|(_, unit)| unit.feature == feature) {
-                    for (slope, row) in slope.iter_mut().zip(behind.rows()) {
-                        *slope += row[place] * unit.slope(at);
-                    }
+                for (unit, column) in &columns[feature] {
+                    add_scaled(&mut slope, unit.slope(at), column);
                 }
                 slope
             });
@@ -131,6 +139,7 @@ impl Pieces {
         }
         Some(Self {
             units,
+            columns,
             kinks,
             slopes: Slopes(slopes),
         })
@@ -144,8 +153,17 @@ impl Pieces {
             .map(|unit| unit.at(x[unit.feature]))
             .collect();
         let rows = behind.rows().zip(&behind.bias);
-        rows.map(|(row, bias)| super::super::vector::dot(row, &units) + bias)
-            .collect()
+        rows.map(|(row, bias)| dot(row, &units) + bias).collect()
+    }
+
+    /// Adds to the layer behind, before its gates, what it changes by when one feature goes from a value to another.
+    pub(super) fn add_change(&self, behind: &mut [f64], feature: usize, from: f64, to: f64) {
+        for (unit, column) in &self.columns[feature] {
+            let change = unit.at(to) - unit.at(from);
+            if change != 0.0 {
+                add_scaled(behind, change, column);
+            }
+        }
     }
 
     /// What is added up for each of its neurons at features up to these sizes.

@@ -1,8 +1,9 @@
 //! The second layer behind the pieces.
 
-use super::super::super::network::DenseLayer;
+use super::super::super::vector::{add_scaled, dot};
 use super::super::SLACK;
-use super::super::gate_time::{Added, Interval, Line, Neuron, State, adjoint};
+use super::super::gate_time::{Added, Interval, Line, Neuron, State};
+use super::super::layer_behind::{Adjoints, LayerBehind};
 use super::super::pieces::Slopes;
 use super::state;
 use super::timed::{AtTime, Timed};
@@ -10,19 +11,29 @@ use super::timed::{AtTime, Timed};
 /// The second layer behind the pieces, through the gates of the first that are open.
 pub(super) struct Behind<'t> {
     timed: &'t Timed<'t>,
-    layer: &'t DenseLayer,
+    behind: &'t LayerBehind<'t>,
+    /// Absolute weights, row by row.
+    sizes: Vec<f64>,
     states: Vec<State>,
-    /// How its neurons move with the features through the open gates.
+    /// How its neurons move through the open gates with the features that are felt.
     slopes: Slopes,
+    felt: Vec<usize>,
+    adjoints: Adjoints,
 }
 
 impl<'t> Behind<'t> {
-    pub(super) fn new(timed: &'t Timed<'t>, layer: &'t DenseLayer) -> Self {
+    pub(super) fn new(timed: &'t Timed<'t>, behind: &'t LayerBehind<'t>) -> Self {
+        let felt = timed.active.iter().copied();
+        let felt: Vec<usize> = felt.filter(|&feature| timed.is_felt(feature)).collect();
+        let slopes = &timed.ways.pieces.slopes;
         Self {
             timed,
-            layer,
-            states: vec![State::Closed; layer.inputs],
-            slopes: timed.ways.pieces.slopes.zeros(layer.outputs()),
+            behind,
+            sizes: behind.layer.weight.iter().map(|one| one.abs()).collect(),
+            states: vec![State::Closed; behind.layer.inputs],
+            slopes: slopes.zeros(behind.layer.outputs(), &felt),
+            felt,
+            adjoints: Adjoints::new(behind.layer.inputs),
         }
     }
 
@@ -35,13 +46,13 @@ impl<'t> Behind<'t> {
                 (true, false) => -1.0,
                 _ => continue,
             };
-            for (slopes, first) in self.slopes.0.iter_mut().zip(&first.0) {
-                for (slopes, first) in slopes.iter_mut().zip(first) {
-                    let by = sign * first[neuron];
+            let weights = self.behind.weights_of(neuron);
+            for &feature in &self.felt {
+                let range = self.timed.all_pieces(feature);
+                for piece in range.first..=range.last {
+                    let by = sign * first.0[feature][piece][neuron];
                     if by != 0.0 {
-                        for (slope, row) in slopes.iter_mut().zip(self.layer.rows()) {
-                            *slope += by * row[neuron];
-                        }
+                        add_scaled(&mut self.slopes.0[feature][piece], by, weights);
                     }
                 }
             }
@@ -52,41 +63,47 @@ impl<'t> Behind<'t> {
     /// What the time between two adds to the adjoints of the first layer.
     pub(super) fn added(&mut self, first: &[Neuron], a: &AtTime, b: &AtTime) -> Vec<Added> {
         self.open(first.iter().map(state).collect());
-        let (timed, outputs, length) = (self.timed, self.layer.outputs(), b.t - a.t);
+        let (timed, layer, length) = (self.timed, self.behind.layer, b.t - a.t);
+        let outputs = layer.outputs();
         let moved = [a, b].map(|at| timed.moved(&self.slopes, outputs, at.t));
         let bent = timed.bent(&self.slopes, outputs, a.t, b.t);
-        let times: Vec<Interval> = self
-            .layer
-            .rows()
-            .zip(&self.layer.bias)
-            .enumerate()
-            .map(|(output, (row, bias))| {
-                let (mut less, mut more, mut size) = (0.0, 0.0, bias.abs());
-                let mut middle = [*bias; 2];
-                for (place, (weight, neuron)) in row.iter().zip(first).enumerate() {
-                    let reach = neuron.high.at_0.max(neuron.high.at_1).max(0.0) + neuron.slack;
-                    match self.states[place] {
-                        State::Closed => {}
-                        State::Open => {
-                            middle[0] += weight * a.middle[place];
-                            middle[1] += weight * b.middle[place];
-                        }
-                        State::Either => {
-                            less += (weight * reach).min(0.0);
-                            more += (weight * reach).max(0.0);
-                        }
-                    }
-                    size += weight.abs() * (reach + neuron.low.at_0.abs() + neuron.low.at_1.abs());
+        // What comes through the open gates at both times, and how much may come through those that are not decided.
+        let through = |at: &AtTime| -> Vec<f64> {
+            let middle = at.middle.iter().zip(&self.states);
+            let open =
+                middle.map(|(value, state)| if *state == State::Open { *value } else { 0.0 });
+            open.collect()
+        };
+        let through = [through(a), through(b)];
+        let reach =
+            |neuron: &Neuron| neuron.high.at_0.max(neuron.high.at_1).max(0.0) + neuron.slack;
+        let (mut less, mut more) = (vec![0.0; outputs], vec![0.0; outputs]);
+        for (place, neuron) in first.iter().enumerate() {
+            if self.states[place] == State::Either {
+                let reach = reach(neuron);
+                let weights = self.behind.weights_of(place);
+                for ((less, more), weight) in less.iter_mut().zip(&mut more).zip(weights) {
+                    *less += (weight * reach).min(0.0);
+                    *more += (weight * reach).max(0.0);
                 }
+            }
+        }
+        let most = |neuron: &Neuron| reach(neuron) + neuron.low.at_0.abs() + neuron.low.at_1.abs();
+        let most: Vec<f64> = first.iter().map(most).collect();
+        let sizes = self.sizes.chunks(layer.inputs.max(1));
+        let rows = layer.rows().zip(sizes).zip(&layer.bias).enumerate();
+        let times: Vec<Interval> = rows
+            .map(|(output, ((row, sizes), bias))| {
+                let middle = [0, 1].map(|end| bias + dot(row, &through[end]));
                 let line = |by: [f64; 2]| Line {
                     at_0: middle[0] + by[0],
                     at_1: middle[1] + by[1],
                 };
-                let (low, high) = (less - bent[output], more + bent[output]);
+                let (low, high) = (less[output] - bent[output], more[output] + bent[output]);
                 let neuron = Neuron {
                     low: line([low - moved[0].0[output], low - moved[1].0[output]]),
                     high: line([high + moved[0].1[output], high + moved[1].1[output]]),
-                    slack: SLACK * size,
+                    slack: SLACK * (bias.abs() + dot(sizes, &most)),
                 };
                 let time = neuron.open_time(0.0, 1.0);
                 Interval {
@@ -95,13 +112,10 @@ impl<'t> Behind<'t> {
                 }
             })
             .collect();
-        let score = &timed.ways.score;
-        (0..first.len())
-            .map(|neuron| {
-                let behind = self.layer.rows().zip(&times).zip(score);
-                let behind = behind.map(|((row, time), score)| (score * row[neuron], *time));
-                adjoint(self.states[neuron], length, behind)
-            })
+        self.adjoints.sum(self.behind, &times, length);
+        let states = self.states.iter().enumerate();
+        states
+            .map(|(neuron, state)| self.adjoints.added(neuron, *state))
             .collect()
     }
 }

@@ -18,6 +18,8 @@ pub(super) struct Timed<'w> {
     pub(super) down: Vec<f64>,
     pub(super) up: Vec<f64>,
     pub(super) slack: Vec<f64>,
+    /// The features that the way goes along or that can move. No other contributes anything.
+    pub(super) active: Vec<usize>,
 }
 
 /// Bounds of some neurons at a time.
@@ -31,6 +33,12 @@ pub(super) struct AtTime {
 
 impl<'w> Timed<'w> {
     pub(super) fn new(ways: &'w PieceWays<'w>, set: &'w MoveSet<'w>) -> Self {
+        let way: Vec<f64> = set
+            .x
+            .iter()
+            .zip(ways.reference)
+            .map(|(x, b)| x - b)
+            .collect();
         let limit = |limit: f64| limit.clamp(0.0, set.radius);
         let down: Vec<f64> = set.low.iter().map(|low| limit(-low)).collect();
         let up: Vec<f64> = set.high.iter().map(|high| limit(*high)).collect();
@@ -44,15 +52,13 @@ impl<'w> Timed<'w> {
         let slack = rest
             .zip(sizes)
             .map(|(rest, (start, end))| rest + SLACK * (start.abs() + end.abs() + 1.0));
+        let is_active =
+            |&feature: &usize| way[feature] != 0.0 || down[feature] > 0.0 || up[feature] > 0.0;
         Self {
             ways,
             set,
-            way: set
-                .x
-                .iter()
-                .zip(ways.reference)
-                .map(|(x, b)| x - b)
-                .collect(),
+            active: (0..way.len()).filter(is_active).collect(),
+            way,
             down,
             up,
             slack: slack.collect(),
@@ -74,55 +80,65 @@ impl<'w> Timed<'w> {
     /// By how much outputs with these slopes can fall and rise at a time, over all moves.
     pub(super) fn moved(&self, slopes: &Slopes, outputs: usize, t: f64) -> (Vec<f64>, Vec<f64>) {
         // Of falling and of rising: the sum of squared slopes, and of slopes times limits.
-        let mut sums = vec![[0.0; 4]; outputs];
-        for (feature, slopes) in slopes.0.iter().enumerate() {
+        let zeros = || vec![0.0; outputs];
+        let mut falls = (zeros(), zeros());
+        let mut rises = (zeros(), zeros());
+        let mut piece = PieceSlopes::default();
+        for &feature in &self.active {
             let (down, up) = (self.down[feature], self.up[feature]);
             if down <= 0.0 && up <= 0.0 {
                 continue;
             }
-            let range = self.pieces(feature, t, t);
-            for (output, sums) in sums.iter_mut().enumerate() {
-                let (least, most) = ends(slopes, range, output);
-                let (rising, falling) = (most.max(0.0), (-least).max(0.0));
-                let parts = [(rising * down, falling * up), (rising * up, falling * down)];
-                let limits = [(down, up), (up, down)];
-                for (side, ((a, b), (a_limit, b_limit))) in
-                    parts.into_iter().zip(limits).enumerate()
-                {
-                    let slope = f64::max(
-                        if a_limit > 0.0 { rising } else { 0.0 },
-                        if b_limit > 0.0 { falling } else { 0.0 },
-                    );
-                    sums[2 * side] += slope * slope;
-                    sums[2 * side + 1] += f64::max(a, b);
+            piece.set(&slopes.0[feature], self.pieces(feature, t, t));
+            for (sums, (a, b)) in [(&mut falls, (down, up)), (&mut rises, (up, down))] {
+                // A limit that allows no move adds nothing.
+                let allows = |limit: f64| f64::from(u8::from(limit > 0.0));
+                let (with, against) = (allows(a), allows(b));
+                let sums = sums.0.iter_mut().zip(&mut sums.1);
+                for ((square, boxed), (least, most)) in sums.zip(piece.each()) {
+                    let (rising, falling) = (most.max(0.0), (-least).max(0.0));
+                    let slope = f64::max(with * rising, against * falling);
+                    *square += slope * slope;
+                    *boxed += f64::max(rising * a, falling * b);
                 }
             }
         }
-        let size = |square: f64, boxed: f64| match self.set.norm {
+        let size = |(square, boxed): (f64, f64)| match self.set.norm {
             MoveNorm::L2 => t * f64::min(boxed, self.set.radius * square.sqrt()),
             MoveNorm::Linf => t * boxed,
         };
-        sums.iter()
-            .map(|sums| (size(sums[0], sums[1]), size(sums[2], sums[3])))
-            .unzip()
+        let sizes = |sums: (Vec<f64>, Vec<f64>)| sums.0.into_iter().zip(sums.1).map(size).collect();
+        (sizes(falls), sizes(rises))
     }
 
     /// How far kinks that only some moves reach can bend outputs with these slopes off their lines between two times.
     pub(super) fn bent(&self, slopes: &Slopes, outputs: usize, from: f64, to: f64) -> Vec<f64> {
         let mut bent = vec![0.0; outputs];
-        for (feature, slopes) in slopes.0.iter().enumerate() {
+        let mut piece = PieceSlopes::default();
+        for &feature in &self.active {
             let range = self.pieces(feature, from, to);
             if range.first == range.last {
                 continue;
             }
             let length = (to - from) * self.longest(feature);
-            for (output, bent) in bent.iter_mut().enumerate() {
+            piece.set(&slopes.0[feature], range);
+            for (bent, (least, most)) in bent.iter_mut().zip(piece.each()) {
                 // A function whose slope is between two numbers is at most so far from its chord.
-                let (least, most) = ends(slopes, range, output);
                 *bent += (most - least) * length / 4.0;
             }
         }
         bent
+    }
+
+    /// Whether slopes of a feature matter for where neurons can be: it can move, or it passes a kink.
+    pub(super) fn is_felt(&self, feature: usize) -> bool {
+        let range = self.all_pieces(feature);
+        self.down[feature] > 0.0 || self.up[feature] > 0.0 || range.first < range.last
+    }
+
+    /// Every piece that a feature can be on at any time.
+    pub(super) fn all_pieces(&self, feature: usize) -> PieceRange {
+        self.pieces(feature, 0.0, 1.0)
     }
 
     /// The longest way of a feature.
@@ -136,13 +152,12 @@ impl<'w> Timed<'w> {
     /// The first layer behind the pieces at a time.
     pub(super) fn first_at(&self, t: f64) -> AtTime {
         let ways = self.ways;
-        let point: Vec<f64> = ways
-            .reference
-            .iter()
-            .zip(&self.way)
-            .map(|(b, way)| b + t * way)
-            .collect();
-        let middle = ways.pieces.values(ways.first, &point);
+        let mut middle = ways.start.clone();
+        for &feature in &self.active {
+            let at = ways.reference[feature];
+            let to = at + t * self.way[feature];
+            ways.pieces.add_change(&mut middle, feature, at, to);
+        }
         let (fall, rise) = self.moved(&ways.pieces.slopes, middle.len(), t);
         AtTime {
             t,
@@ -161,11 +176,27 @@ impl<'w> Timed<'w> {
     }
 }
 
-/// The least and the greatest slope of an output on some pieces.
-pub(super) fn ends(slopes: &[Vec<f64>], range: PieceRange, output: usize) -> (f64, f64) {
-    let first = slopes[range.first][output];
-    let pieces = slopes[range.first..=range.last].iter().skip(1);
-    pieces.fold((first, first), |(least, most), piece| {
-        (least.min(piece[output]), most.max(piece[output]))
-    })
+/// The least and the greatest slope of each output on some pieces of a feature.
+#[derive(Default)]
+pub(super) struct PieceSlopes {
+    least: Vec<f64>,
+    most: Vec<f64>,
+}
+
+impl PieceSlopes {
+    pub(super) fn set(&mut self, slopes: &[Vec<f64>], range: PieceRange) {
+        self.least.clone_from(&slopes[range.first]);
+        self.most.clone_from(&slopes[range.first]);
+        for piece in &slopes[range.first..=range.last][1..] {
+            for ((least, most), slope) in self.least.iter_mut().zip(&mut self.most).zip(piece) {
+                *least = least.min(*slope);
+                *most = most.max(*slope);
+            }
+        }
+    }
+
+    pub(super) fn each(&self) -> impl Iterator<Item = (f64, f64)> {
+        let all = self.least.iter().zip(&self.most);
+        all.map(|(least, most)| (*least, *most))
+    }
 }
