@@ -7,7 +7,8 @@ use thickset::{Error, Result};
 
 use crate::count::as_f64;
 use crate::measure::Measure;
-use crate::runner::{BenchRunner, Grid, SeededDatasets, adversarial, attack, er_attack, gaussian};
+use crate::runner::{BenchRunner, Grid, SeededDatasets};
+use crate::usual_measure::{adversarial, attack, er_attack, gaussian};
 
 /// What might foretell the steps, and what it is called.
 pub(crate) const METRICS: [(&str, &str); 6] = [

@@ -15,8 +15,9 @@ use crate::dataset_tables::{ChosenDatasets, PaperTable, choose_datasets};
 use crate::measure::{Measure, Measured};
 use crate::measure_certificates::TIME;
 use crate::method::{BenchMethod, VANILLA};
-use crate::runner::{BenchRunner, Grid, GridEntry, SeededDatasets, explain};
+use crate::runner::{BenchRunner, Grid, GridEntry, SeededDatasets};
 use crate::seeded_dataset::SeededDataset;
+use crate::usual_measure::explain;
 
 /// The methods where none is named.
 const METHODS: [&str; 3] = ["vanilla", "r2et", "certified-ranking"];

@@ -15,7 +15,8 @@ use crate::bench_builder::BenchBuilder;
 use crate::count::as_f64;
 use crate::dataset_tables::{ChosenDatasets, PaperTable, SEEDS, choose_datasets};
 use crate::measure::Measure;
-use crate::runner::{BenchRunner, SeededDatasets, er_attack, explain, mse_attack};
+use crate::runner::{BenchRunner, SeededDatasets};
+use crate::usual_measure::{er_attack, explain, mse_attack};
 
 /// Step sizes as multiples of the usual one.
 const FACTORS: [f64; 4] = [0.5, 1.0, 2.0, 4.0];

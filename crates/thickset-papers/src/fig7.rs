@@ -10,9 +10,10 @@ use crate::count::as_f64;
 use crate::dataset_tables::{ChosenDatasets, PaperTable, SEEDS, choose_datasets};
 use crate::measure::Measure;
 use crate::method::{MethodRole, VANILLA};
-use crate::runner::{BenchRunner, Grid, SeededDatasets, attack, clean, er_attack, suite};
+use crate::runner::{BenchRunner, Grid, SeededDatasets};
 use crate::seeded_dataset::SeededDataset;
 use crate::table_column::PERCENT;
+use crate::usual_measure::{attack, clean, er_attack, suite};
 
 pub(crate) fn run(runner: &BenchRunner<'_>) -> Result<Bench> {
     let mut bench = BenchBuilder::new(

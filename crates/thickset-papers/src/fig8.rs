@@ -8,7 +8,8 @@ use crate::bench_builder::BenchBuilder;
 use crate::count::as_f64;
 use crate::dataset_tables::{PaperTable, over_datasets};
 use crate::measure::{Measure, Measured};
-use crate::runner::{BenchRunner, explain};
+use crate::runner::BenchRunner;
+use crate::usual_measure::explain;
 
 /// Ranks that are drawn; beyond them importances hardly fall.
 const RANKS: usize = 150;

@@ -9,8 +9,9 @@ use crate::bench_builder::BenchBuilder;
 use crate::count::as_f64;
 use crate::dataset_tables::{PaperTable, SEEDS, over_datasets};
 use crate::method::{BenchMethod, MethodRole};
-use crate::runner::{BenchRunner, GridEntry, SeededDatasets, attack, er_attack};
+use crate::runner::{BenchRunner, GridEntry, SeededDatasets};
 use crate::table_column::PERCENT;
+use crate::usual_measure::{attack, er_attack};
 
 /// The two variants: which method lends its weights, and which pairs it takes k' of (B.2.5 has those at rank k).
 const VARIANTS: [(&str, Pairs); 2] = [

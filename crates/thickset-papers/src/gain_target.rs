@@ -4,8 +4,9 @@
 use thickset::Result;
 
 use crate::method::{MethodRole, VANILLA};
-use crate::runner::{BenchRunner, Grid, SeededDatasets, clean, suite};
+use crate::runner::{BenchRunner, Grid, SeededDatasets};
 use crate::table_column::{Better, PERCENT, TableColumn, labels};
+use crate::usual_measure::{clean, suite};
 
 /// Points of P@k under the suite that count as a gain.
 const GAIN: f64 = 5.0;

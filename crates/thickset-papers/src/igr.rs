@@ -374,7 +374,7 @@ pub(crate) fn top_k_attack(
         });
     let explain = ExplainConfig {
         explanation,
-        ..crate::runner::explain(data)
+        ..crate::usual_measure::explain(data)
     };
     (attack, explain)
 }

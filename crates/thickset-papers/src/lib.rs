@@ -59,6 +59,7 @@ mod table9;
 mod table_column;
 mod theorem1;
 mod training_cell;
+mod usual_measure;
 mod workers;
 
 use std::path::PathBuf;

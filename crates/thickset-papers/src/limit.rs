@@ -7,9 +7,10 @@ use crate::TABLES;
 use crate::bench_builder::BenchBuilder;
 use crate::dataset_tables::{ChosenDatasets, PaperTable, SEEDS, choose_datasets};
 use crate::measure::Measure;
-use crate::runner::{BenchRunner, Grid, GridEntry, SeededDatasets, clean, explain, suite};
+use crate::runner::{BenchRunner, Grid, GridEntry, SeededDatasets};
 use crate::seeded_dataset::SeededDataset;
 use crate::table_column::{Better, PERCENT, TableColumn, labels, table};
+use crate::usual_measure::{clean, explain, suite};
 
 /// The methods of the table where none is named.
 const METHODS: [&str; 3] = ["linear", "vanilla", "segmented"];

@@ -6,7 +6,8 @@ use thickset::bench::{Bench, Cell, Table, TableRow};
 use crate::bench_builder::BenchBuilder;
 use crate::dataset_tables::{PaperTable, over_datasets};
 use crate::method::{BenchMethod, VANILLA};
-use crate::runner::{BenchRunner, GridEntry, SeededDatasets, TrainingPlan, clean};
+use crate::runner::{BenchRunner, GridEntry, SeededDatasets, TrainingPlan};
+use crate::usual_measure::clean;
 
 /// Seeds where the options name no number.
 const SEEDS: u64 = 10;

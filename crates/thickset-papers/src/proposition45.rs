@@ -11,8 +11,9 @@ use crate::TABLES;
 use crate::bench_builder::BenchBuilder;
 use crate::dataset_tables::{ChosenDatasets, PaperTable, choose_datasets};
 use crate::measure::{Measure, Measured};
-use crate::runner::{BenchRunner, GridEntry, explain};
+use crate::runner::{BenchRunner, GridEntry};
 use crate::seeded_dataset::SeededDataset;
+use crate::usual_measure::explain;
 
 /// The methods where none is named.
 const METHODS: [&str; 2] = ["vanilla", "r2et"];

@@ -9,7 +9,8 @@ use crate::bench_builder::BenchBuilder;
 use crate::dataset_tables::{PaperTable, over_datasets};
 use crate::measure::{Measure, Measured};
 use crate::method::VANILLA;
-use crate::runner::{BenchRunner, Grid, GridEntry, SeededDatasets, attack, er_attack, explain};
+use crate::runner::{BenchRunner, Grid, GridEntry, SeededDatasets};
+use crate::usual_measure::{attack, er_attack, explain};
 
 /// The pictures of a dataset's first seed.
 const SEEDS: u64 = 1;

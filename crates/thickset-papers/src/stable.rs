@@ -14,12 +14,11 @@ use crate::dataset_tables::{ChosenDatasets, PaperTable, choose_datasets};
 use crate::limit;
 use crate::measure::Measure;
 use crate::method::VANILLA;
-use crate::runner::{
-    BenchRunner, Grid, GridEntry, SeededDatasets, TrainingPlan, clean, explain, threat,
-};
+use crate::runner::{BenchRunner, Grid, GridEntry, SeededDatasets, TrainingPlan};
 use crate::seeded_dataset::SeededDataset;
 use crate::table_column::{Better, ColumnEntry, PERCENT, TableColumn, labels, table};
 use crate::table1::beyond_overlap;
+use crate::usual_measure::{clean, explain, threat};
 
 /// The rows of the table where none is named.
 const METHODS: [&str; 11] = [

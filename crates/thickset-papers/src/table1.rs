@@ -10,10 +10,9 @@ use crate::count::as_f64;
 use crate::dataset_tables::{ChosenDatasets, PaperTable, SEEDS, choose_datasets};
 use crate::gain_target::GainTarget;
 use crate::method::MethodRole;
-use crate::runner::{
-    BenchRunner, Grid, SeededDatasets, adversarial, attack, er_attack, gaussian, mse_attack,
-};
+use crate::runner::{BenchRunner, Grid, SeededDatasets};
 use crate::table_column::{Better, COMPETING, ColumnEntry, PERCENT, TableColumn, labels, table};
+use crate::usual_measure::{adversarial, attack, er_attack, gaussian, mse_attack};
 use crate::{TABLES, paper_numbers};
 
 /// The columns of one dataset.

@@ -10,8 +10,9 @@ use crate::dataset_tables::{PaperTable, of_paper, table_over_datasets};
 use crate::measure::Measure;
 use crate::options::BenchEffort;
 use crate::paper_numbers;
-use crate::runner::{BenchRunner, er_attack, explain};
+use crate::runner::BenchRunner;
 use crate::table_column::{Better, PERCENT, TableColumn};
+use crate::usual_measure::{er_attack, explain};
 
 /// Test rows of a quick run: an explanation here costs 50 or 100 gradients, and so does every step of an attack on it.
 const QUICK_ROWS: usize = 100;

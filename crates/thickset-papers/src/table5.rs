@@ -7,8 +7,9 @@ use thickset::bench::Bench;
 use crate::bench_builder::BenchBuilder;
 use crate::dataset_tables::{PaperTable, table_over_datasets};
 use crate::paper_numbers;
-use crate::runner::{BenchRunner, adversarial, attack, er_attack, gaussian};
+use crate::runner::BenchRunner;
 use crate::table_column::{Better, PERCENT, TableColumn};
+use crate::usual_measure::{adversarial, attack, er_attack, gaussian};
 
 pub(crate) fn run(runner: &BenchRunner<'_>) -> Result<Bench> {
     let mut bench = BenchBuilder::new("table5", "Table 5: P@k under ERAttack and thickness");

@@ -6,8 +6,9 @@ use thickset::bench::Bench;
 use crate::bench_builder::BenchBuilder;
 use crate::dataset_tables::{PaperTable, table_over_datasets};
 use crate::paper_numbers;
-use crate::runner::{BenchRunner, attack, clean, er_attack, mse_attack};
+use crate::runner::BenchRunner;
 use crate::table_column::{Better, TableColumn};
+use crate::usual_measure::{attack, clean, er_attack, mse_attack};
 
 /// Places of a clean AUC and of the same under attack in a cell of the paper's table.
 const PAIRS: [(usize, usize); 2] = [(0, 1), (2, 3)];

@@ -7,8 +7,9 @@ use thickset::data::InputShape;
 
 use crate::bench_builder::BenchBuilder;
 use crate::dataset_tables::{PaperTable, table_over_datasets};
-use crate::runner::{BenchRunner, GridEntry, attack, er_attack};
+use crate::runner::{BenchRunner, GridEntry};
 use crate::table_column::{Better, PERCENT, TableColumn};
+use crate::usual_measure::{attack, er_attack};
 use crate::{TABLES, paper_numbers};
 
 /// The paper's choices for tables.

@@ -9,8 +9,9 @@ use crate::dataset_tables::{PaperTable, of_paper, table_over_datasets};
 use crate::gain_target::GainTarget;
 use crate::method::{BenchMethod, VANILLA};
 use crate::paper_numbers;
-use crate::runner::{BenchRunner, GridEntry, TrainingPlan, attack, er_attack};
+use crate::runner::{BenchRunner, GridEntry, TrainingPlan};
 use crate::table_column::{Better, PERCENT, TableColumn, labels, table};
+use crate::usual_measure::{attack, er_attack};
 
 /// "At most 10 epochs".
 const RETRAIN_EPOCHS: usize = 10;

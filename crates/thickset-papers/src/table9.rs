@@ -7,8 +7,9 @@ use crate::bench_builder::BenchBuilder;
 use crate::dataset_tables::{PaperTable, table_over_datasets};
 use crate::measure::Measure;
 use crate::paper_numbers;
-use crate::runner::{BenchRunner, explain};
+use crate::runner::BenchRunner;
 use crate::table_column::{Better, TableColumn};
+use crate::usual_measure::explain;
 
 /// The three metrics: what they are called, where they are measured, and which way is better.
 const METRICS: [(&str, &str, Better); 3] = [

@@ -10,8 +10,12 @@
 //! What the suite finds is what we call the stability of an explanation; it is never weaker than any of its members. The
 //! multi-objective attack is none of them: it takes a cone program a step, and stops at the first flip.
 
+mod effort;
+
 use serde::{Deserialize, Serialize};
 use thickset_engine::Network;
+
+pub use self::effort::Effort;
 
 use super::border::{self, BorderConfig};
 use super::constraint::qp::QpConfig;
@@ -59,139 +63,6 @@ pub static OPTIONS: &[AttackOption] = &[
     AttackOption::Radii,
     AttackOption::Radius,
 ];
-
-/// How hard the suite tries.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Effort {
-    /// To see something soon.
-    Quick,
-    /// To report.
-    #[default]
-    Standard,
-    /// To be sure.
-    Thorough,
-}
-
-/// What an effort comes to.
-#[derive(Debug)]
-struct Plan {
-    /// Steps of the papers' attacks, as they are written.
-    long: usize,
-    /// Steps and starts of the attacks on shares.
-    short: usize,
-    starts: usize,
-    /// Sharpness of the twins.
-    twins: &'static [f64],
-    on_sphere: usize,
-    in_ball: usize,
-    /// Steps and starts of the border attack on each twin.
-    border: (usize, usize),
-    /// The search of regions, where a network has them.
-    regions: RegionSearchConfig,
-    /// Parts of the gate search of a row, where a network has gates. A quick suite searches none; its audits certify so far.
-    gate_parts: usize,
-    /// Training rows that are gone towards, where there are some.
-    donors: usize,
-    /// Random steps from the worst point found, where gate search cannot tell whether there is a worse one.
-    refine: usize,
-    /// Also the older attacks.
-    all_methods: bool,
-    /// Also many starts without shares, and a run that weighs the prediction instead of stopping at it.
-    all_directions: bool,
-}
-
-impl Effort {
-    /// As a configuration spells it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Quick => "quick",
-            Self::Standard => "standard",
-            Self::Thorough => "thorough",
-        }
-    }
-
-    /// What it comes to in this version, as text: results of another text are of another suite.
-    #[must_use]
-    pub fn settings(self) -> String {
-        format!("{:?}", self.plan())
-    }
-
-    /// Parts of the search of a row's certificate.
-    #[must_use]
-    pub fn gate_parts(self) -> usize {
-        self.plan().gate_parts
-    }
-
-    /// Training rows that a suite of this effort goes towards, where there are some.
-    #[must_use]
-    pub fn donors(self) -> usize {
-        self.plan().donors
-    }
-
-    fn plan(self) -> Plan {
-        match self {
-            Self::Quick => Plan {
-                long: 30,
-                short: 10,
-                starts: 8,
-                twins: &[10.0],
-                on_sphere: 50,
-                in_ball: 0,
-                border: (10, 4),
-                regions: RegionSearchConfig {
-                    beam: 3,
-                    depth: 8,
-                    tries: 4,
-                },
-                gate_parts: 3,
-                donors: 16,
-                refine: 0,
-                all_methods: false,
-                all_directions: false,
-            },
-            Self::Standard => Plan {
-                long: 100,
-                short: 10,
-                starts: 20,
-                twins: &[10.0],
-                on_sphere: 200,
-                in_ball: 100,
-                border: (30, 6),
-                regions: RegionSearchConfig {
-                    beam: 16,
-                    depth: 24,
-                    tries: 4,
-                },
-                gate_parts: 300,
-                donors: 64,
-                refine: 200,
-                all_methods: true,
-                all_directions: false,
-            },
-            Self::Thorough => Plan {
-                long: 200,
-                short: 15,
-                starts: 40,
-                twins: &[3.0, 10.0, 30.0],
-                on_sphere: 2000,
-                in_ball: 1000,
-                border: (60, 20),
-                regions: RegionSearchConfig {
-                    beam: 64,
-                    depth: 24,
-                    tries: 4,
-                },
-                gate_parts: 5_000,
-                donors: 256,
-                refine: 2_000,
-                all_methods: true,
-                all_directions: true,
-            },
-        }
-    }
-}
 
 /// The suite as a configuration states it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

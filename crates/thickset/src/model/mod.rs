@@ -23,6 +23,7 @@ mod file_rows;
 mod fresh;
 mod image;
 mod memory;
+mod open_rows;
 mod opened_rows;
 mod origin;
 mod predict;
