@@ -10,7 +10,7 @@ use thickset::attack::suite::{Effort, SuiteConfig};
 use thickset::audit::compare::{self, Verdict};
 use thickset::audit::figure::{
     FIGURES, Figure, Words, certified_p_at_k, certified_radius, changed_radius, explained, noise,
-    unchanged,
+    noise_radius, unchanged,
 };
 use thickset::audit::result::{RowRecord, SplitRecord};
 use thickset::audit::{
@@ -503,6 +503,30 @@ fn a_model_that_explains_nothing_passes_no_gate() {
     let audit = in_chunks(&plan, &target(&model, &dataset, 6), 6);
     assert_eq!(audit.summary.value(&explained::FIGURE), Some(1.0));
     assert!(audit.gate.iter().all(|line| line.holds));
+}
+
+#[test]
+fn the_nearest_change_is_no_further_than_what_noise_changed() {
+    let dataset = dataset("breast-cancer");
+    let model = fresh(&dataset, ModelConfig::Linear(LinearConfig::default()), 1);
+    let radius = 0.1;
+    let mut config = config();
+    config.explain = ExplainConfig::usual(dataset.shape());
+    config.suite.threat.ball.radius = radius;
+    let plan = config.check(&dataset.schema).unwrap();
+    let audit = in_chunks(&plan, &target(&model, &dataset, 40), 40);
+    let mut moved = 0;
+    for row in &audit.rows {
+        let of = |figure: &Figure| figure.of_row(&row).unwrap();
+        let (changed, noise) = (of(&changed_radius::FIGURE), of(&noise_radius::FIGURE));
+        assert!(of(&certified_radius::FIGURE) <= changed);
+        // So sure a prediction holds in the whole ball, whose tenths are tried.
+        if noise < radius && row.probability > 0.6 {
+            moved += 1;
+            assert!(changed <= noise + radius / 10.0 + 1e-9, "{changed} {noise}");
+        }
+    }
+    assert!(moved > 3, "{moved} rows are moved by noise");
 }
 
 #[test]

@@ -15,14 +15,13 @@ use super::plan::CheckedAudit;
 use super::result::RowRecord;
 use super::row_list::RowList;
 use crate::Result;
-use crate::attack::Attacked;
 use crate::attack::threat::Norm;
 use crate::attack::threat::ball::Surface;
 use crate::certify::{CertifiedRadius, CertifiedWorstCase, CheckedCertify};
 use crate::check::as_f64;
-use crate::explain::{Binding, Points};
+use crate::explain::{Binding, Explainer, Points};
 use crate::host::read;
-use crate::metric::ranking::TopK;
+use crate::metric::ranking::{self, TopK};
 
 /// Whether an audit has certificates.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -46,6 +45,9 @@ pub(crate) struct RowCertificate {
     /// The largest of the ladder's radii up to which no random draw changed it.
     pub noise: f64,
 }
+
+/// Halvings of the way to a row's worst point, on which the set may change before its end.
+const HALVINGS: usize = 8;
 
 /// Random directions in which the radius that noise changes is looked for.
 const NOISE_DIRECTIONS: usize = 5;
@@ -93,7 +95,8 @@ impl MeasuredRows<'_> {
         let largest = certify.largest_radius();
         let k = as_f64(self.audit.k());
         let radii = self.radii(certify, &worst)?;
-        let noise = self.noise_radii(largest)?;
+        let (noise, near) = self.noise_radii(largest)?;
+        let near = self.nearer_on_the_way(near)?;
         let share = |kept: usize| as_f64(kept) / k;
         let precision = worst.iter().map(|row| share(row.kept_at_least)).collect();
         let precision = self.zero_without_ranking(precision);
@@ -108,7 +111,9 @@ impl MeasuredRows<'_> {
                 let found = radius.counterexample.as_ref()?;
                 Some(found.size)
             });
-            let changed = [found, self.size_of(row, attacked)]
+            let of_attack = (attacked.held && attacked.precision < 1.0)
+                .then(|| self.size_of(row, &attacked.perturbed));
+            let changed = [found, of_attack, near[row]]
                 .into_iter()
                 .flatten()
                 .fold(largest, f64::min);
@@ -162,40 +167,59 @@ impl MeasuredRows<'_> {
         Ok(radii)
     }
 
-    /// The size of the move to a row's worst point, if it changed the top-k set.
-    fn size_of(&self, row: usize, attacked: &Attacked) -> Option<f64> {
-        let width = self.network.features();
-        let x = &self.rows.values[row * width..(row + 1) * width];
-        let moved = attacked.perturbed.iter().zip(x).map(|(z, x)| (z - x).abs());
-        let size = match self.audit.threat.ball().norm {
+    /// The size of the move from a row to a point.
+    fn size_of(&self, row: usize, point: &[f64]) -> f64 {
+        let moved = point.iter().zip(self.row(row)).map(|(z, x)| (z - x).abs());
+        match self.audit.threat.ball().norm {
             Norm::L2 => moved.map(|by| by * by).sum::<f64>().sqrt(),
             Norm::Linf => moved.fold(0.0, f64::max),
-        };
-        (attacked.held && attacked.precision < 1.0).then_some(size)
+        }
     }
 
-    /// The largest of the ladder's radii up to which no draw changes the set, of each row.
-    fn noise_radii(&self, largest: f64) -> Result<Vec<f64>> {
-        let seed = self.audit.config.seed;
-        let classes: Vec<usize> = self.explained.iter().map(|row| row.class).collect();
-        let binding = Binding {
-            classes: &classes,
-            ids: self.rows.ids,
-            seed,
-        };
-        let bound = self.audit.explain.bind(self.network, binding)?;
-        let tops = self
-            .explained
-            .iter()
-            .map(|row| TopK::of(&row.importance, self.audit.k()))
-            .collect::<Result<Vec<_>>>()?;
+    fn row(&self, row: usize) -> &[f64] {
+        let width = self.network.features();
+        &self.rows.values[row * width..(row + 1) * width]
+    }
+
+    /// The smallest changes that are known, and those between each row and its worst point: halved as long as the set changes and the class stays.
+    fn nearer_on_the_way(&self, mut near: Vec<Option<f64>>) -> Result<Vec<Option<f64>>> {
+        let sets = Sets::new(self)?;
+        let width = self.network.features();
+        // The shares of the way at which the set is not known to change, and is.
+        let mut ends = vec![(0.0, 1.0); near.len()];
+        let mut points = vec![0.0; self.rows.values.len()];
+        for _ in 0..HALVINGS {
+            for (row, point) in points.chunks_mut(width).enumerate() {
+                let share = f64::midpoint(ends[row].0, ends[row].1);
+                let way = self.row(row).iter().zip(&self.attacked[row].perturbed);
+                let moved: Vec<f64> = way.map(|(x, z)| x + share * (z - x)).collect();
+                self.audit.threat.settle(self.row(row), &moved, point);
+            }
+            for (row, seen) in sets.at(&points)?.into_iter().enumerate() {
+                let middle = f64::midpoint(ends[row].0, ends[row].1);
+                if seen.changes && seen.keeps_class {
+                    let size = self.size_of(row, &points[row * width..(row + 1) * width]);
+                    near[row] = Some(near[row].map_or(size, |near| near.min(size)));
+                    ends[row].1 = middle;
+                } else {
+                    ends[row].0 = middle;
+                }
+            }
+        }
+        Ok(near)
+    }
+
+    /// The largest of the ladder's radii up to which no draw changes the set, of each row, and the smallest change among the draws that keep the class.
+    fn noise_radii(&self, largest: f64) -> Result<(Vec<f64>, Vec<Option<f64>>)> {
+        let sets = Sets::new(self)?;
         let width = self.network.features();
         let ids = self.rows.ids.iter();
         let mut streams: Vec<_> = ids
-            .map(|id| seed.stream_at("audit noise radius", *id))
+            .map(|id| self.audit.config.seed.stream_at("audit noise radius", *id))
             .collect();
         let mut points = vec![0.0; self.rows.values.len()];
         let mut unchanged = vec![RUNGS; streams.len()];
+        let mut near: Vec<Option<f64>> = vec![None; streams.len()];
         for _ in 0..NOISE_DIRECTIONS {
             let mut drawn = Vec::with_capacity(points.len());
             for (x, stream) in self.rows.values.chunks(width).zip(&mut streams) {
@@ -209,19 +233,73 @@ impl MeasuredRows<'_> {
                     let moved: Vec<f64> = moved.collect();
                     self.audit.threat.settle(x, &moved, point);
                 }
-                let importance = read(bound.importance(self.network, self.network.batch(&points)));
-                let rows = importance.chunks(self.audit.names.len());
-                for ((unchanged, top), row) in unchanged.iter_mut().zip(&tops).zip(rows) {
-                    if top.kept(row)? < top.k() {
-                        *unchanged = (*unchanged).min(rung - 1);
+                for (row, seen) in sets.at(&points)?.into_iter().enumerate() {
+                    if seen.changes {
+                        unchanged[row] = unchanged[row].min(rung - 1);
+                    }
+                    if seen.changes && seen.keeps_class {
+                        let size = self.size_of(row, &points[row * width..(row + 1) * width]);
+                        near[row] = Some(near[row].map_or(size, |near| near.min(size)));
                     }
                 }
             }
         }
         let radii = unchanged.into_iter();
         let radii = radii.map(|rungs| largest * as_f64(rungs) / as_f64(RUNGS));
-        Ok(self.zero_without_ranking(radii.collect()))
+        Ok((self.zero_without_ranking(radii.collect()), near))
     }
+}
+
+/// The top-k sets of a part's rows, to compare others with.
+struct Sets<'m> {
+    rows: &'m MeasuredRows<'m>,
+    bound: Explainer,
+    tops: Vec<TopK>,
+}
+
+impl<'m> Sets<'m> {
+    fn new(rows: &'m MeasuredRows<'m>) -> Result<Self> {
+        let classes: Vec<usize> = rows.explained.iter().map(|row| row.class).collect();
+        let binding = Binding {
+            classes: &classes,
+            ids: rows.rows.ids,
+            seed: rows.audit.config.seed,
+        };
+        let tops = rows.explained.iter();
+        let tops = tops.map(|row| TopK::of(&row.importance, rows.audit.k()));
+        Ok(Self {
+            bound: rows.audit.explain.bind(rows.network, binding)?,
+            tops: tops.collect::<Result<_>>()?,
+            rows,
+        })
+    }
+
+    /// What these points, one a row, say of their rows.
+    fn at(&self, points: &[f64]) -> Result<Vec<Seen>> {
+        let network = self.rows.network;
+        let importance = read(self.bound.importance(network, network.batch(points)));
+        let logits = read(network.logits(network.batch(points)));
+        let rows = importance
+            .chunks(self.rows.audit.names.len())
+            .zip(logits.chunks(network.classes()));
+        let own = self.tops.iter().zip(&self.rows.explained);
+        rows.zip(own)
+            .map(|((importance, logits), (top, explained))| {
+                Ok(Seen {
+                    changes: top.kept(importance)? < top.k(),
+                    keeps_class: ranking::largest(logits)? == explained.class,
+                })
+            })
+            .collect()
+    }
+}
+
+/// What a point says of its row.
+struct Seen {
+    /// Its top-k set is another one.
+    changes: bool,
+    /// Its class is the same.
+    keeps_class: bool,
 }
 
 /// Rows whose certified P@k is the one under attack.
