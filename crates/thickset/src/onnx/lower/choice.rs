@@ -72,7 +72,7 @@ fn equal(cells: &Cells, array: &Array) -> Result<Option<Cells>> {
     super::check_cells(&dims)?;
     let places = broadcast_places(&cells.dims, &dims)?;
     let values = expanded(array, &dims)?.to_floats()?;
-    let pairs = places.into_iter().zip(values);
+    let pairs = places.zip(values);
     let compared = pairs
         .map(|(place, value)| Cell::binary("Equal", &cells.cells[place], &Cell::Constant(value)));
     let cells: Option<Vec<Cell>> = compared.collect();

@@ -58,7 +58,16 @@ pub(super) fn join(
     }
     let mut sizes = all[0].clone();
     sizes[axis] = all.iter().map(|sizes| sizes[axis]).sum();
-    check_made(&sizes)?;
+    if rows {
+        check_made(&sizes)?;
+    } else {
+        // Weights in one piece: no more than the file has room for.
+        to.room.check(
+            sizes
+                .iter()
+                .fold(1, |product: usize, &size| product.saturating_mul(size)),
+        )?;
+    }
     // For each place of the result, which part it comes from and where in all parts one after the other.
     let mut starts = Vec::new();
     let mut start = 0;
@@ -163,5 +172,7 @@ pub(super) fn constants_joined(
         }
         Array::floats(vec![values.len()], values)
     };
-    Ok(Value::Constant(Rc::new(flat.picked(sizes, order))))
+    Ok(Value::Constant(Rc::new(
+        flat.picked(sizes, order.iter().copied()),
+    )))
 }

@@ -7,6 +7,7 @@ mod category;
 mod choice;
 mod convolution;
 mod convolution_transposed;
+mod cumulative;
 mod cut;
 mod einsum;
 mod extent;
@@ -25,6 +26,7 @@ mod resized;
 mod scaled;
 mod shape;
 mod support_vectors;
+mod trigonometric;
 mod turned;
 mod value;
 
@@ -33,12 +35,12 @@ use std::rc::Rc;
 
 use thickset_engine::layer::Form;
 
-use super::array::{Array, BATCH};
+use super::array::Array;
 use super::fold::{fold, shape_part};
-use super::problem::{Result, WITHOUT_GRADIENT, broken};
+use super::problem::{OnnxError, Result, WITHOUT_GRADIENT, broken};
 use super::read::{Graph, Node};
 use super::room::Room;
-use extent::{check_cells, kept, products, size};
+use extent::{check_cells, kept, products, size, sizes};
 use refused::{never_read, refused};
 pub(super) use value::{Block, Cells, Image, Made, MadeLayer, Place, RawColumn, Value};
 
@@ -54,6 +56,8 @@ pub(super) struct Lowering<'g> {
     pub(super) is_double: bool,
     /// The number of rows, where the file fixes it.
     fixed_rows: Option<usize>,
+    /// What classifiers predict; nothing that a gradient goes through.
+    labels: HashSet<String>,
     room: Room,
 }
 
@@ -73,6 +77,7 @@ impl<'g> Lowering<'g> {
             image: None,
             is_double: false,
             fixed_rows: None,
+            labels: HashSet::new(),
             room: Room::new(graph.held),
         };
         for (place, input) in graph.inputs.iter().enumerate() {
@@ -118,8 +123,12 @@ impl<'g> Lowering<'g> {
             self.room
                 .work(read.saturating_add(new).saturating_add(products))?;
             self.room.keep(new)?;
-            for (name, value) in node.outputs.iter().zip(made) {
-                self.values.insert(name.clone(), value);
+            for (place, (name, value)) in node.outputs.iter().zip(made).enumerate() {
+                if place == 0 && learned::is_classifier(node) {
+                    self.labels.insert(name.clone());
+                } else {
+                    self.values.insert(name.clone(), value);
+                }
             }
         }
         self.find(output)
@@ -129,6 +138,14 @@ impl<'g> Lowering<'g> {
     pub(super) fn find(&mut self, name: &str) -> Result<Value> {
         if let Some(value) = self.values.get(name) {
             return Ok(value.clone());
+        }
+        if self.labels.contains(name) {
+            return Err(OnnxError::Refused {
+                problem: format!(
+                    "`{name}` is read, the label that a classifier predicts: a step function has no gradient"
+                ),
+                instead: WITHOUT_GRADIENT.to_owned(),
+            });
         }
         match self.graph.constant(name) {
             Some(array) => {
@@ -284,33 +301,14 @@ impl<'g> Lowering<'g> {
         self.fixed_rows
     }
 
-    /// The sizes of a value as the graph sees them, the rows by their stand-in.
-    #[expect(clippy::cast_possible_wrap, reason = "sizes are bounded")]
-    fn sizes(value: &Value) -> Vec<i64> {
-        let of_rows = |dims: &[usize]| {
-            let mut sizes: Vec<i64> = dims.iter().map(|&size| size as i64).collect();
-            if let Some(first) = sizes.first_mut() {
-                *first = first.saturating_mul(BATCH);
-            }
-            sizes
-        };
-        match value {
-            Value::Constant(array) => array.dims.iter().map(|&size| size as i64).collect(),
-            Value::Cells(cells) => of_rows(&cells.dims),
-            Value::Tensor(made) | Value::Mask(made) => of_rows(&made.dims),
-            Value::Turned(turned) => turned.sizes(),
-        }
-    }
-
     fn node(&mut self, node: &Node) -> Result<Vec<Value>> {
         let operator = node.operator.as_str();
         if operator == "Shape" {
-            let sizes = Self::sizes(&self.input(node, 0)?);
-            return Ok(vec![Value::Constant(Rc::new(shape_part(node, sizes)))]);
+            let part = shape_part(node, sizes(&self.input(node, 0)?));
+            return Ok(vec![Value::Constant(Rc::new(part))]);
         }
         if operator == "Size" {
-            let sizes = Self::sizes(&self.input(node, 0)?);
-            let count = sizes
+            let count = sizes(&self.input(node, 0)?)
                 .iter()
                 .fold(1_i64, |product, &size| product.saturating_mul(size));
             return Ok(vec![Value::Constant(Rc::new(Array::whole(
@@ -333,10 +331,10 @@ impl<'g> Lowering<'g> {
             match self.input(node, place)? {
                 Value::Constant(array) => {
                     self.is_double |= array.is_double();
-                    constants.push(Some((*array).clone()));
+                    constants.push(Some(array));
                 }
                 _ if operator == "CastLike" && place == 1 => {
-                    constants.push(Some(Array::floats(vec![], vec![0.0])));
+                    constants.push(Some(Rc::new(Array::floats(vec![], vec![0.0]))));
                 }
                 _ => {
                     all_constant = false;
@@ -369,6 +367,7 @@ impl<'g> Lowering<'g> {
             reduce::lower,
             normalise::lower,
             einsum::lower,
+            cumulative::lower,
             resize::lower,
         ];
         for family in families {

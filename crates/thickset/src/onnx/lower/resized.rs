@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use super::extent::sizes;
 use super::shape::{NOT_FIRST, dims, has_rows, inner_axis};
 use super::{Cells, Lowering, Made, Value};
 use crate::onnx::array::BATCH;
@@ -37,7 +38,7 @@ pub(super) fn target_sizes(to: &mut Lowering<'_>, node: &Node, value: &Value) ->
             .ints("shape")
             .ok_or_else(|| node.broken("the new sizes are missing"))?,
     };
-    let from = Lowering::sizes(value);
+    let from = sizes(value);
     let mut sizes = target;
     for (place, size) in sizes.iter_mut().enumerate() {
         if *size == 0 && node.int("allowzero", 0) == 0 {

@@ -100,7 +100,9 @@ impl Lowering<'_> {
             super::check_cells(&dims)?;
         }
         Ok(match value {
-            Value::Constant(array) => Value::Constant(Rc::new(array.picked(dims, places))),
+            Value::Constant(array) => {
+                Value::Constant(Rc::new(array.picked(dims, places.iter().copied())))
+            }
             Value::Cells(cells) => Value::Cells(Rc::new(Cells {
                 cells: places
                     .iter()
