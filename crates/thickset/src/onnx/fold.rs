@@ -120,6 +120,7 @@ pub(super) fn fold(
             let values = chosen.map(|(&condition, (&a, &b))| if condition == 0.0 { b } else { a });
             one(like(a, dims, values.collect()))
         }
+        "Trilu" => one(triangle(node, first()?, input(1))?),
         "MatMul" => {
             let [Some(a), Some(b)] = inputs else {
                 return Ok(None);
@@ -225,6 +226,32 @@ fn reduced(node: &Node, array: &Array, given: Option<Vec<i64>>) -> Result<Option
         sizes
     };
     Ok(Some(like(array, dims, values)))
+}
+
+/// The numbers on one side of a diagonal of matrices, zeros on the other.
+fn triangle(node: &Node, array: &Array, diagonal: Option<&Array>) -> Result<Array> {
+    let &[.., rows, columns] = array.dims.as_slice() else {
+        return Err(node.broken("it reads no matrices"));
+    };
+    let shift = match diagonal.map(Array::to_whole).transpose()?.as_deref() {
+        None => 0,
+        Some(&[shift]) => shift,
+        Some(more) => return Err(node.broken(format!("one diagonal is expected, got {more:?}"))),
+    };
+    let is_upper = node.int("upper", 1) != 0;
+    let is_kept = |at: usize| {
+        let (row, column) = (at / columns % rows, at % columns);
+        let above = (column as i64).saturating_sub(row as i64);
+        if is_upper {
+            above >= shift
+        } else {
+            above <= shift
+        }
+    };
+    let values = array.as_floats()?;
+    let values = values.iter().enumerate();
+    let values = values.map(|(at, &value)| if is_kept(at) { value } else { 0.0 });
+    Ok(like(array, array.dims.clone(), values.collect()))
 }
 
 fn constant(graph: &Graph, node: &Node) -> Result<Array> {

@@ -32,6 +32,14 @@ pub(super) fn lower(to: &mut Lowering<'_>, node: &Node) -> Result<Option<Value>>
             let value = to.input(node, 0)?;
             unary(to, node, &node.operator, value)?
         }
+        // Rows are finite numbers or missing.
+        "IsInf" => match to.input(node, 0)? {
+            Value::Cells(cells) => Value::Cells(Rc::new(Cells {
+                cells: vec![Cell::Constant(0.0); cells.cells.len()],
+                dims: cells.dims.clone(),
+            })),
+            _ => return Ok(None),
+        },
         operator if trigonometric::is_one(operator) => {
             let value = to.input(node, 0)?;
             let made = to.made(node, value)?;

@@ -25,6 +25,7 @@ mod resize;
 mod resized;
 mod scaled;
 mod shape;
+mod sign;
 mod support_vectors;
 mod trigonometric;
 mod turned;
@@ -37,7 +38,7 @@ use thickset_engine::layer::Form;
 
 use super::array::Array;
 use super::fold::{fold, shape_part};
-use super::problem::{OnnxError, Result, WITHOUT_GRADIENT, broken};
+use super::problem::{Result, WITHOUT_GRADIENT, broken};
 use super::read::{Graph, Node};
 use super::room::Room;
 use extent::{check_cells, kept, products, size, sizes};
@@ -58,6 +59,10 @@ pub(super) struct Lowering<'g> {
     fixed_rows: Option<usize>,
     /// What classifiers predict; nothing that a gradient goes through.
     labels: HashSet<String>,
+    /// What is only the sign of another value, by its name.
+    signs: HashMap<String, String>,
+    /// Whether this only finds out what a value is where others are zero.
+    is_trial: bool,
     room: Room,
 }
 
@@ -78,6 +83,8 @@ impl<'g> Lowering<'g> {
             is_double: false,
             fixed_rows: None,
             labels: HashSet::new(),
+            signs: HashMap::new(),
+            is_trial: false,
             room: Room::new(graph.held),
         };
         for (place, input) in graph.inputs.iter().enumerate() {
@@ -91,11 +98,9 @@ impl<'g> Lowering<'g> {
         let mut wanted: HashSet<&str> = HashSet::from([output]);
         let mut needed = Vec::new();
         for node in self.graph.nodes.iter().rev() {
-            if node
-                .outputs
-                .iter()
-                .any(|made| wanted.contains(made.as_str()))
-            {
+            let is_wanted =
+                |made: &String| wanted.contains(made.as_str()) && !self.values.contains_key(made);
+            if node.outputs.iter().any(is_wanted) {
                 wanted.extend(node.inputs.iter().map(String::as_str));
                 needed.push(node);
             }
@@ -109,6 +114,13 @@ impl<'g> Lowering<'g> {
                 .iter()
                 .any(|made| self.values.contains_key(made.as_str()))
             {
+                continue;
+            }
+            if let ("Sign", [of], [name]) =
+                (node.operator.as_str(), &node.inputs[..], &node.outputs[..])
+                && !matches!(self.find(of)?, Value::Constant(_))
+            {
+                self.signs.insert(name.clone(), of.clone());
                 continue;
             }
             let read: usize = node
@@ -139,13 +151,8 @@ impl<'g> Lowering<'g> {
         if let Some(value) = self.values.get(name) {
             return Ok(value.clone());
         }
-        if self.labels.contains(name) {
-            return Err(OnnxError::Refused {
-                problem: format!(
-                    "`{name}` is read, the label that a classifier predicts: a step function has no gradient"
-                ),
-                instead: WITHOUT_GRADIENT.to_owned(),
-            });
+        if self.labels.contains(name) || self.signs.contains_key(name) {
+            return Err(refused::step(name, self.labels.contains(name)));
         }
         match self.graph.constant(name) {
             Some(array) => {
@@ -303,6 +310,11 @@ impl<'g> Lowering<'g> {
 
     fn node(&mut self, node: &Node) -> Result<Vec<Value>> {
         let operator = node.operator.as_str();
+        if operator == "Mul"
+            && let Some(made) = sign::product(self, node)?
+        {
+            return Ok(vec![made]);
+        }
         if operator == "Shape" {
             let part = shape_part(node, sizes(&self.input(node, 0)?));
             return Ok(vec![Value::Constant(Rc::new(part))]);
