@@ -116,7 +116,7 @@ impl Array {
     }
 
     /// The same numbers with other sizes.
-    pub(crate) fn reshaped(&self, dims: Vec<usize>) -> Result<Self> {
+    pub(crate) fn reshaped(self, dims: Vec<usize>) -> Result<Self> {
         if dims.iter().product::<usize>() != self.len() {
             return Err(broken(format!(
                 "a constant of {:?} cannot have the sizes {dims:?}",
@@ -125,7 +125,7 @@ impl Array {
         }
         Ok(Self {
             dims,
-            data: self.data.clone(),
+            data: self.data,
         })
     }
 

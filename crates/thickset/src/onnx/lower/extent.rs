@@ -77,3 +77,13 @@ pub(super) fn sizes(value: &Value) -> Vec<i64> {
         Value::Turned(turned) => turned.sizes(),
     }
 }
+
+/// Numbers that attention is told to leave out are written as the least there is; far below any score is as good, and finite.
+pub(super) fn masked(values: &mut [f64]) {
+    const FAR_BELOW: f64 = -1e30;
+    for value in values {
+        if *value == f64::NEG_INFINITY {
+            *value = FAR_BELOW;
+        }
+    }
+}

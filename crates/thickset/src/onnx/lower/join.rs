@@ -67,6 +67,9 @@ pub(super) fn join(
                 .iter()
                 .fold(1, |product: usize, &size| product.saturating_mul(size)),
         )?;
+        if axis == 0 {
+            return constants_joined(node, &parts, sizes, None);
+        }
     }
     // For each place of the result, which part it comes from and where in all parts one after the other.
     let mut starts = Vec::new();
@@ -88,7 +91,7 @@ pub(super) fn join(
         starts[part] + place
     });
     if !rows {
-        return constants_joined(node, &parts, sizes, &order);
+        return constants_joined(node, &parts, sizes, Some(&order));
     }
     let only_cells = parts
         .iter()
@@ -143,7 +146,7 @@ pub(super) fn constants_joined(
     node: &Node,
     parts: &[Value],
     sizes: Vec<usize>,
-    order: &[usize],
+    order: Option<&[usize]>,
 ) -> Result<Value> {
     let arrays = parts.iter().filter_map(|part| match part {
         Value::Constant(array) => Some(array),
@@ -172,7 +175,9 @@ pub(super) fn constants_joined(
         }
         Array::floats(vec![values.len()], values)
     };
-    Ok(Value::Constant(Rc::new(
-        flat.picked(sizes, order.iter().copied()),
-    )))
+    let joined = match order {
+        Some(order) => flat.picked(sizes, order.iter().copied()),
+        None => flat.reshaped(sizes)?,
+    };
+    Ok(Value::Constant(Rc::new(joined)))
 }

@@ -41,7 +41,7 @@ use super::fold::{fold, shape_part};
 use super::problem::{Result, WITHOUT_GRADIENT, broken};
 use super::read::{Graph, Node};
 use super::room::Room;
-use extent::{check_cells, kept, products, size, sizes};
+use extent::{check_cells, kept, masked, products, size, sizes};
 use refused::{never_read, refused};
 pub(super) use value::{Block, Cells, Image, Made, MadeLayer, Place, RawColumn, Value};
 
@@ -251,7 +251,7 @@ impl<'g> Lowering<'g> {
         form: Form,
         inputs: &[&Made],
         dims: Vec<usize>,
-        weights: Vec<(&'static str, Vec<usize>, Vec<f64>)>,
+        mut weights: Vec<(&'static str, Vec<usize>, Vec<f64>)>,
     ) -> Result<Made> {
         let features = dims
             .iter()
@@ -261,7 +261,10 @@ impl<'g> Lowering<'g> {
                 "a layer would make the sizes {dims:?} for each row"
             )));
         }
-        for (name, _, values) in &weights {
+        for (name, _, values) in &mut weights {
+            if matches!(*name, "bias" | "value") {
+                masked(values);
+            }
             if let Some(value) = values.iter().find(|value| !value.is_finite()) {
                 return Err(broken(format!(
                     "the {name} of a layer holds {value}; weights must be finite"

@@ -17,7 +17,9 @@ impl Lowering<'_> {
             crate::onnx::fold::check_made(&dims)?;
         }
         Ok(match value {
-            Value::Constant(array) => Value::Constant(Rc::new(array.reshaped(dims)?)),
+            Value::Constant(array) => {
+                Value::Constant(Rc::new(Rc::unwrap_or_clone(array).reshaped(dims)?))
+            }
             Value::Cells(cells) => Value::Cells(Rc::new(Cells {
                 cells: cells.cells.clone(),
                 dims,

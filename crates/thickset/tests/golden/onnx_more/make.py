@@ -140,12 +140,13 @@ class Functions(nn.Module):
 
 
 class Queries(nn.Module):
-    """Missing numbers filled in, signed logarithms, and attention of learned queries with a matrix for each head."""
+    """Missing numbers filled in, signed logarithms, and attention of learned queries with a matrix for each head, some of it hidden."""
 
     def __init__(self):
         super().__init__()
         self.register_buffer("usual", torch.tensor([0.5, -1.0, 2.0, 0.0]))
         self.register_buffer("mask", torch.triu(torch.full((4, 4), -1.0), 1))
+        self.register_buffer("hidden", torch.triu(torch.full((3, 4), -torch.inf), 2))
         self.embed, self.queries = nn.Parameter(torch.randn(4, 6)), nn.Parameter(torch.randn(1, 2, 3, 6) * 0.4)
         self.keys, self.values, self.out = nn.Parameter(torch.randn(2, 6, 6) * 0.4), nn.Parameter(torch.randn(1, 2, 6, 3) * 0.4), nn.Linear(6, 3)
 
@@ -153,7 +154,7 @@ class Queries(nn.Module):
         x = torch.where(torch.isnan(x), self.usual, x)
         x = torch.sign(x) * torch.log1p(x.abs())
         tokens = (x @ self.mask + x).unsqueeze(1).unsqueeze(-1) * self.embed
-        shares = torch.softmax(self.queries @ (tokens @ self.keys).transpose(-2, -1), -1)
+        shares = torch.softmax(self.queries @ (tokens @ self.keys).transpose(-2, -1) + self.hidden, -1)
         return self.out((shares @ (tokens @ self.values)).mean(2).flatten(1))
 
 

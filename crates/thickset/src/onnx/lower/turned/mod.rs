@@ -171,7 +171,7 @@ fn plain(node: &Node, like: &Turned, value: Value) -> Result<Value> {
                 sizes.insert(like.axis, 1);
             }
             sizes.insert(0, 1);
-            let moved = array.reshaped(sizes)?;
+            let moved = std::rc::Rc::unwrap_or_clone(array).reshaped(sizes)?;
             Ok(Value::Constant(std::rc::Rc::new(moved)))
         }
         _ => Err(refused(node)),
