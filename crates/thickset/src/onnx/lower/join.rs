@@ -47,17 +47,7 @@ pub(super) fn join(
         return Err(node.unsupported("it joins rows of several inputs", ""));
     }
     let all: Vec<Vec<usize>> = parts.iter().map(dims).collect();
-    for sizes in &all {
-        let fits = sizes.len() == rank && (0..rank).all(|at| at == axis || sizes[at] == all[0][at]);
-        if !fits {
-            return Err(node.broken(format!(
-                "sizes {sizes:?} and {:?} cannot be joined along axis {axis}",
-                all[0]
-            )));
-        }
-    }
-    let mut sizes = all[0].clone();
-    sizes[axis] = all.iter().map(|sizes| sizes[axis]).sum();
+    let sizes = joined_sizes(node, &all, axis)?;
     if rows {
         check_made(&sizes)?;
     } else {
@@ -71,25 +61,7 @@ pub(super) fn join(
             return constants_joined(node, &parts, sizes, None);
         }
     }
-    // For each place of the result, which part it comes from and where in all parts one after the other.
-    let mut starts = Vec::new();
-    let mut start = 0;
-    for part in &all {
-        starts.push(start);
-        start += part.iter().product::<usize>();
-    }
-    let all_steps: Vec<Vec<usize>> = all.iter().map(|sizes| steps(sizes)).collect();
-    let order = places(&sizes, |at| {
-        let (mut part, mut along) = (0, at[axis]);
-        while along >= all[part][axis] {
-            along -= all[part][axis];
-            part += 1;
-        }
-        let place: usize = (0..rank)
-            .map(|one| all_steps[part][one] * if one == axis { along } else { at[one] })
-            .sum();
-        starts[part] + place
-    });
+    let order = joined_order(&all, &sizes, axis);
     if !rows {
         return constants_joined(node, &parts, sizes, Some(&order));
     }
@@ -132,13 +104,52 @@ pub(super) fn join(
     let joined = if let [only] = inputs[..] {
         only.clone()
     } else {
-        to.add(Form::Concatenate, &inputs, vec![1, start])?
+        to.add(Form::Concatenate, &inputs, vec![1, order.len()])?
     };
     let made = to.gathered(&joined, sizes, &order)?;
     Ok(if masks {
         Value::Mask(made)
     } else {
         Value::Tensor(made)
+    })
+}
+
+/// The sizes of all parts side by side along an axis.
+fn joined_sizes(node: &Node, all: &[Vec<usize>], axis: usize) -> Result<Vec<usize>> {
+    let mut joined = all[0].clone();
+    for sizes in all {
+        let fits = sizes.len() == joined.len()
+            && (0..sizes.len()).all(|at| at == axis || sizes[at] == joined[at]);
+        if !fits {
+            return Err(node.broken(format!(
+                "sizes {sizes:?} and {:?} cannot be joined along axis {axis}",
+                all[0]
+            )));
+        }
+    }
+    joined[axis] = all.iter().map(|sizes| sizes[axis]).sum();
+    Ok(joined)
+}
+
+/// For each place of the result, where its number is in all parts one after the other.
+fn joined_order(all: &[Vec<usize>], joined: &[usize], axis: usize) -> Vec<usize> {
+    let mut starts = Vec::new();
+    let mut start = 0;
+    for part in all {
+        starts.push(start);
+        start += part.iter().product::<usize>();
+    }
+    let all_steps: Vec<Vec<usize>> = all.iter().map(|sizes| steps(sizes)).collect();
+    places(joined, |at| {
+        let (mut part, mut along) = (0, at[axis]);
+        while along >= all[part][axis] {
+            along -= all[part][axis];
+            part += 1;
+        }
+        let place: usize = (0..at.len())
+            .map(|one| all_steps[part][one] * if one == axis { along } else { at[one] })
+            .sum();
+        starts[part] + place
     })
 }
 
