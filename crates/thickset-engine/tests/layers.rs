@@ -3,12 +3,13 @@
 
 use thickset_engine::kernel::{ConvShape, PoolShape};
 use thickset_engine::layer::{
-    Absolute, Add, Adjacency, AveragePool, Axis, BatchNorm, ChannelAffine, Clip, Concatenate,
-    Constant, Conv2d, Cosine, Divisor, Elu, Erf, Exp, Form, GatedLinear, Gates, Gather, Gating,
-    Gelu, GraphConv, HardSigmoid, HardSwish, Layer, LayerNorm, LeakyRelu, Linear, LinearRuns, Log,
-    LogSoftmax, MatrixProduct, MaxPool, Mish, Multiply, NodeMean, PairSplit, PairwiseCoupling,
-    Power, Prelu, ProductShape, Reduce, Relu, Select, Selu, Sigmoid, Silu, Sine,
-    SlidingAveragePool, Softmax, Softplus, SquareRoot, StoppedCoupling, Tanh, YeoJohnson,
+    Absolute, Add, Adjacency, Arctangent, AveragePool, Axis, BatchNorm, ChannelAffine, Clip,
+    Concatenate, Constant, Conv2d, Cosine, Divisor, Elu, Erf, Exp, Form, GatedLinear, Gates,
+    Gather, Gating, Gelu, GraphConv, HardSigmoid, HardSwish, InverseSinh, Layer, LayerNorm,
+    LeakyRelu, Linear, LinearRuns, Log, LogSoftmax, MatrixProduct, MaxPool, Mish, Multiply,
+    NodeMean, PairSplit, PairwiseCoupling, Power, Prelu, ProductShape, Reduce, Relu, Select, Selu,
+    Sigmoid, Silu, Sine, SlidingAveragePool, Softmax, Softplus, SquareRoot, StoppedCoupling, Tanh,
+    YeoJohnson,
 };
 use thickset_engine::{
     DType, Device, Init, NetworkBuilder, Parameter, ParameterSource, Result, Role, Scope, Source,
@@ -398,6 +399,8 @@ fn elementary_functions() {
     let x = inputs(&[[3, 5]]);
     check(made(&[5], |_| Ok(Exp)), &x);
     check(made(&[5], |_| Ok(Sine)), &x);
+    check(made(&[5], |_| Ok(Arctangent)), &x);
+    check(made(&[5], |_| Ok(InverseSinh)), &x);
     for exponent in [0.0, 1.0, 2.0, 3.0] {
         check(made(&[5], |_| Power::new(exponent)), &x);
     }

@@ -68,7 +68,7 @@ pub fn run(arguments: &Arguments) -> Result<Ending> {
     let rows = arguments.options.rows(&loaded)?;
     let mut options = arguments.options.options(&loaded.model)?;
     options.resume = resume(folder.partial());
-    let Loaded { model, origin } = &loaded;
+    let Loaded { model, origin, .. } = &loaded;
     let mut config = model.audit_config(origin, &rows.rows(), &options)?;
     config.require = origin.require(&arguments.require);
     if !arguments.options.shard().is_whole() {

@@ -12,8 +12,10 @@ use thickset::audit::gate::Requirable;
 use thickset::audit::result::{Audit, Requirement, ThicknessSettings};
 use thickset::audit::{AuditConfig, AuditPart, Event, ResumeFile, ResumeKey};
 use thickset::model::{AuditOptions, OpenedRows, Origin, RowChoice, Shard};
+use thickset::onnx;
 
 use super::explain::How;
+use super::hint::for_model;
 use super::interrupt::{self, Interrupted};
 use super::model_file::ModelFileOptions;
 use super::output::print_json;
@@ -58,6 +60,7 @@ pub struct AuditArguments {
 pub struct Loaded {
     pub model: Model,
     pub origin: Origin,
+    is_onnx: bool,
 }
 
 impl AuditArguments {
@@ -65,14 +68,20 @@ impl AuditArguments {
     pub fn load(&self, file: &Path) -> Result<Loaded> {
         let model = self.file.load(file, self.data.name())?;
         let origin = model.origin()?;
-        Ok(Loaded { model, origin })
+        Ok(Loaded {
+            model,
+            origin,
+            is_onnx: onnx::is_onnx(file),
+        })
     }
 
     /// The rows for a model.
     pub fn rows(&self, loaded: &Loaded) -> Result<OpenedRows> {
         let selection = self.selection.selection(RowChoice::All, self.data.seed());
         let model = &loaded.model;
-        let opened = model.open_labelled_selected(&self.data.config(), &selection)?;
+        let opened = model
+            .open_labelled_selected(&self.data.config(), &selection)
+            .map_err(|error| for_model(error, loaded.is_onnx))?;
         say_notes(&opened);
         Ok(opened)
     }
@@ -145,7 +154,7 @@ impl AuditArguments {
             done = done_so_far(event).unwrap_or(done);
             interrupt::flow()
         };
-        let Loaded { model, origin } = loaded;
+        let Loaded { model, origin, .. } = loaded;
         let audit = model.audit_as(origin, &rows.rows(), options, config, &mut observer)?;
         audit.ok_or_else(|| stopped(done, rows.rows().len(), options))
     }
@@ -176,7 +185,7 @@ impl AuditArguments {
             done = done_so_far(event).unwrap_or(done);
             interrupt::flow()
         };
-        let Loaded { model, origin } = loaded;
+        let Loaded { model, origin, .. } = loaded;
         let part = model.audit_part(origin, rows, options, config, &mut observer)?;
         part.ok_or_else(|| stopped(done, rows.rows().len(), options))
     }

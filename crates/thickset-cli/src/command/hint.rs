@@ -4,8 +4,37 @@ use thickset::Error;
 
 use super::output::shell_word;
 
+/// A label that an ONNX model does not have: the file may not name its classes at all.
+#[derive(Debug)]
+struct ClassOfOnnx(Error);
+
+impl std::fmt::Display for ClassOfOnnx {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(formatter)
+    }
+}
+
+impl std::error::Error for ClassOfOnnx {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source()
+    }
+}
+
+/// An error of reading rows for a model, with the hint that fits the model.
+pub fn for_model(error: Error, is_onnx: bool) -> anyhow::Error {
+    if is_onnx && matches!(error, Error::UnknownClass { .. }) {
+        return ClassOfOnnx(error).into();
+    }
+    error.into()
+}
+
 /// The hint of the first library error in the chain, if it has one.
 pub fn hint(error: &anyhow::Error) -> Option<String> {
+    if error.downcast_ref::<ClassOfOnnx>().is_some() {
+        return Some(
+            "name the classes with --classes, in the order of the file's output, as the target has them".to_owned(),
+        );
+    }
     error
         .chain()
         .find_map(|cause| cause.downcast_ref::<Error>())
@@ -40,7 +69,7 @@ fn of(error: &Error) -> Option<String> {
             "set `unseen` of that category to \"zero\" or \"other\" in the recipe".to_owned()
         }
         Error::UnknownClass { .. } => {
-            "list the value under a class of the recipe's target; of an ONNX file that does not name its classes, --classes does, in the order of its output".to_owned()
+            "list the value under a class of the recipe's target".to_owned()
         }
         Error::Truncated { .. } => "the file is incomplete; get it again".to_owned(),
         Error::WrongContent { .. } => "the file was changed, or is another version; get it again".to_owned(),
@@ -104,6 +133,23 @@ fn option(name: &str, value: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn classes_are_named_for_files_of_other_frameworks_alone() {
+        let of_model = |is_onnx| {
+            let error = Error::UnknownClass {
+                path: "a.csv".to_owned(),
+                column: "paid".to_owned(),
+                value: "perhaps".to_owned(),
+            };
+            let text = error.to_string();
+            let error = for_model(error, is_onnx);
+            assert_eq!(error.to_string(), text);
+            hint(&error).unwrap()
+        };
+        assert!(of_model(true).contains("--classes"));
+        assert!(!of_model(false).contains("--classes"));
+    }
 
     #[test]
     fn a_hint_can_be_pasted_whatever_the_file_says() {

@@ -17,6 +17,7 @@ use thickset::train::{
 };
 use thickset_engine::read_regular_text;
 
+use super::hint::for_model;
 use super::interrupt::{self, Interrupted};
 use super::model_file::ModelFileOptions;
 use super::output::{note, print, print_json, shell_word};
@@ -98,7 +99,10 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 
 fn one(arguments: &Arguments, run: &CheckedRun, folder: &RunFolder) -> Result<()> {
     let config = run.config();
-    let dataset = config.open_data()?;
+    let is_onnx = config.retrain.as_ref().is_some_and(RetrainConfig::is_onnx);
+    let dataset = config
+        .open_data()
+        .map_err(|error| for_model(error, is_onnx))?;
     dataset.notes.iter().for_each(|text| note(text));
     let mut reporter = Reporter::new(arguments.progress);
     // The last step that a checkpoint has, and the last one that was made.
@@ -125,10 +129,7 @@ fn one(arguments: &Arguments, run: &CheckedRun, folder: &RunFolder) -> Result<()
     };
     let epochs = epochs.len();
     let model = folder.model();
-    let retrain = config.retrain.as_ref();
-    let written_back = retrain
-        .is_some_and(RetrainConfig::is_onnx)
-        .then(|| folder.onnx_model());
+    let written_back = is_onnx.then(|| folder.onnx_model());
     if arguments.json {
         let mut result = json!({
             "model": model,

@@ -6,12 +6,13 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Absolute, Add, Adjacency, AveragePool, Axis, BatchNorm, ChannelAffine, Clip, Concatenate,
-    Constant, Conv2d, Cosine, Divisor, Elu, Erf, Exp, GatedLinear, Gates, Gather, Gating, Gelu,
-    GraphConv, HardSigmoid, HardSwish, Layer, LayerNorm, LeakyRelu, Linear, LinearRuns, Log,
-    LogSoftmax, MatrixProduct, MaxPool, Mish, Multiply, NodeMean, PairSplit, PairwiseCoupling,
-    Power, Prelu, ProductShape, Reduce, Relu, Select, Selu, Sigmoid, Silu, Sine,
-    SlidingAveragePool, Softmax, Softplus, SquareRoot, StoppedCoupling, Tanh, YeoJohnson,
+    Absolute, Add, Adjacency, Arctangent, AveragePool, Axis, BatchNorm, ChannelAffine, Clip,
+    Concatenate, Constant, Conv2d, Cosine, Divisor, Elu, Erf, Exp, GatedLinear, Gates, Gather,
+    Gating, Gelu, GraphConv, HardSigmoid, HardSwish, InverseSinh, Layer, LayerNorm, LeakyRelu,
+    Linear, LinearRuns, Log, LogSoftmax, MatrixProduct, MaxPool, Mish, Multiply, NodeMean,
+    PairSplit, PairwiseCoupling, Power, Prelu, ProductShape, Reduce, Relu, Select, Selu, Sigmoid,
+    Silu, Sine, SlidingAveragePool, Softmax, Softplus, SquareRoot, StoppedCoupling, Tanh,
+    YeoJohnson,
 };
 use crate::kernel::{ConvShape, PoolShape};
 use crate::{Error, Result, Scope};
@@ -25,6 +26,7 @@ pub enum Form {
     Adjacency {
         nodes: usize,
     },
+    Arctangent,
     AveragePool {
         channels: usize,
         height: usize,
@@ -83,6 +85,7 @@ pub enum Form {
         beta: f64,
     },
     HardSwish,
+    InverseSinh,
     LayerNorm {
         runs: usize,
         size: usize,
@@ -158,6 +161,7 @@ impl Form {
     pub fn layer(&self, scope: &mut Scope<'_>) -> Result<Box<dyn Layer>> {
         Ok(match self {
             Self::Absolute => Box::new(Absolute),
+            Self::Arctangent => Box::new(Arctangent),
             Self::Add => Box::new(Add),
             Self::Adjacency { nodes } => Box::new(Adjacency::new(*nodes)?),
             Self::AveragePool {
@@ -224,6 +228,7 @@ impl Form {
             }
             Self::HardSigmoid { alpha, beta } => Box::new(HardSigmoid::new(*alpha, *beta)?),
             Self::HardSwish => Box::new(HardSwish),
+            Self::InverseSinh => Box::new(InverseSinh),
             Self::LayerNorm {
                 runs,
                 size,

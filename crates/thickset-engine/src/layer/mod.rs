@@ -47,8 +47,9 @@ pub use conv2d::Conv2d;
 pub use cosine::Cosine;
 pub use coupling::StoppedCoupling;
 pub use elementwise::{
-    Absolute, Clip, Elu, Erf, Exp, Gelu, HardSigmoid, HardSwish, LeakyRelu, Log, Mish,
-    PairwiseCoupling, Power, Prelu, Relu, Selu, Sigmoid, Silu, Sine, Softplus, SquareRoot, Tanh,
+    Absolute, Arctangent, Clip, Elu, Erf, Exp, Gelu, HardSigmoid, HardSwish, InverseSinh,
+    LeakyRelu, Log, Mish, PairwiseCoupling, Power, Prelu, Relu, Selu, Sigmoid, Silu, Sine,
+    Softplus, SquareRoot, Tanh,
 };
 pub use form::Form;
 pub use gated_linear::GatedLinear;

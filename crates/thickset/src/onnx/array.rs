@@ -1,5 +1,7 @@
 //! A constant of the graph: its sizes and its numbers or texts.
 
+use std::borrow::Cow;
+
 use super::problem::{OnnxError, Result, broken};
 use super::proto::{TensorProto, element};
 
@@ -78,6 +80,14 @@ impl Array {
         }
     }
 
+    /// The same without a copy where they are floats already.
+    pub(crate) fn as_floats(&self) -> Result<Cow<'_, [f64]>> {
+        match &self.data {
+            Data::Float { values, .. } => Ok(Cow::Borrowed(values)),
+            _ => self.to_floats().map(Cow::Owned),
+        }
+    }
+
     /// Its whole numbers.
     #[expect(clippy::cast_possible_truncation, reason = "checked to be whole")]
     pub(crate) fn to_whole(&self) -> Result<Vec<i64>> {
@@ -106,7 +116,7 @@ impl Array {
     }
 
     /// The same numbers with other sizes.
-    pub(crate) fn reshaped(&self, dims: Vec<usize>) -> Result<Self> {
+    pub(crate) fn reshaped(self, dims: Vec<usize>) -> Result<Self> {
         if dims.iter().product::<usize>() != self.len() {
             return Err(broken(format!(
                 "a constant of {:?} cannot have the sizes {dims:?}",
@@ -115,21 +125,20 @@ impl Array {
         }
         Ok(Self {
             dims,
-            data: self.data.clone(),
+            data: self.data,
         })
     }
 
     /// The entries with these numbers, with these sizes.
-    pub(crate) fn picked(&self, dims: Vec<usize>, places: &[usize]) -> Self {
+    pub(crate) fn picked(&self, dims: Vec<usize>, places: impl IntoIterator<Item = usize>) -> Self {
+        let places = places.into_iter();
         let data = match &self.data {
             Data::Float { values, is_double } => Data::Float {
-                values: places.iter().map(|&place| values[place]).collect(),
+                values: places.map(|place| values[place]).collect(),
                 is_double: *is_double,
             },
-            Data::Whole(values) => Data::Whole(places.iter().map(|&place| values[place]).collect()),
-            Data::Text(values) => {
-                Data::Text(places.iter().map(|&place| values[place].clone()).collect())
-            }
+            Data::Whole(values) => Data::Whole(places.map(|place| values[place]).collect()),
+            Data::Text(values) => Data::Text(places.map(|place| values[place].clone()).collect()),
         };
         Self { dims, data }
     }

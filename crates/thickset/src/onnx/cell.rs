@@ -114,6 +114,9 @@ impl Cell {
             (Self::Constant(a), Self::Constant(b)) => {
                 Some(Self::Constant(of_two(operator, *a, *b)))
             }
+            (_, Self::Constant(0.0)) | (Self::Constant(0.0), _) if operator == "And" => {
+                Some(Self::Constant(0.0))
+            }
             // A number divided by itself, as a Box-Cox transform writes a one.
             _ if operator == "Div" && a == b => Some(Self::Constant(1.0)),
             (Self::Lookup { .. }, Self::Constant(b)) => Some(a.mapped(|a| of_two(operator, a, *b))),

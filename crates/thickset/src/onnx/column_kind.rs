@@ -199,18 +199,26 @@ pub(super) fn yeo_johnson(cell: &Cell) -> Option<(f64, Cell)> {
             (a.powf(power) - 1.0) / power
         }
     };
-    let is_it = |lambda: f64, line: Line| {
-        AT.iter().all(|&z| {
-            let expected = transform(z, lambda);
-            let value = cell.value((z - line.shift) / line.slope);
-            (value - expected).abs() <= CLOSE * expected.abs().max(1.0)
-        })
+    let error = |lambda: f64, line: Line, z: f64| {
+        let expected = transform(z, lambda);
+        let value = cell.value((z - line.shift) / line.slope);
+        (value - expected).abs() / expected.abs().max(1.0)
+    };
+    let is_it = |lambda: f64, line: Line| AT.iter().all(|&z| error(lambda, line, z) <= CLOSE);
+    // Both powers that a graph holds are rounded; the one of numbers above zero counts, whose scale may be in the thousands.
+    let above = |lambda: f64, line: Line| {
+        let above = AT.iter().filter(|&&z| z > 0.0);
+        above.map(|&z| error(lambda, line, z)).fold(0.0, f64::max)
     };
     let mut lines = Vec::new();
     cell.lines(&mut lines);
     lines.into_iter().find_map(|of| {
         let line = of.line().filter(|line| line.slope != 0.0)?;
-        let lambda = candidates.iter().find(|&&lambda| is_it(lambda, line))?;
-        Some((*lambda, of))
+        let fitting = candidates
+            .iter()
+            .copied()
+            .filter(|&lambda| is_it(lambda, line));
+        let lambda = fitting.min_by(|&a, &b| f64::total_cmp(&above(a, line), &above(b, line)))?;
+        Some((lambda, of))
     })
 }

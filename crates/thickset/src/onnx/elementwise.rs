@@ -1,5 +1,7 @@
 //! Arithmetic of constants: functions of single numbers, of two with broadcasting, and matrix products.
 
+use std::borrow::Cow;
+
 use super::array::{Array, Data};
 use super::fold::{cast, check_made, like};
 use super::problem::{Result, broken};
@@ -64,13 +66,14 @@ pub(super) fn of_two(operator: &str, a: f64, b: f64) -> f64 {
 
 pub(super) fn binary(operator: &str, a: &Array, b: &Array) -> Result<Array> {
     let dims = broadcast(&a.dims, &b.dims)?;
-    check_made(&dims)?;
-    let (a, b) = (expanded(a, &dims)?, expanded(b, &dims)?);
+    if dims != a.dims && dims != b.dims {
+        check_made(&dims)?;
+    }
     if let (Data::Whole(first), Data::Whole(second)) = (&a.data, &b.data)
         && matches!(operator, "Add" | "Sub" | "Mul" | "Div")
     {
         // Exact, since sizes stand for the number of rows by a large one.
-        let of_two = |(&a, &b): (&i64, &i64)| match operator {
+        let of_two = |(a, b): (i64, i64)| match operator {
             "Add" => Ok(a.wrapping_add(b)),
             "Sub" => Ok(a.wrapping_sub(b)),
             "Mul" => Ok(a.wrapping_mul(b)),
@@ -78,18 +81,16 @@ pub(super) fn binary(operator: &str, a: &Array, b: &Array) -> Result<Array> {
                 .checked_div(b)
                 .ok_or_else(|| broken("a constant is divided by zero")),
         };
-        let values = first
-            .iter()
-            .zip(second)
+        let values = repeated(first, &a.dims, &dims)?
+            .zip(repeated(second, &b.dims, &dims)?)
             .map(of_two)
             .collect::<Result<_>>()?;
         return Ok(Array::whole(dims, values));
     }
-    let (first, second) = (a.to_floats()?, b.to_floats()?);
-    let values = first
-        .iter()
-        .zip(&second)
-        .map(|(&a, &b)| of_two(operator, a, b))
+    let (first, second) = (a.as_floats()?, b.as_floats()?);
+    let values = repeated(&first, &a.dims, &dims)?
+        .zip(repeated(&second, &b.dims, &dims)?)
+        .map(|(a, b)| of_two(operator, a, b))
         .collect();
     let is_comparison = matches!(
         operator,
@@ -98,7 +99,20 @@ pub(super) fn binary(operator: &str, a: &Array, b: &Array) -> Result<Array> {
     if is_comparison {
         return cast(&Array::floats(dims, values), 9);
     }
-    Ok(like(&a, dims, values))
+    Ok(like(a, dims, values))
+}
+
+/// Values of smaller sizes one after the other as larger sizes repeat them.
+fn repeated<'a, T: Copy>(
+    values: &'a [T],
+    from: &[usize],
+    to: &[usize],
+) -> Result<Box<dyn Iterator<Item = T> + 'a>> {
+    if from == to {
+        return Ok(Box::new(values.iter().copied()));
+    }
+    let places = broadcast_places(from, to)?;
+    Ok(Box::new(places.map(|place| values[place])))
 }
 
 /// The sizes that two have in common, those of one repeated where they are 1.
@@ -119,17 +133,20 @@ pub(super) fn broadcast(a: &[usize], b: &[usize]) -> Result<Vec<usize>> {
 }
 
 /// The array repeated to these sizes.
-pub(super) fn expanded(array: &Array, dims: &[usize]) -> Result<Array> {
+pub(super) fn expanded<'a>(array: &'a Array, dims: &[usize]) -> Result<Cow<'a, Array>> {
     if array.dims == dims {
-        return Ok(array.clone());
+        return Ok(Cow::Borrowed(array));
     }
     check_made(dims)?;
     let places = broadcast_places(&array.dims, dims)?;
-    Ok(array.picked(dims.to_vec(), &places))
+    Ok(Cow::Owned(array.picked(dims.to_vec(), places)))
 }
 
 /// For each place of the larger sizes, the place of the smaller ones that is repeated there.
-pub(super) fn broadcast_places(from: &[usize], to: &[usize]) -> Result<Vec<usize>> {
+pub(super) fn broadcast_places(
+    from: &[usize],
+    to: &[usize],
+) -> Result<impl Iterator<Item = usize> + use<>> {
     if broadcast(from, to)? != to {
         return Err(broken(format!(
             "sizes {from:?} cannot be repeated to {to:?}"
@@ -144,20 +161,21 @@ pub(super) fn broadcast_places(from: &[usize], to: &[usize]) -> Result<Vec<usize
         }
         step *= from[axis];
     }
-    let count = to.iter().product();
-    let mut places = Vec::with_capacity(count);
-    let mut at = vec![0_usize; to.len()];
-    for _ in 0..count {
-        places.push(at.iter().zip(&steps).map(|(at, step)| at * step).sum());
-        for axis in (0..to.len()).rev() {
+    let (sizes, mut at, mut place) = (to.to_vec(), vec![0_usize; to.len()], 0);
+    let next = move |_| {
+        let here = place;
+        for axis in (0..sizes.len()).rev() {
             at[axis] += 1;
-            if at[axis] < to[axis] {
+            place += steps[axis];
+            if at[axis] < sizes[axis] {
                 break;
             }
+            place -= steps[axis] * sizes[axis];
             at[axis] = 0;
         }
-    }
-    Ok(places)
+        here
+    };
+    Ok((0..to.iter().product::<usize>()).map(next))
 }
 
 /// The product of two matrices; `None` for more than two axes.
@@ -175,13 +193,16 @@ pub(super) fn matrix_product(a: &Array, b: &Array) -> Result<Option<Array>> {
     if rows.saturating_mul(*columns).saturating_mul(*inner) > MOST_STEPS {
         return Err(broken("a product of constants is too large"));
     }
-    let (first, second) = (a.to_floats()?, b.to_floats()?);
+    let (first, second) = (a.as_floats()?, b.as_floats()?);
     let mut values = vec![0.0; rows * columns];
-    for row in 0..*rows {
-        for column in 0..*columns {
-            values[row * columns + column] = (0..*inner)
-                .map(|k| first[row * inner + k] * second[k * columns + column])
-                .sum();
+    // Line by line of the second, as it lies in memory.
+    for (line, made) in values.chunks_exact_mut((*columns).max(1)).enumerate() {
+        for k in 0..*inner {
+            let factor = first[line * inner + k];
+            let of_k = &second[k * columns..][..*columns];
+            for (sum, value) in made.iter_mut().zip(of_k) {
+                *sum += factor * value;
+            }
         }
     }
     Ok(Some(like(a, vec![*rows, *columns], values)))

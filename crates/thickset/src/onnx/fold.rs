@@ -2,6 +2,8 @@
 
 #![expect(clippy::cast_possible_wrap, reason = "sizes are far below 2^63")]
 
+use std::rc::Rc;
+
 use super::array::{Array, Data, single};
 use super::elementwise::{binary, matrix_product};
 pub(super) use super::elementwise::{broadcast, broadcast_places, expanded, of_two, unary};
@@ -9,7 +11,7 @@ use super::problem::{Result, broken};
 use super::read::{Graph, Node};
 
 /// The most numbers that an operator may make of smaller constants.
-pub(super) const MOST_MADE: usize = 1 << 24;
+pub(super) const MOST_MADE: usize = 1 << 23;
 
 /// What the operator makes of constants; `None` if it is not one that is computed here.
 ///
@@ -19,13 +21,13 @@ pub(super) const MOST_MADE: usize = 1 << 24;
 pub(super) fn fold(
     graph: &Graph,
     node: &Node,
-    inputs: &[Option<Array>],
+    inputs: &[Option<Rc<Array>>],
 ) -> Result<Option<Vec<Array>>> {
     let first = || -> Result<&Array> {
-        let first = inputs.first().and_then(Option::as_ref);
+        let first = inputs.first().and_then(Option::as_deref);
         first.ok_or_else(|| node.broken("its first input is missing"))
     };
-    let input = |place: usize| inputs.get(place).and_then(Option::as_ref);
+    let input = |place: usize| inputs.get(place).and_then(Option::as_deref);
     let one = |array: Array| Ok(Some(vec![array]));
     match node.operator.as_str() {
         "Constant" => one(constant(graph, node)?),
@@ -38,7 +40,7 @@ pub(super) fn fold(
                 None => Array::floats(vec![1], vec![0.0]),
             };
             let count = dims.iter().product::<usize>();
-            one(value.picked(dims, &vec![0; count]))
+            one(value.picked(dims, std::iter::repeat_n(0, count)))
         }
         "Cast" | "CastLike" => {
             let to = if node.operator == "Cast" {
@@ -84,10 +86,8 @@ pub(super) fn fold(
         "Neg" | "Abs" | "Sqrt" | "Exp" | "Log" | "Reciprocal" | "Floor" | "Ceil" | "Round"
         | "Not" | "Sigmoid" | "Tanh" | "Relu" | "Erf" | "Sign" | "Sin" | "Cos" | "Softplus" => {
             let array = first()?;
-            let values = array
-                .to_floats()?
-                .into_iter()
-                .map(|value| unary(&node.operator, value));
+            let values = array.as_floats()?;
+            let values = values.iter().map(|&value| unary(&node.operator, value));
             one(like(array, array.dims.clone(), values.collect()))
         }
         "Add" | "Sub" | "Mul" | "Div" | "Pow" | "Min" | "Max" | "Mod" | "Equal" | "Less"
@@ -100,11 +100,8 @@ pub(super) fn fold(
             if node.operator == "Mean" {
                 #[expect(clippy::cast_precision_loss, reason = "few inputs")]
                 let count = inputs.len() as f64;
-                let values = result
-                    .to_floats()?
-                    .into_iter()
-                    .map(|value| value / count)
-                    .collect();
+                let values = result.as_floats()?;
+                let values = values.iter().map(|value| value / count).collect();
                 result = like(&result, result.dims.clone(), values);
             }
             one(result)
@@ -114,13 +111,16 @@ pub(super) fn fold(
                 return Err(node.broken("it takes three inputs"));
             };
             let dims = broadcast(&broadcast(&condition.dims, &a.dims)?, &b.dims)?;
-            let [condition, a, b] = [condition, a, b].map(|array| expanded(array, &dims));
-            let (condition, a, b) = (condition?.to_floats()?, a?, b?);
-            let (first, second) = (a.to_floats()?, b.to_floats()?);
-            let chosen = condition.iter().zip(first.iter().zip(second));
-            let values = chosen.map(|(&condition, (&a, b))| if condition == 0.0 { b } else { a });
-            one(like(&a, dims, values.collect()))
+            check_made(&dims)?;
+            let [condition, first, second] = [condition, a, b].map(|array| expanded(array, &dims));
+            let (condition, first, second) = (condition?, first?, second?);
+            let (first, second) = (first.as_floats()?, second.as_floats()?);
+            let condition = condition.as_floats()?;
+            let chosen = condition.iter().zip(first.iter().zip(&*second));
+            let values = chosen.map(|(&condition, (&a, &b))| if condition == 0.0 { b } else { a });
+            one(like(a, dims, values.collect()))
         }
+        "Trilu" => one(triangle(node, first()?, input(1))?),
         "MatMul" => {
             let [Some(a), Some(b)] = inputs else {
                 return Ok(None);
@@ -177,23 +177,23 @@ fn reduced(node: &Node, array: &Array, given: Option<Vec<i64>>) -> Result<Option
     let kept = |axis: usize| if is_gone[axis] { 1 } else { array.dims[axis] };
     let sizes: Vec<usize> = (0..rank).map(kept).collect();
     let count = sizes.iter().product::<usize>();
-    let values = array.to_floats()?;
-    let groups = broadcast_places(&sizes, &array.dims)?;
+    let values = array.as_floats()?;
+    let groups = || broadcast_places(&sizes, &array.dims);
     // From a first number on, one number after the other into its group.
-    let over = |first: f64, join: &dyn Fn(f64, f64) -> f64| {
+    let over = |first: f64, join: &dyn Fn(f64, f64) -> f64| -> Result<Vec<f64>> {
         let mut made = vec![first; count];
-        for (&group, &value) in groups.iter().zip(&values) {
+        for (group, &value) in groups()?.zip(&*values) {
             made[group] = join(made[group], value);
         }
-        made
+        Ok(made)
     };
     let sum = |of: fn(f64) -> f64| over(0.0, &|sum, value| sum + of(value));
-    let each = |made: Vec<f64>, of: &dyn Fn(f64) -> f64| -> Vec<f64> {
-        made.into_iter().map(of).collect()
+    let each = |made: Result<Vec<f64>>, of: &dyn Fn(f64) -> f64| -> Result<Vec<f64>> {
+        Ok(made?.into_iter().map(of).collect())
     };
     #[expect(clippy::cast_precision_loss, reason = "few numbers")]
     let numbers = (values.len() / count.max(1)) as f64;
-    let values: Vec<f64> = match node.operator.as_str() {
+    let made: Result<Vec<f64>> = match node.operator.as_str() {
         "ReduceSum" => sum(|value| value),
         "ReduceMean" => each(sum(|value| value), &|sum| sum / numbers),
         "ReduceProd" => over(1.0, &|product, value| product * value),
@@ -204,18 +204,19 @@ fn reduced(node: &Node, array: &Array, given: Option<Vec<i64>>) -> Result<Option
         "ReduceSumSquare" => sum(|value| value * value),
         "ReduceLogSum" => each(sum(|value| value), &f64::ln),
         "ReduceLogSumExp" => {
-            let most = over(f64::NEG_INFINITY, &f64::max);
+            let most = over(f64::NEG_INFINITY, &f64::max)?;
             let mut sums = vec![0.0; count];
-            for (&group, &value) in groups.iter().zip(&values) {
+            for (group, &value) in groups()?.zip(&*values) {
                 sums[group] += (value - most[group]).exp();
             }
             let pairs = most.into_iter().zip(sums);
-            pairs
+            Ok(pairs
                 .map(|(most, sum): (f64, f64)| most + sum.ln())
-                .collect()
+                .collect())
         }
         _ => return Ok(None),
     };
+    let values = made?;
     let dims = if node.int("keepdims", 1) == 0 {
         (0..rank)
             .filter(|&axis| !is_gone[axis])
@@ -225,6 +226,32 @@ fn reduced(node: &Node, array: &Array, given: Option<Vec<i64>>) -> Result<Option
         sizes
     };
     Ok(Some(like(array, dims, values)))
+}
+
+/// The numbers on one side of a diagonal of matrices, zeros on the other.
+fn triangle(node: &Node, array: &Array, diagonal: Option<&Array>) -> Result<Array> {
+    let &[.., rows, columns] = array.dims.as_slice() else {
+        return Err(node.broken("it reads no matrices"));
+    };
+    let shift = match diagonal.map(Array::to_whole).transpose()?.as_deref() {
+        None => 0,
+        Some(&[shift]) => shift,
+        Some(more) => return Err(node.broken(format!("one diagonal is expected, got {more:?}"))),
+    };
+    let is_upper = node.int("upper", 1) != 0;
+    let is_kept = |at: usize| {
+        let (row, column) = (at / columns % rows, at % columns);
+        let above = (column as i64).saturating_sub(row as i64);
+        if is_upper {
+            above >= shift
+        } else {
+            above <= shift
+        }
+    };
+    let values = array.as_floats()?;
+    let values = values.iter().enumerate();
+    let values = values.map(|(at, &value)| if is_kept(at) { value } else { 0.0 });
+    Ok(like(array, array.dims.clone(), values.collect()))
 }
 
 fn constant(graph: &Graph, node: &Node) -> Result<Array> {

@@ -68,10 +68,14 @@ pub struct Difference {
     pub hessian: Option<f64>,
 }
 
+/// `gradients` names the file of stored gradients that counts instead of those beside the export.
 #[expect(clippy::too_many_lines, reason = "one comparison after the other")]
-pub fn compared(path: &Path) -> Result<Difference, Error> {
+pub fn compared(path: &Path, gradients: Option<&Path>) -> Result<Difference, Error> {
     let imported = onnx::open(path, &OnnxOptions::default())?;
-    let arrays = npz::read(&path.with_extension("npz"));
+    let mut arrays = npz::read(&path.with_extension("npz"));
+    if let Some(gradients) = gradients {
+        arrays.extend(npz::read(gradients));
+    }
     let values = imported.encode(&inputs(&imported, &arrays))?;
     let model = &imported.model;
     let rows = Rows::new(&values, model.schema())?;
@@ -144,44 +148,48 @@ pub fn compared(path: &Path) -> Result<Difference, Error> {
             difference.hessian = Some(relative(&own(found), &laid_out(&imported, product)));
         }
     }
-    if let Some(gradient) = arrays.get("grad:proba") {
-        let classes = network.classes();
-        let mut worst = 0.0_f64;
-        for class in 0..classes {
+    let by_class = |gradient: &Stored, read: &[(usize, usize)]| {
+        let (classes, width) = (network.classes(), gradient.shape[2]);
+        assert_eq!(
+            gradient.shape[..2],
+            [count, classes],
+            "{}: gradients of other rows or classes are stored",
+            path.display()
+        );
+        let of_class = |class: usize| {
             let found = original(
                 pass.input_gradient(Output::Probability, hot(&vec![class; count]))
                     .value(),
             );
-            let features = gradient.shape[2];
-            // Columns that the model does not read have no feature.
-            let columns = imported
-                .inputs()
-                .into_iter()
-                .flat_map(|(_, columns)| columns);
-            let columns: Vec<String> = columns.collect();
-            let place = |column: &str| columns.iter().position(|one| one == column).unwrap();
-            let read: Vec<usize> = model
-                .schema()
-                .features
-                .iter()
-                .map(|one| place(&one.column))
-                .collect();
-            let theirs: Vec<f64> = (0..count)
-                .flat_map(|row| {
-                    let of_row =
-                        &gradient.numbers()[(row * classes + class) * features..][..features];
-                    read.iter().map(|&at| of_row[at]).collect::<Vec<_>>()
-                })
-                .collect();
-            // A class that is certain has no gradient of its own to compare with.
-            let size = gradient
-                .numbers()
-                .iter()
-                .map(|value| value.abs())
-                .fold(1e-12, f64::max);
-            worst = worst.max(largest(&found, &theirs) / size);
+            let pairs = (0..count).flat_map(|row| {
+                let theirs = &gradient.numbers()[(row * classes + class) * width..][..width];
+                let ours = &found[row * factors.len()..][..factors.len()];
+                read.iter()
+                    .map(|&(feature, place)| (ours[feature], theirs[place]))
+            });
+            let (ours, theirs): (Vec<f64>, Vec<f64>) = pairs.collect();
+            relative(&ours, &theirs)
+        };
+        (0..classes).map(of_class).fold(0.0, f64::max)
+    };
+    if let Some(gradient) = arrays.get("grad:proba") {
+        let columns = imported.inputs().into_iter();
+        let columns: Vec<String> = columns.flat_map(|(_, columns)| columns).collect();
+        let place = |column: &str| columns.iter().position(|one| one == column).unwrap();
+        // Columns that the model does not read have no feature; those of a category have no slope of their own.
+        let features = model.schema().features.iter().enumerate();
+        let read: Vec<(usize, usize)> = features
+            .filter(|(_, feature)| feature.kind == FeatureKind::Number)
+            .map(|(feature, one)| (feature, place(&one.column)))
+            .collect();
+        if !read.is_empty() {
+            difference.gradient = Some(by_class(gradient, &read));
         }
-        difference.gradient = Some(worst);
+    }
+    if let Some(gradient) = arrays.get("grad:features") {
+        assert_eq!(gradient.shape[2], factors.len(), "{}", path.display());
+        let all: Vec<(usize, usize)> = (0..factors.len()).map(|at| (at, at)).collect();
+        difference.gradient = Some(by_class(gradient, &all));
     }
     if let Some(gradient) = arrays.get("tf:grad_p") {
         let classes: Vec<usize> = predictions

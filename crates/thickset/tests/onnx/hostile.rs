@@ -262,6 +262,61 @@ fn chains_of_many_nodes_are_read_or_refused() {
 }
 
 #[test]
+fn what_steps_is_refused_and_a_sign_that_does_not_is_read() {
+    let coefficients = [1.0, 0.0, 0.0, 0.5, -1.0, 0.0, 0.0, -0.5];
+    let classifier = [
+        ("coefficients", Attribute::Floats(&coefficients)),
+        ("intercepts", Attribute::Floats(&[0.1, -0.1])),
+        ("classlabels_ints", Attribute::Ints(&[0, 1])),
+        ("post_transform", Attribute::Text("SOFTMAX")),
+    ];
+    let with_label = |last: Vec<u8>| {
+        let nodes = [
+            node_with("LinearClassifier", &["x"], &["label", "p"], &classifier),
+            node("ReduceSum", &["label"], &["sum"]),
+            last,
+        ];
+        small(&nodes, &[])
+    };
+    assert!(parsed(&with_label(node("Relu", &["x"], &["x2"]))).is_ok());
+    assert_refused(
+        "a label that is added",
+        &with_label(node("Add", &["x", "sum"], &["x2"])),
+        "the label that a classifier predicts",
+    );
+    let sign = |other: &str| {
+        let nodes = [
+            node("Sign", &["x"], &["s"]),
+            node("Abs", &["x"], &["size"]),
+            node("Add", &["size", "one"], &["more"]),
+            node("Mul", &["s", other], &["x2"]),
+        ];
+        small(&nodes, &[floats("one", &[4], &[1.0; 4])])
+    };
+    assert!(parsed(&sign("size")).is_ok());
+    // From -1 to 1 where the number passes zero.
+    for other in ["more", "one"] {
+        assert_refused(other, &sign(other), "made by the operator `Sign`");
+    }
+    // Each within the next.
+    let mut nodes = vec![node("MatMul", &["x", "V"], &["a0"])];
+    for place in 0..1000 {
+        let (a, s, b, next) = (
+            format!("a{place}"),
+            format!("s{place}"),
+            format!("b{place}"),
+            format!("a{}", place + 1),
+        );
+        nodes.push(node("Sign", &[&a], &[&s]));
+        nodes.push(node("Abs", &[&a], &[&b]));
+        nodes.push(node("Mul", &[&s, &b], &[&next]));
+    }
+    nodes.push(node("Identity", &["a1000"], &["x2"]));
+    let bytes = small(&nodes, &[floats("V", &[4, 4], &[0.1; 16])]);
+    assert_refused("a thousand signs", &bytes, "far more steps");
+}
+
+#[test]
 fn attributes_of_another_kind_and_names_of_any_length_are_refused() {
     let softmax = |value: Attribute<'_>| {
         let axis = [("axis", value)];

@@ -32,6 +32,7 @@ pub enum Attribute<'a> {
     Int(i64),
     Ints(&'a [i64]),
     Float(f32),
+    Floats(&'a [f32]),
     Text(&'a str),
     Texts(&'a [String]),
 }
@@ -43,6 +44,13 @@ fn attribute(name: &str, value: &Attribute<'_>) -> Vec<u8> {
         Attribute::Float(value) => (
             1,
             [varint(2 << 3 | 5), value.to_le_bytes().to_vec()].concat(),
+        ),
+        Attribute::Floats(values) => (
+            6,
+            values
+                .iter()
+                .flat_map(|value| [varint(7 << 3 | 5), value.to_le_bytes().to_vec()].concat())
+                .collect(),
         ),
         Attribute::Text(text) => (3, bytes(4, text.as_bytes())),
         Attribute::Texts(texts) => (
@@ -68,7 +76,7 @@ pub fn node_with(
     outputs: &[&str],
     attributes: &[(&str, Attribute<'_>)],
 ) -> Vec<u8> {
-    let is_learned = operator == "OneHotEncoder";
+    let is_learned = matches!(operator, "OneHotEncoder" | "LinearClassifier");
     let mut node = Vec::new();
     for input in inputs {
         node.extend(bytes(1, input.as_bytes()));

@@ -1,6 +1,7 @@
 //! Functions of single numbers. One file a function; [`Elementwise`] makes a layer of its value and two derivatives.
 
 mod absolute;
+mod arctangent;
 mod clip;
 mod elu;
 mod erf;
@@ -8,6 +9,7 @@ mod exp;
 mod gelu;
 mod hard_sigmoid;
 mod hard_swish;
+mod inverse_sinh;
 mod leaky_relu;
 mod log;
 mod mish;
@@ -25,6 +27,7 @@ mod square_root;
 mod tanh;
 
 pub use absolute::Absolute;
+pub use arctangent::Arctangent;
 pub use clip::Clip;
 pub use elu::Elu;
 pub use erf::Erf;
@@ -32,6 +35,7 @@ pub use exp::Exp;
 pub use gelu::Gelu;
 pub use hard_sigmoid::HardSigmoid;
 pub use hard_swish::HardSwish;
+pub use inverse_sinh::InverseSinh;
 pub use leaky_relu::LeakyRelu;
 pub use log::Log;
 pub use mish::Mish;

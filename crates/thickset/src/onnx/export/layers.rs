@@ -38,6 +38,8 @@ pub(super) fn write(
     let (weight, bias) = (parameter("weight"), parameter("bias"));
     match form {
         Form::Absolute => w.node("Abs", &[x], &[]),
+        Form::Arctangent => w.node("Atan", &[x], &[]),
+        Form::InverseSinh => w.node("Asinh", &[x], &[]),
         Form::Relu => w.node("Relu", &[x], &[]),
         Form::Sigmoid => w.node("Sigmoid", &[x], &[]),
         Form::Tanh => w.node("Tanh", &[x], &[]),

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use thickset_engine::layer::Form;
 
 use super::choice::{choice, comparison, step};
-use super::{Cells, Lowering, Made, Value};
+use super::{Cells, Lowering, Made, Value, trigonometric};
 use crate::onnx::array::Array;
 use crate::onnx::cell::Cell;
 use crate::onnx::fold::{broadcast, expanded};
@@ -31,6 +31,19 @@ pub(super) fn lower(to: &mut Lowering<'_>, node: &Node) -> Result<Option<Value>>
         | "Not" => {
             let value = to.input(node, 0)?;
             unary(to, node, &node.operator, value)?
+        }
+        // Rows are finite numbers or missing.
+        "IsInf" => match to.input(node, 0)? {
+            Value::Cells(cells) => Value::Cells(Rc::new(Cells {
+                cells: vec![Cell::Constant(0.0); cells.cells.len()],
+                dims: cells.dims.clone(),
+            })),
+            _ => return Ok(None),
+        },
+        operator if trigonometric::is_one(operator) => {
+            let value = to.input(node, 0)?;
+            let made = to.made(node, value)?;
+            Value::Tensor(to.trigonometric(operator, &made)?)
         }
         "Less" | "Greater" | "LessOrEqual" | "GreaterOrEqual" | "And" | "Or" | "Equal" => {
             let (a, b) = (to.input(node, 0)?, to.input(node, 1)?);
@@ -91,9 +104,11 @@ pub(super) fn binary(
         (Value::Mask(mask), other) | (other, Value::Mask(mask)) if operator == "Mul" => {
             let made = match other {
                 // As TensorFlow's converter writes a choice of which one side is nothing.
-                Value::Constant(zeros) if zeros.to_floats()?.iter().all(|&value| value == 0.0) => {
+                Value::Constant(zeros) if zeros.as_floats()?.iter().all(|&value| value == 0.0) => {
                     let dims = broadcast(&mask.dims, &zeros.dims)?;
-                    return Ok(Value::Constant(Rc::new(expanded(&zeros, &dims)?)));
+                    return Ok(Value::Constant(Rc::new(
+                        expanded(&zeros, &dims)?.into_owned(),
+                    )));
                 }
                 Value::Constant(_) | Value::Mask(_) => return Err(step(node)),
                 other => to.made(node, other)?,

@@ -72,7 +72,7 @@ fn equal(cells: &Cells, array: &Array) -> Result<Option<Cells>> {
     super::check_cells(&dims)?;
     let places = broadcast_places(&cells.dims, &dims)?;
     let values = expanded(array, &dims)?.to_floats()?;
-    let pairs = places.into_iter().zip(values);
+    let pairs = places.zip(values);
     let compared = pairs
         .map(|(place, value)| Cell::binary("Equal", &cells.cells[place], &Cell::Constant(value)));
     let cells: Option<Vec<Cell>> = compared.collect();
@@ -97,7 +97,7 @@ pub(super) fn choice(
     {
         let parts = condition.cells.iter().zip(first.into_iter().zip(second));
         let cells: Vec<Cell> = parts
-            .map(|(condition, (a, b))| Cell::Select(Rc::new([condition.clone(), a, b])))
+            .map(|(condition, (a, b))| selected(condition, a, b))
             .collect();
         let columns = |cell: &Cell| match cell {
             Cell::Select(parts) => {
@@ -158,6 +158,36 @@ pub(super) fn choice(
         &[&condition, &a, &b],
         dims,
     )?))
+}
+
+/// One of two numbers of a column; a missing number is filled in where that is what is decided.
+fn selected(condition: &Cell, a: Cell, b: Cell) -> Cell {
+    // Whether a number is missing exactly where another is.
+    let is_same = |of: &Cell, other: &Cell| {
+        let line = other.line().filter(|line| line.stands_in.is_none());
+        of == other
+            || matches!((of, line), (Cell::Column(column), Some(line)) if *column == line.column)
+    };
+    let filled = |of: Cell, with: f64| Cell::Replace {
+        of: Rc::new(of),
+        missing: f64::NAN,
+        with,
+    };
+    if let Cell::Constant(truth) = condition {
+        return if *truth == 0.0 { b } else { a };
+    }
+    if let Cell::Unary(operator, of) = condition {
+        match (&**operator, &**of, &a, &b) {
+            ("IsNaN", of, Cell::Constant(with), _) if is_same(of, &b) => return filled(b, *with),
+            ("Not", Cell::Unary(operator, of), _, Cell::Constant(with))
+                if &**operator == "IsNaN" && is_same(of, &a) =>
+            {
+                return filled(a, *with);
+            }
+            _ => {}
+        }
+    }
+    Cell::Select(Rc::new([condition.clone(), a, b]))
 }
 
 /// Texts of columns where some count as others, as scikit-learn's imputer of texts is written.

@@ -208,7 +208,7 @@ pub(super) fn expand(to: &mut Lowering<'_>, node: &Node) -> Result<Value> {
     }
     check_made(&sizes)?;
     let order = broadcast_places(&from, &sizes)?;
-    to.pick(value, sizes, &order)
+    to.pick(value, sizes, &order.collect::<Vec<_>>())
 }
 
 pub(super) fn pad(to: &mut Lowering<'_>, node: &Node) -> Result<Value> {

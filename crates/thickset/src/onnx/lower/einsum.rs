@@ -1,4 +1,4 @@
-//! `Einsum`: products of one or two tensors whose axes have letters. Two become a dense layer (with a constant) or a product of matrices.
+//! `Einsum`: products of tensors whose axes have letters, two at a time: each becomes a dense layer (with a constant) or a product of matrices.
 
 use thickset_engine::layer::{Form, ProductShape};
 
@@ -37,37 +37,60 @@ pub(super) fn lower(to: &mut Lowering<'_>, node: &Node) -> Result<Option<Value>>
             return Err(node.broken(format!("{rank} axes for the letters {letters:?}")));
         }
     }
-    let made = match (&inputs[..], &values[..]) {
-        ([a], [value]) => {
-            let made = to.made(node, value.clone())?;
-            summed(to, node, &made, a, &output)?
-        }
-        ([a, b], [first, Value::Constant(second)]) => {
-            let made = to.made(node, first.clone())?;
-            with_constant(to, node, (&made, a), (second, b), &output)?
-        }
-        ([a, b], [Value::Constant(first), second]) => {
-            let made = to.made(node, second.clone())?;
-            with_constant(to, node, (&made, b), (first, a), &output)?
-        }
-        ([a, b], [first, second]) => {
-            let (first, second) = (
-                to.made(node, first.clone())?,
-                to.made(node, second.clone())?,
-            );
-            if a.first() != b.first() || a.first() != output.first() {
-                return Err(mixed(node));
-            }
-            product(to, node, (&first, a), (&second, b), &output)?
-        }
-        _ => return Err(unread(node, &text)),
+    let mut parts: Vec<(Value, Vec<char>)> = values.into_iter().zip(inputs).collect();
+    // What a row computes first, then one after the other.
+    parts.sort_by_key(|(value, _)| matches!(value, Value::Constant(_)));
+    let mut rest = parts.into_iter();
+    let Some((first, mut letters)) = rest.next() else {
+        return Err(unread(node, &text));
     };
+    let mut made = to.made(node, first)?;
+    if rest.len() == 0 {
+        made = summed(to, node, &made, &letters, &output)?;
+    }
+    while let Some((value, others)) = rest.next() {
+        // All that is still read, of both.
+        let later: Vec<char> = rest
+            .as_slice()
+            .iter()
+            .flat_map(|(_, one)| one.clone())
+            .collect();
+        let is_read = |one: &&char| output.contains(one) || later.contains(one);
+        let kept = if later.is_empty() {
+            output.clone()
+        } else {
+            let new = others.iter().filter(|one| !letters.contains(one));
+            letters.iter().chain(new).filter(is_read).copied().collect()
+        };
+        made = pair(to, node, (&made, &letters), (value, &others), &kept)?;
+        letters = kept;
+    }
     Ok(Some(Value::Tensor(made)))
+}
+
+/// A tensor with a constant, or with another tensor of the same rows.
+fn pair(
+    to: &mut Lowering<'_>,
+    node: &Node,
+    (made, a): (&Made, &[char]),
+    (value, b): (Value, &[char]),
+    output: &[char],
+) -> Result<Made> {
+    if let Value::Constant(array) = value {
+        return with_constant(to, node, (made, a), (&array, b), output);
+    }
+    let other = to.made(node, value)?;
+    if a.first() != b.first() || a.first() != output.first() {
+        return Err(mixed(node));
+    }
+    product(to, node, (made, a), (&other, b), output)
 }
 
 fn unread(node: &Node, text: &str) -> crate::onnx::OnnxError {
     node.unsupported(
-        format!("the equation `{text}`; of one or two tensors, each letter once in each, is read"),
+        format!(
+            "the equation `{text}`; products of tensors with each letter once in each are read"
+        ),
         "write it with MatMul, Transpose and sums",
     )
 }
@@ -128,7 +151,7 @@ fn summed(
 }
 
 /// A tensor and a constant without rows: a dense layer where they share only what is summed over.
-fn with_constant(
+pub(super) fn with_constant(
     to: &mut Lowering<'_>,
     node: &Node,
     (made, a): (&Made, &[char]),

@@ -1,6 +1,7 @@
 //! How large values are, in numbers that are kept or computed: what [`Room`](crate::onnx::room::Room) counts.
 
 use super::Value;
+use crate::onnx::array::BATCH;
 use crate::onnx::cell::Cell;
 use crate::onnx::problem::{Result, broken};
 use crate::onnx::read::Node;
@@ -56,5 +57,33 @@ pub(super) fn kept(value: &Value) -> usize {
     match value {
         Value::Constant(_) | Value::Cells(_) => size(value),
         _ => 0,
+    }
+}
+
+/// The sizes of a value as the graph sees them, the rows by their stand-in.
+#[expect(clippy::cast_possible_wrap, reason = "sizes are bounded")]
+pub(super) fn sizes(value: &Value) -> Vec<i64> {
+    let of_rows = |dims: &[usize]| {
+        let mut sizes: Vec<i64> = dims.iter().map(|&size| size as i64).collect();
+        if let Some(first) = sizes.first_mut() {
+            *first = first.saturating_mul(BATCH);
+        }
+        sizes
+    };
+    match value {
+        Value::Constant(array) => array.dims.iter().map(|&size| size as i64).collect(),
+        Value::Cells(cells) => of_rows(&cells.dims),
+        Value::Tensor(made) | Value::Mask(made) => of_rows(&made.dims),
+        Value::Turned(turned) => turned.sizes(),
+    }
+}
+
+/// Numbers that attention is told to leave out are written as the least there is; far below any score is as good, and finite.
+pub(super) fn masked(values: &mut [f64]) {
+    const FAR_BELOW: f64 = -1e30;
+    for value in values {
+        if *value == f64::NEG_INFINITY {
+            *value = FAR_BELOW;
+        }
     }
 }

@@ -3,11 +3,14 @@
 use std::rc::Rc;
 
 use super::value::image;
-use super::{Block, Cells, Lowering, MOST_FEATURES, Made, Place, RawColumn, Value};
+use super::{Block, Cells, Lowering, Made, Place, RawColumn, Value};
 use crate::onnx::cell::Cell;
 use crate::onnx::problem::{OnnxError, Result, broken};
 use crate::onnx::proto::element;
 use crate::onnx::read::Input;
+
+/// The most numbers of a row that comes in, more than an image of 1024 x 1024 pixels has: each gets a name and a place.
+const MOST_INPUTS: usize = 1 << 22;
 
 impl<'g> Lowering<'g> {
     pub(super) fn add_input(&mut self, place: usize, input: &'g Input) -> Result<()> {
@@ -61,9 +64,9 @@ impl<'g> Lowering<'g> {
         let count = sizes
             .iter()
             .fold(1_usize, |product, &size| product.saturating_mul(size));
-        if count > MOST_FEATURES {
+        if count > MOST_INPUTS {
             return Err(broken(format!(
-                "input `{name}` has the sizes {dims:?}, more than {MOST_FEATURES} numbers a row"
+                "input `{name}` has the sizes {dims:?}, more than {MOST_INPUTS} numbers a row"
             )));
         }
         if let Some(image) = image(&sizes).filter(|_| self.graph.inputs.len() == 1 && !is_text) {

@@ -47,39 +47,23 @@ pub(super) fn join(
         return Err(node.unsupported("it joins rows of several inputs", ""));
     }
     let all: Vec<Vec<usize>> = parts.iter().map(dims).collect();
-    for sizes in &all {
-        let fits = sizes.len() == rank && (0..rank).all(|at| at == axis || sizes[at] == all[0][at]);
-        if !fits {
-            return Err(node.broken(format!(
-                "sizes {sizes:?} and {:?} cannot be joined along axis {axis}",
-                all[0]
-            )));
+    let sizes = joined_sizes(node, &all, axis)?;
+    if rows {
+        check_made(&sizes)?;
+    } else {
+        // Weights in one piece: no more than the file has room for.
+        to.room.check(
+            sizes
+                .iter()
+                .fold(1, |product: usize, &size| product.saturating_mul(size)),
+        )?;
+        if axis == 0 {
+            return constants_joined(node, &parts, sizes, None);
         }
     }
-    let mut sizes = all[0].clone();
-    sizes[axis] = all.iter().map(|sizes| sizes[axis]).sum();
-    check_made(&sizes)?;
-    // For each place of the result, which part it comes from and where in all parts one after the other.
-    let mut starts = Vec::new();
-    let mut start = 0;
-    for part in &all {
-        starts.push(start);
-        start += part.iter().product::<usize>();
-    }
-    let all_steps: Vec<Vec<usize>> = all.iter().map(|sizes| steps(sizes)).collect();
-    let order = places(&sizes, |at| {
-        let (mut part, mut along) = (0, at[axis]);
-        while along >= all[part][axis] {
-            along -= all[part][axis];
-            part += 1;
-        }
-        let place: usize = (0..rank)
-            .map(|one| all_steps[part][one] * if one == axis { along } else { at[one] })
-            .sum();
-        starts[part] + place
-    });
+    let order = joined_order(&all, &sizes, axis);
     if !rows {
-        return constants_joined(node, &parts, sizes, &order);
+        return constants_joined(node, &parts, sizes, Some(&order));
     }
     let only_cells = parts
         .iter()
@@ -120,7 +104,7 @@ pub(super) fn join(
     let joined = if let [only] = inputs[..] {
         only.clone()
     } else {
-        to.add(Form::Concatenate, &inputs, vec![1, start])?
+        to.add(Form::Concatenate, &inputs, vec![1, order.len()])?
     };
     let made = to.gathered(&joined, sizes, &order)?;
     Ok(if masks {
@@ -130,11 +114,50 @@ pub(super) fn join(
     })
 }
 
+/// The sizes of all parts side by side along an axis.
+fn joined_sizes(node: &Node, all: &[Vec<usize>], axis: usize) -> Result<Vec<usize>> {
+    let mut joined = all[0].clone();
+    for sizes in all {
+        let fits = sizes.len() == joined.len()
+            && (0..sizes.len()).all(|at| at == axis || sizes[at] == joined[at]);
+        if !fits {
+            return Err(node.broken(format!(
+                "sizes {sizes:?} and {:?} cannot be joined along axis {axis}",
+                all[0]
+            )));
+        }
+    }
+    joined[axis] = all.iter().map(|sizes| sizes[axis]).sum();
+    Ok(joined)
+}
+
+/// For each place of the result, where its number is in all parts one after the other.
+fn joined_order(all: &[Vec<usize>], joined: &[usize], axis: usize) -> Vec<usize> {
+    let mut starts = Vec::new();
+    let mut start = 0;
+    for part in all {
+        starts.push(start);
+        start += part.iter().product::<usize>();
+    }
+    let all_steps: Vec<Vec<usize>> = all.iter().map(|sizes| steps(sizes)).collect();
+    places(joined, |at| {
+        let (mut part, mut along) = (0, at[axis]);
+        while along >= all[part][axis] {
+            along -= all[part][axis];
+            part += 1;
+        }
+        let place: usize = (0..at.len())
+            .map(|one| all_steps[part][one] * if one == axis { along } else { at[one] })
+            .sum();
+        starts[part] + place
+    })
+}
+
 pub(super) fn constants_joined(
     node: &Node,
     parts: &[Value],
     sizes: Vec<usize>,
-    order: &[usize],
+    order: Option<&[usize]>,
 ) -> Result<Value> {
     let arrays = parts.iter().filter_map(|part| match part {
         Value::Constant(array) => Some(array),
@@ -163,5 +186,9 @@ pub(super) fn constants_joined(
         }
         Array::floats(vec![values.len()], values)
     };
-    Ok(Value::Constant(Rc::new(flat.picked(sizes, order))))
+    let joined = match order {
+        Some(order) => flat.picked(sizes, order.iter().copied()),
+        None => flat.reshaped(sizes)?,
+    };
+    Ok(Value::Constant(Rc::new(joined)))
 }

@@ -13,7 +13,12 @@ use crate::onnx::cell::Cell;
 use crate::onnx::problem::Result;
 use crate::onnx::read::Node;
 
-/// Values for all outputs; of a classifier the label, which nothing reads, and the scores.
+/// Whether its first output is the label that it predicts.
+pub(super) fn is_classifier(node: &Node) -> bool {
+    matches!(node.operator.as_str(), "LinearClassifier" | "SVMClassifier")
+}
+
+/// Values for all outputs; of a classifier the label, which may not be read, and the scores.
 pub(super) fn lower(to: &mut Lowering<'_>, node: &Node) -> Result<Option<Vec<Value>>> {
     let one = |value: Value| Ok(Some(vec![value]));
     match node.operator.as_str() {
@@ -38,7 +43,7 @@ pub(super) fn lower(to: &mut Lowering<'_>, node: &Node) -> Result<Option<Vec<Val
     }
 }
 
-/// What a label is to us: nothing that probabilities depend on.
+/// Stands at the place of a label.
 fn label() -> Value {
     Value::Constant(Rc::new(Array::whole(vec![0], Vec::new())))
 }

@@ -132,8 +132,12 @@ fn product(to: &mut Lowering<'_>, node: &Node) -> Result<Made> {
         }
         (Value::Constant(a), b) => {
             let b = to.made(node, b)?;
-            let [rows, inner] = a.dims[..] else {
+            if a.dims.len() < 2 {
                 return Err(node.unsupported(format!("a constant of {:?} comes first", a.dims), ""));
+            }
+            let &[rows, inner] = matrix(&a) else {
+                let a = several(to, node, &b, &a)?;
+                return of_tensors(to, node, &a, &b);
             };
             if b.dims.len() < 3 || b.dims[b.dims.len() - 2] != inner {
                 return Err(node.unsupported(
@@ -152,20 +156,41 @@ fn product(to: &mut Lowering<'_>, node: &Node) -> Result<Made> {
     }
 }
 
-fn with_matrix(to: &mut Lowering<'_>, node: &Node, a: &Made, b: &Array) -> Result<Made> {
-    let mut sizes = b.dims.clone();
-    while sizes.len() > 2 && sizes[0] == 1 {
-        sizes.remove(0);
+/// The sizes of a constant without axes of one in front of its matrix.
+fn matrix(array: &Array) -> &[usize] {
+    let mut sizes = &array.dims[..];
+    while let [1, rest @ ..] = sizes
+        && rest.len() >= 2
+    {
+        sizes = rest;
     }
+    sizes
+}
+
+/// Several constant matrices, one for each place of the inner axes of a tensor, as a tensor that is the same for every row.
+fn several(to: &mut Lowering<'_>, node: &Node, like: &Made, array: &Array) -> Result<Made> {
+    let (rank, own) = (like.dims.len(), array.dims.len());
+    let is_of_rows = own > rank || (own == rank && array.dims[0] != 1);
+    if is_of_rows {
+        return Err(node.unsupported(
+            format!("a constant of {:?} has a matrix for each row", array.dims),
+            "",
+        ));
+    }
+    let mut dims = vec![1; rank - own];
+    dims.extend_from_slice(&array.dims);
+    to.constant_layer(like, dims, array.to_floats()?)
+}
+
+fn with_matrix(to: &mut Lowering<'_>, node: &Node, a: &Made, b: &Array) -> Result<Made> {
+    let mut sizes = matrix(b).to_vec();
     let is_vector = sizes.len() == 1;
     if is_vector {
         sizes.push(1);
     }
     let [inner, outputs] = sizes[..] else {
-        return Err(node.unsupported(
-            format!("a constant of {:?} holds several matrices", b.dims),
-            "",
-        ));
+        let b = several(to, node, a, b)?;
+        return of_tensors(to, node, a, &b);
     };
     if a.dims.len() < 2 || a.dims[a.dims.len() - 1] != inner {
         return Err(node.broken(format!("{:?} and {:?} have no product", a.dims, b.dims)));

@@ -7,6 +7,7 @@ mod category;
 mod choice;
 mod convolution;
 mod convolution_transposed;
+mod cumulative;
 mod cut;
 mod einsum;
 mod extent;
@@ -24,7 +25,9 @@ mod resize;
 mod resized;
 mod scaled;
 mod shape;
+mod sign;
 mod support_vectors;
+mod trigonometric;
 mod turned;
 mod value;
 
@@ -33,12 +36,12 @@ use std::rc::Rc;
 
 use thickset_engine::layer::Form;
 
-use super::array::{Array, BATCH};
+use super::array::Array;
 use super::fold::{fold, shape_part};
 use super::problem::{Result, WITHOUT_GRADIENT, broken};
 use super::read::{Graph, Node};
 use super::room::Room;
-use extent::{check_cells, kept, products, size};
+use extent::{check_cells, kept, masked, products, size, sizes};
 use refused::{never_read, refused};
 pub(super) use value::{Block, Cells, Image, Made, MadeLayer, Place, RawColumn, Value};
 
@@ -54,6 +57,12 @@ pub(super) struct Lowering<'g> {
     pub(super) is_double: bool,
     /// The number of rows, where the file fixes it.
     fixed_rows: Option<usize>,
+    /// What classifiers predict; nothing that a gradient goes through.
+    labels: HashSet<String>,
+    /// What is only the sign of another value, by its name.
+    signs: HashMap<String, String>,
+    /// Whether this only finds out what a value is where others are zero.
+    is_trial: bool,
     room: Room,
 }
 
@@ -73,6 +82,9 @@ impl<'g> Lowering<'g> {
             image: None,
             is_double: false,
             fixed_rows: None,
+            labels: HashSet::new(),
+            signs: HashMap::new(),
+            is_trial: false,
             room: Room::new(graph.held),
         };
         for (place, input) in graph.inputs.iter().enumerate() {
@@ -86,11 +98,9 @@ impl<'g> Lowering<'g> {
         let mut wanted: HashSet<&str> = HashSet::from([output]);
         let mut needed = Vec::new();
         for node in self.graph.nodes.iter().rev() {
-            if node
-                .outputs
-                .iter()
-                .any(|made| wanted.contains(made.as_str()))
-            {
+            let is_wanted =
+                |made: &String| wanted.contains(made.as_str()) && !self.values.contains_key(made);
+            if node.outputs.iter().any(is_wanted) {
                 wanted.extend(node.inputs.iter().map(String::as_str));
                 needed.push(node);
             }
@@ -106,6 +116,13 @@ impl<'g> Lowering<'g> {
             {
                 continue;
             }
+            if let ("Sign", [of], [name]) =
+                (node.operator.as_str(), &node.inputs[..], &node.outputs[..])
+                && !matches!(self.find(of)?, Value::Constant(_))
+            {
+                self.signs.insert(name.clone(), of.clone());
+                continue;
+            }
             let read: usize = node
                 .inputs
                 .iter()
@@ -118,8 +135,12 @@ impl<'g> Lowering<'g> {
             self.room
                 .work(read.saturating_add(new).saturating_add(products))?;
             self.room.keep(new)?;
-            for (name, value) in node.outputs.iter().zip(made) {
-                self.values.insert(name.clone(), value);
+            for (place, (name, value)) in node.outputs.iter().zip(made).enumerate() {
+                if place == 0 && learned::is_classifier(node) {
+                    self.labels.insert(name.clone());
+                } else {
+                    self.values.insert(name.clone(), value);
+                }
             }
         }
         self.find(output)
@@ -129,6 +150,9 @@ impl<'g> Lowering<'g> {
     pub(super) fn find(&mut self, name: &str) -> Result<Value> {
         if let Some(value) = self.values.get(name) {
             return Ok(value.clone());
+        }
+        if self.labels.contains(name) || self.signs.contains_key(name) {
+            return Err(refused::step(name, self.labels.contains(name)));
         }
         match self.graph.constant(name) {
             Some(array) => {
@@ -227,7 +251,7 @@ impl<'g> Lowering<'g> {
         form: Form,
         inputs: &[&Made],
         dims: Vec<usize>,
-        weights: Vec<(&'static str, Vec<usize>, Vec<f64>)>,
+        mut weights: Vec<(&'static str, Vec<usize>, Vec<f64>)>,
     ) -> Result<Made> {
         let features = dims
             .iter()
@@ -237,7 +261,10 @@ impl<'g> Lowering<'g> {
                 "a layer would make the sizes {dims:?} for each row"
             )));
         }
-        for (name, _, values) in &weights {
+        for (name, _, values) in &mut weights {
+            if matches!(*name, "bias" | "value") {
+                masked(values);
+            }
             if let Some(value) = values.iter().find(|value| !value.is_finite()) {
                 return Err(broken(format!(
                     "the {name} of a layer holds {value}; weights must be finite"
@@ -284,33 +311,19 @@ impl<'g> Lowering<'g> {
         self.fixed_rows
     }
 
-    /// The sizes of a value as the graph sees them, the rows by their stand-in.
-    #[expect(clippy::cast_possible_wrap, reason = "sizes are bounded")]
-    fn sizes(value: &Value) -> Vec<i64> {
-        let of_rows = |dims: &[usize]| {
-            let mut sizes: Vec<i64> = dims.iter().map(|&size| size as i64).collect();
-            if let Some(first) = sizes.first_mut() {
-                *first = first.saturating_mul(BATCH);
-            }
-            sizes
-        };
-        match value {
-            Value::Constant(array) => array.dims.iter().map(|&size| size as i64).collect(),
-            Value::Cells(cells) => of_rows(&cells.dims),
-            Value::Tensor(made) | Value::Mask(made) => of_rows(&made.dims),
-            Value::Turned(turned) => turned.sizes(),
-        }
-    }
-
     fn node(&mut self, node: &Node) -> Result<Vec<Value>> {
         let operator = node.operator.as_str();
+        if operator == "Mul"
+            && let Some(made) = sign::product(self, node)?
+        {
+            return Ok(vec![made]);
+        }
         if operator == "Shape" {
-            let sizes = Self::sizes(&self.input(node, 0)?);
-            return Ok(vec![Value::Constant(Rc::new(shape_part(node, sizes)))]);
+            let part = shape_part(node, sizes(&self.input(node, 0)?));
+            return Ok(vec![Value::Constant(Rc::new(part))]);
         }
         if operator == "Size" {
-            let sizes = Self::sizes(&self.input(node, 0)?);
-            let count = sizes
+            let count = sizes(&self.input(node, 0)?)
                 .iter()
                 .fold(1_i64, |product, &size| product.saturating_mul(size));
             return Ok(vec![Value::Constant(Rc::new(Array::whole(
@@ -333,10 +346,10 @@ impl<'g> Lowering<'g> {
             match self.input(node, place)? {
                 Value::Constant(array) => {
                     self.is_double |= array.is_double();
-                    constants.push(Some((*array).clone()));
+                    constants.push(Some(array));
                 }
                 _ if operator == "CastLike" && place == 1 => {
-                    constants.push(Some(Array::floats(vec![], vec![0.0])));
+                    constants.push(Some(Rc::new(Array::floats(vec![], vec![0.0]))));
                 }
                 _ => {
                     all_constant = false;
@@ -369,6 +382,7 @@ impl<'g> Lowering<'g> {
             reduce::lower,
             normalise::lower,
             einsum::lower,
+            cumulative::lower,
             resize::lower,
         ];
         for family in families {

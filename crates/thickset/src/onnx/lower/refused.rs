@@ -59,3 +59,16 @@ pub(super) fn refused(node: &Node) -> OnnxError {
     };
     node.unsupported(reason, instead)
 }
+
+/// The refusal of a value that is a label, or else a sign.
+pub(super) fn step(name: &str, is_label: bool) -> OnnxError {
+    let what = if is_label {
+        "the label that a classifier predicts"
+    } else {
+        "made by the operator `Sign`"
+    };
+    OnnxError::Refused {
+        problem: format!("`{name}` is read, {what}: a step function has no gradient"),
+        instead: WITHOUT_GRADIENT.to_owned(),
+    }
+}

@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use super::extent::sizes;
 use super::shape::{NOT_FIRST, dims, has_rows, inner_axis};
 use super::{Cells, Lowering, Made, Value};
 use crate::onnx::array::BATCH;
@@ -16,7 +17,9 @@ impl Lowering<'_> {
             crate::onnx::fold::check_made(&dims)?;
         }
         Ok(match value {
-            Value::Constant(array) => Value::Constant(Rc::new(array.reshaped(dims)?)),
+            Value::Constant(array) => {
+                Value::Constant(Rc::new(Rc::unwrap_or_clone(array).reshaped(dims)?))
+            }
             Value::Cells(cells) => Value::Cells(Rc::new(Cells {
                 cells: cells.cells.clone(),
                 dims,
@@ -37,7 +40,7 @@ pub(super) fn target_sizes(to: &mut Lowering<'_>, node: &Node, value: &Value) ->
             .ints("shape")
             .ok_or_else(|| node.broken("the new sizes are missing"))?,
     };
-    let from = Lowering::sizes(value);
+    let from = sizes(value);
     let mut sizes = target;
     for (place, size) in sizes.iter_mut().enumerate() {
         if *size == 0 && node.int("allowzero", 0) == 0 {

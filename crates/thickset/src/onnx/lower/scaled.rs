@@ -28,7 +28,7 @@ impl Lowering<'_> {
         }
         let mut dims = array.dims.clone();
         dims[0] = 1;
-        Some(array.picked(dims, &(0..each).collect::<Vec<_>>()))
+        Some(array.picked(dims, 0..each))
     }
 
     /// A tensor repeated to larger sizes.
@@ -52,7 +52,7 @@ impl Lowering<'_> {
             ));
         }
         let places = broadcast_places(&made.dims, dims)?;
-        self.gathered(made, dims.to_vec(), &places)
+        self.gathered(made, dims.to_vec(), &places.collect::<Vec<_>>())
     }
 
     /// `scale x + shift`, each one number or one for each of the tensor's. `reader` is the value that is read, if this is its

@@ -100,7 +100,9 @@ impl Lowering<'_> {
             super::check_cells(&dims)?;
         }
         Ok(match value {
-            Value::Constant(array) => Value::Constant(Rc::new(array.picked(dims, places))),
+            Value::Constant(array) => {
+                Value::Constant(Rc::new(array.picked(dims, places.iter().copied())))
+            }
             Value::Cells(cells) => Value::Cells(Rc::new(Cells {
                 cells: places
                     .iter()
@@ -180,7 +182,10 @@ fn cast(to: &mut Lowering<'_>, node: &Node) -> Result<Value> {
                 }
                 (1 | 11, _)
                 | (8, Cell::Text { .. })
-                | (9, Cell::Binary(..) | Cell::Unary(..) | Cell::Lookup { .. }) => Ok(cell.clone()),
+                | (
+                    BOOL,
+                    Cell::Binary(..) | Cell::Unary(..) | Cell::Lookup { .. } | Cell::Constant(_),
+                ) => Ok(cell.clone()),
                 (8, Cell::Column(column)) => Ok(Cell::Text {
                     column: *column,
                     replaced: Vec::new(),

@@ -123,6 +123,41 @@ class Letters(nn.Module):
         return self.out(mixed * torch.cos(mixed))
 
 
+class Functions(nn.Module):
+    """Functions of angles and hyperbolas, sums along an axis, a product of three by letters."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.out, self.mix = nn.Linear(4, 4), nn.Linear(20, 3), nn.Parameter(torch.randn(4, 3, 4) * 0.5)
+
+    def forward(self, x):
+        z = torch.tanh(self.first(x)) * 0.9
+        angles = torch.tan(z) + torch.atan(z * 3) + torch.asin(z) + torch.acos(z * 0.5)
+        curves = torch.sinh(z) - torch.cosh(z) + torch.asinh(z * 4) + torch.acosh(z * z + 1.5) + torch.atanh(z)
+        sums = torch.cumsum(angles, 1) + torch.cumsum(curves.view(-1, 2, 2), 1).flatten(1)
+        three = torch.einsum("bi,ijk,bk->bj", z, self.mix, curves)
+        return self.out(torch.cat([angles, curves, sums, z, three, x[:, :1]], 1))
+
+
+class Queries(nn.Module):
+    """Missing numbers filled in, signed logarithms, and attention of learned queries with a matrix for each head, some of it hidden."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("usual", torch.tensor([0.5, -1.0, 2.0, 0.0]))
+        self.register_buffer("mask", torch.triu(torch.full((4, 4), -1.0), 1))
+        self.register_buffer("hidden", torch.triu(torch.full((3, 4), -torch.inf), 2))
+        self.embed, self.queries = nn.Parameter(torch.randn(4, 6)), nn.Parameter(torch.randn(1, 2, 3, 6) * 0.4)
+        self.keys, self.values, self.out = nn.Parameter(torch.randn(2, 6, 6) * 0.4), nn.Parameter(torch.randn(1, 2, 6, 3) * 0.4), nn.Linear(6, 3)
+
+    def forward(self, x):
+        x = torch.where(torch.isnan(x), self.usual, x)
+        x = torch.sign(x) * torch.log1p(x.abs())
+        tokens = (x @ self.mask + x).unsqueeze(1).unsqueeze(-1) * self.embed
+        shares = torch.softmax(self.queries @ (tokens @ self.keys).transpose(-2, -1) + self.hidden, -1)
+        return self.out((shares @ (tokens @ self.values)).mean(2).flatten(1))
+
+
 class Beside(nn.Module):
     """One logit beside zeros, and a root mean square."""
 
@@ -193,6 +228,11 @@ def pytorch_of_fixed_sizes():
     of_fixed_sizes("hot", Hot(), torch.randint(0, 4, (5, 3)), True)
     small.torch_case("transposed", transposed(), (1, 6, 6), dynamo=True)
     small.torch_case("transposed_legacy", transposed(), (1, 6, 6))
+    torch.manual_seed(6)
+    small.torch_case("functions", Functions(), (4,), dynamo=True)
+    queries = Queries()
+    small.torch_case("queries", queries, (4,), dynamo=True)
+    small.torch_case("queries_legacy", queries, (4,))
 
 
 def pytorch():

@@ -171,7 +171,7 @@ fn plain(node: &Node, like: &Turned, value: Value) -> Result<Value> {
                 sizes.insert(like.axis, 1);
             }
             sizes.insert(0, 1);
-            let moved = array.reshaped(sizes)?;
+            let moved = std::rc::Rc::unwrap_or_clone(array).reshaped(sizes)?;
             Ok(Value::Constant(std::rc::Rc::new(moved)))
         }
         _ => Err(refused(node)),
@@ -284,8 +284,8 @@ fn read(
         "Identity" | "Cast" | "CastLike" | "Dropout" | "Relu" | "Sigmoid" | "Tanh"
         | "LeakyRelu" | "Softplus" | "Elu" | "Gelu" | "HardSigmoid" | "HardSwish" | "Mish"
         | "Selu" | "Celu" | "Softsign" | "Neg" | "Abs" | "Sqrt" | "Exp" | "Log" | "Reciprocal"
-        | "Erf" | "Sin" | "Cos" | "Clip" | "Add" | "Sub" | "Mul" | "Div" | "Pow" | "Max"
-        | "Min" | "Sum" | "Mean" => {}
+        | "Erf" | "Sin" | "Cos" | "Atan" | "Asinh" | "Clip" | "Add" | "Sub" | "Mul" | "Div"
+        | "Pow" | "Max" | "Min" | "Sum" | "Mean" => {}
         "Softmax" | "LogSoftmax" | "LayerNormalization" => {
             let axis = turned.inner_axis(node, node.int("axis", -1))?;
             let is_layer = node.operator == "LayerNormalization";

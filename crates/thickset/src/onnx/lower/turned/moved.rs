@@ -2,6 +2,7 @@
 
 use super::{Turned, parts, refused};
 use crate::onnx::array::BATCH;
+use crate::onnx::lower::extent::sizes;
 use crate::onnx::lower::join::join;
 use crate::onnx::lower::resized::target_sizes;
 use crate::onnx::lower::shape::{axis, dims, has_rows, places, steps};
@@ -69,7 +70,7 @@ pub(super) fn resize(to: &mut Lowering<'_>, node: &Node, value: Value) -> Result
                 Some(axes) => Some(axes.to_whole()?),
                 None => node.ints("axes"),
             };
-            let (from, is_one) = (Lowering::sizes(&value), to.fixed_rows() == Some(1));
+            let (from, is_one) = (sizes(&value), to.fixed_rows() == Some(1));
             match squeezed(node, operator == "Squeeze", from, given, is_one)? {
                 Some(sizes) => sizes,
                 None => return Ok(None),
