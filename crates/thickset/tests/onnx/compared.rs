@@ -39,6 +39,12 @@ fn expected(imported: &Imported, arrays: &BTreeMap<String, Stored>) -> Vec<f64> 
         &columns
     };
     let classes = imported.model.classes().len();
+    let is_one =
+        |row: &[f64]| row.iter().all(|&p| p >= 0.0) && (row.iter().sum::<f64>() - 1.0).abs() < 1e-3;
+    assert!(
+        imported.about.head != Head::Logits || !values.chunks(classes).all(is_one),
+        "probabilities are read as logits"
+    );
     let sigmoid = |z: f64| 1.0 / (1.0 + (-z).exp());
     match imported.about.head {
         Head::Logits => values

@@ -101,6 +101,24 @@ def scikit_learn():
     learned("box_cox", make_pipeline(PowerTransformer("box-cox"), LogisticRegression()), raw, y)
 
 
+def powered():
+    """Probabilities that no softmax ends in, behind scales in the thousands: far from its rows, scores are too large for single precision."""
+    from sklearn.datasets import load_wine
+    from sklearn.naive_bayes import GaussianNB
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import PowerTransformer
+    from skl2onnx import to_onnx
+    from skl2onnx.common.data_types import FloatTensorType
+
+    x, y = load_wine(return_X_y=True)
+    x = x.astype(np.float32)
+    model = make_pipeline(PowerTransformer(), GaussianNB(var_smoothing=1e-3)).fit(x, y)
+    types = [("X", FloatTensorType([None, x.shape[1]]))]
+    exported = to_onnx(model, initial_types=types, options={id(model): {"zipmap": False}}, target_opset={"": 17, "ai.onnx.ml": 3})
+    onnx.save(exported, f"{small.FOLDER}/powered.onnx")
+    small.save("powered", {"X": x[::14]})
+
+
 class Stacked(nn.Module):
     def __init__(self):
         super().__init__()
@@ -269,6 +287,7 @@ def texts():
 
 if __name__ == "__main__":
     scikit_learn()
+    powered()
     pytorch()
     pytorch_of_fixed_sizes()
     texts()
