@@ -19,8 +19,7 @@ use crate::attack::threat::Norm;
 use crate::attack::threat::ball::Surface;
 use crate::certify::{CertifiedRadius, CertifiedWorstCase, CheckedCertify};
 use crate::check::as_f64;
-use crate::explain::{Binding, Explainer, Points};
-use crate::host::read;
+use crate::explain::Points;
 use crate::metric::ranking::{self, TopK};
 
 /// Whether an audit has certificates.
@@ -253,22 +252,16 @@ impl MeasuredRows<'_> {
 /// The top-k sets of a part's rows, to compare others with.
 struct Sets<'m> {
     rows: &'m MeasuredRows<'m>,
-    bound: Explainer,
+    classes: Vec<usize>,
     tops: Vec<TopK>,
 }
 
 impl<'m> Sets<'m> {
     fn new(rows: &'m MeasuredRows<'m>) -> Result<Self> {
-        let classes: Vec<usize> = rows.explained.iter().map(|row| row.class).collect();
-        let binding = Binding {
-            classes: &classes,
-            ids: rows.rows.ids,
-            seed: rows.audit.config.seed,
-        };
         let tops = rows.explained.iter();
         let tops = tops.map(|row| TopK::of(&row.importance, rows.audit.k()));
         Ok(Self {
-            bound: rows.audit.explain.bind(rows.network, binding)?,
+            classes: rows.explained.iter().map(|row| row.class).collect(),
             tops: tops.collect::<Result<_>>()?,
             rows,
         })
@@ -276,18 +269,15 @@ impl<'m> Sets<'m> {
 
     /// What these points, one a row, say of their rows.
     fn at(&self, points: &[f64]) -> Result<Vec<Seen>> {
-        let network = self.rows.network;
-        let importance = read(self.bound.importance(network, network.batch(points)));
-        let logits = read(network.logits(network.batch(points)));
-        let rows = importance
-            .chunks(self.rows.audit.names.len())
-            .zip(logits.chunks(network.classes()));
-        let own = self.tops.iter().zip(&self.rows.explained);
-        rows.zip(own)
-            .map(|((importance, logits), (top, explained))| {
+        let found = self.rows.explained_at(points, &self.classes)?;
+        let own = self.tops.iter().zip(&self.classes);
+        found
+            .iter()
+            .zip(own)
+            .map(|(found, (top, class))| {
                 Ok(Seen {
-                    changes: top.kept(importance)? < top.k(),
-                    keeps_class: ranking::largest(logits)? == explained.class,
+                    changes: top.kept(&found.importance)? < top.k(),
+                    keeps_class: ranking::largest(&found.probabilities)? == *class,
                 })
             })
             .collect()

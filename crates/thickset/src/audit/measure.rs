@@ -160,6 +160,16 @@ impl CheckedAudit {
 }
 
 impl MeasuredRows<'_> {
+    /// The explanations of these classes at points, one a row, as the rows themselves are explained.
+    pub(crate) fn explained_at(&self, points: &[f64], classes: &[usize]) -> Result<Vec<Explained>> {
+        let at = Points {
+            values: points,
+            ids: self.rows.ids,
+        };
+        let (explain, seed) = (&self.audit.explain, self.audit.config.seed);
+        explain.attribute_classes(self.network, at, classes, seed)
+    }
+
     /// One of the three numbers of faithfulness of every row.
     pub(crate) fn faithful(&self, of: fn(&Faithfulness) -> f64) -> Result<Vec<f64>> {
         if let Some(found) = self.faithfulness.get() {

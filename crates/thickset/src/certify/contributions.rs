@@ -201,13 +201,14 @@ fn largest(size: f64, margin: impl Fn(f64) -> f64) -> (f64, usize) {
         return (size, 1);
     }
     for trial in 1..=TRIALS {
-        // At first the margin without a move is not known.
-        let share = if trial == 1 {
-            0.5
+        // As long as no margin is positive there is no such line.
+        let share = above / (above - below);
+        let share = if above > 0.0 && share.is_finite() {
+            share.clamp(0.1, 0.9)
         } else {
-            above / (above - below)
+            0.5
         };
-        let middle = low + (high - low) * share.clamp(0.1, 0.9);
+        let middle = low + (high - low) * share;
         let found = margin(middle);
         if found > 0.0 {
             (low, above) = (middle, found);
@@ -244,7 +245,17 @@ mod tests {
             assert!(trials <= 13, "{ends}: {trials}");
         }
         assert_eq!(largest(0.5, |_| 1.0), (0.5, 1));
-        let (none, _) = largest(0.5, |_| -1.0);
-        assert!(none.abs() < f64::EPSILON);
+        for margin in [-1.0, 0.0, f64::NEG_INFINITY] {
+            let (none, _) = largest(0.5, |_| margin);
+            assert!(none.abs() < f64::EPSILON, "{margin}: {none}");
+        }
+        let (found, _) = largest(0.5, |size| {
+            if size < 0.2 {
+                f64::INFINITY
+            } else {
+                f64::NEG_INFINITY
+            }
+        });
+        assert!(found < 0.2 && found > 0.199, "{found}");
     }
 }

@@ -78,7 +78,8 @@ mod tests {
         assert!(small.keep(LEAST_NUMBERS + 1).is_err());
         assert!(small.keep(LEAST_NUMBERS).is_ok());
         assert!(small.keep(1).is_err());
-        assert!(large.keep(5 << 26).is_ok());
+        assert!(large.keep(LEAST_NUMBERS + FOR_EACH * (1 << 26)).is_ok());
+        assert!(large.keep(1).is_err());
         assert!(small.work(usize::MAX).is_err());
     }
 }

@@ -7,8 +7,6 @@ use crate::Result;
 use crate::attack::threat::ball::Surface;
 use crate::audit::measure::MeasuredRows;
 use crate::check::as_f64;
-use crate::explain::Binding;
-use crate::host::read;
 use crate::metric::ranking::TopK;
 use crate::registry::Direction;
 
@@ -39,12 +37,6 @@ fn measure(part: &MeasuredRows<'_>) -> Result<Vec<f64>> {
     } = part;
     let seed = audit.config.seed;
     let classes: Vec<usize> = explained.iter().map(|row| row.class).collect();
-    let binding = Binding {
-        classes: &classes,
-        ids: rows.ids,
-        seed,
-    };
-    let bound = audit.explain.bind(network, binding)?;
     let tops = explained
         .iter()
         .map(|row| TopK::of(&row.importance, audit.k()))
@@ -61,10 +53,9 @@ fn measure(part: &MeasuredRows<'_>) -> Result<Vec<f64>> {
             let drawn = audit.threat.draw(x, Surface::Sphere, stream);
             audit.threat.settle(x, &drawn, &mut points[range]);
         }
-        let importance = read(bound.importance(network, network.batch(&points)));
-        let rows = importance.chunks(audit.names.len());
-        for ((kept, top), row) in kept.iter_mut().zip(&tops).zip(rows) {
-            *kept += top.kept(row)?;
+        let found = part.explained_at(&points, &classes)?;
+        for ((kept, top), found) in kept.iter_mut().zip(&tops).zip(found) {
+            *kept += top.kept(&found.importance)?;
         }
     }
     let all = as_f64(audit.config.noise_draws * audit.k());
