@@ -19,7 +19,9 @@ use thickset::audit::{
 };
 use thickset::data::{Dataset, OpenOptions, open};
 use thickset::decision::DecisionConfig;
-use thickset::explain::{ExplainConfig, ExplanationConfig};
+use thickset::explain::contributions::ContributionsConfig;
+use thickset::explain::reduce::ReductionConfig;
+use thickset::explain::{ExplainConfig, ExplanationConfig, Per};
 use thickset::metric::{accuracy, auc, distinctness, kendall};
 use thickset::model::{Activation, CnnConfig, LinearConfig, MlpConfig, Model, ModelConfig, Origin};
 use thickset::registry::Direction;
@@ -511,7 +513,11 @@ fn the_nearest_change_is_no_further_than_what_noise_changed() {
     let model = fresh(&dataset, ModelConfig::Linear(LinearConfig::default()), 1);
     let radius = 0.1;
     let mut config = config();
-    config.explain = ExplainConfig::usual(dataset.shape());
+    config.explain = ExplainConfig {
+        explanation: ContributionsConfig::default().into(),
+        reduce: ReductionConfig::Signed,
+        per: Per::Column,
+    };
     config.suite.threat.ball.radius = radius;
     let plan = config.check(&dataset.schema).unwrap();
     let audit = in_chunks(&plan, &target(&model, &dataset, 40), 40);

@@ -193,13 +193,14 @@ impl Proved<'_> {
 }
 
 /// The largest size found at which a margin is positive, from 0 to the largest that is asked about, and how many were tried. The next size that is
-/// tried lies where a line through the margins at the last two would end; an end that stays counts half as much each time, so that both come closer.
+/// tried lies where a line through the margins at both ends would be zero; an end that stays twice counts half as much, so that both come closer.
 fn largest(size: f64, margin: impl Fn(f64) -> f64) -> (f64, usize) {
     let (mut low, mut above) = (0.0, 0.0);
     let (mut high, mut below) = (size, margin(size));
     if below > 0.0 {
         return (size, 1);
     }
+    let mut was_positive = None;
     for trial in 1..=TRIALS {
         // As long as no margin is positive there is no such line.
         let share = above / (above - below);
@@ -210,13 +211,16 @@ fn largest(size: f64, margin: impl Fn(f64) -> f64) -> (f64, usize) {
         };
         let middle = low + (high - low) * share;
         let found = margin(middle);
-        if found > 0.0 {
+        let is_positive = found > 0.0;
+        let stays_again = was_positive == Some(is_positive);
+        if is_positive {
             (low, above) = (middle, found);
-            below /= 2.0;
+            below *= if stays_again { 0.5 } else { 1.0 };
         } else {
             (high, below) = (middle, found);
-            above /= 2.0;
+            above *= if stays_again { 0.5 } else { 1.0 };
         }
+        was_positive = Some(is_positive);
         if high - low <= f64::max(low * SHARE_OF_ITSELF, size * SHARE_OF_LARGEST) {
             return (low, 1 + trial);
         }
@@ -230,19 +234,16 @@ mod tests {
 
     #[test]
     fn the_largest_size_is_found_from_below_in_few_trials() {
-        let margins: [(f64, fn(f64) -> f64); 3] = [
-            (0.3, |size| 0.3 - size),
-            (0.02, |size| 0.0002 - size * size / 2.0),
-            (0.4, |size| if size < 0.4 { 1.0 } else { -1.0 }),
+        let margins: [(f64, usize, fn(f64) -> f64); 3] = [
+            (0.3, 6, |size| 0.3 - size),
+            (0.02, 10, |size| 0.0002 - size * size / 2.0),
+            (0.4, 13, |size| if size < 0.4 { 1.0 } else { -1.0 }),
         ];
-        for (ends, margin) in margins {
+        for (ends, most, margin) in margins {
             let (found, trials) = largest(0.5, margin);
-            let apart = ends - found;
-            assert!(
-                apart > -1e-12 && apart <= ends * SHARE_OF_ITSELF,
-                "{ends}: {found}"
-            );
-            assert!(trials <= 13, "{ends}: {trials}");
+            let near = f64::max(ends * SHARE_OF_ITSELF, 0.5 * SHARE_OF_LARGEST);
+            assert!(found <= ends && found >= ends - near, "{ends}: {found}");
+            assert!(trials <= most, "{ends}: {trials}");
         }
         assert_eq!(largest(0.5, |_| 1.0), (0.5, 1));
         for margin in [-1.0, 0.0, f64::NEG_INFINITY] {
