@@ -40,6 +40,9 @@ pub(super) struct ContributionsAsked {
 /// Share of what was added up that rounding can have changed: a few hundred operations of `f64`, with a wide margin.
 pub(super) const SLACK: f64 = 1e-9;
 
+/// A moved row is rounded to single precision before the model reads it, each number by at most this share of itself.
+const INPUT_ROUNDING: f64 = 1.0 / 16_777_216.0;
+
 /// Trials of a radius, at most.
 const TRIALS: usize = 12;
 
@@ -81,10 +84,15 @@ impl Proved<'_> {
             .map(move |(choice, low, high)| MoveSet {
                 x: &choice.x,
                 norm: self.norm,
-                radius: left(self.norm, radius, choice.moved),
+                radius: self.rounded(left(self.norm, radius, choice.moved), &choice.x),
                 low,
                 high,
             })
+    }
+
+    /// How far a row can be from where it was, once a move of this size is rounded.
+    fn rounded(&self, size: f64, x: &[f64]) -> f64 {
+        size + INPUT_ROUNDING * (self.norm.of(x) + size)
     }
 
     /// How many of the salient columns every one of these moves keeps.
@@ -159,6 +167,7 @@ impl Proved<'_> {
         let alone = |feature: usize, sign: f64, limit: f64| {
             let limit = limit.min(self.radius);
             let margin = |size: f64| {
+                let size = self.rounded(size, &own.x[feature..=feature]);
                 let (mut low, mut high) = (zeros.clone(), zeros.clone());
                 if sign < 0.0 {
                     low[feature] = -size;
