@@ -243,17 +243,15 @@ mod tests {
 
     #[test]
     fn the_largest_size_is_found_from_below_in_few_trials() {
-        let margins: [(f64, usize, fn(f64) -> f64); 3] = [
-            (0.3, 6, |size| 0.3 - size),
-            (0.02, 10, |size| 0.0002 - size * size / 2.0),
-            (0.4, 13, |size| if size < 0.4 { 1.0 } else { -1.0 }),
-        ];
-        for (ends, most, margin) in margins {
+        let check = |ends: f64, most: usize, margin: fn(f64) -> f64| {
             let (found, trials) = largest(0.5, margin);
             let near = f64::max(ends * SHARE_OF_ITSELF, 0.5 * SHARE_OF_LARGEST);
             assert!(found <= ends && found >= ends - near, "{ends}: {found}");
             assert!(trials <= most, "{ends}: {trials}");
-        }
+        };
+        check(0.3, 6, |size| 0.3 - size);
+        check(0.02, 10, |size| 0.0002 - size * size / 2.0);
+        check(0.4, 13, |size| if size < 0.4 { 1.0 } else { -1.0 });
         assert_eq!(largest(0.5, |_| 1.0), (0.5, 1));
         for margin in [-1.0, 0.0, f64::NEG_INFINITY] {
             let (none, _) = largest(0.5, |_| margin);

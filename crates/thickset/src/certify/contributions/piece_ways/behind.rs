@@ -11,7 +11,7 @@ use super::timed::{AtTime, Timed};
 /// The second layer behind the pieces, through the gates of the first that are open.
 pub(super) struct Behind<'t> {
     timed: &'t Timed<'t>,
-    behind: &'t LayerBehind<'t>,
+    second: &'t LayerBehind<'t>,
     /// Absolute weights, row by row.
     sizes: Vec<f64>,
     states: Vec<State>,
@@ -22,18 +22,18 @@ pub(super) struct Behind<'t> {
 }
 
 impl<'t> Behind<'t> {
-    pub(super) fn new(timed: &'t Timed<'t>, behind: &'t LayerBehind<'t>) -> Self {
+    pub(super) fn new(timed: &'t Timed<'t>, second: &'t LayerBehind<'t>) -> Self {
         let felt = timed.active.iter().copied();
         let felt: Vec<usize> = felt.filter(|&feature| timed.is_felt(feature)).collect();
         let slopes = &timed.ways.pieces.slopes;
         Self {
             timed,
-            behind,
-            sizes: behind.layer.weight.iter().map(|one| one.abs()).collect(),
-            states: vec![State::Closed; behind.layer.inputs],
-            slopes: slopes.zeros(behind.layer.outputs(), &felt),
+            second,
+            sizes: second.layer.weight.iter().map(|one| one.abs()).collect(),
+            states: vec![State::Closed; second.layer.inputs],
+            slopes: slopes.zeros(second.layer.outputs(), &felt),
             felt,
-            adjoints: Adjoints::new(behind.layer.inputs),
+            adjoints: Adjoints::new(second.layer.inputs),
         }
     }
 
@@ -46,7 +46,7 @@ impl<'t> Behind<'t> {
                 (true, false) => -1.0,
                 _ => continue,
             };
-            let weights = self.behind.weights_of(neuron);
+            let weights = self.second.weights_of(neuron);
             for &feature in &self.felt {
                 let range = self.timed.all_pieces(feature);
                 for piece in range.first..=range.last {
@@ -63,7 +63,7 @@ impl<'t> Behind<'t> {
     /// What the time between two adds to the adjoints of the first layer.
     pub(super) fn added(&mut self, first: &[Neuron], a: &AtTime, b: &AtTime) -> Vec<Added> {
         self.open(first.iter().map(state).collect());
-        let (timed, layer, length) = (self.timed, self.behind.layer, b.t - a.t);
+        let (timed, layer, length) = (self.timed, self.second.layer, b.t - a.t);
         let outputs = layer.outputs();
         let moved = [a, b].map(|at| timed.moved(&self.slopes, outputs, at.t));
         let bent = timed.bent(&self.slopes, outputs, a.t, b.t);
@@ -81,7 +81,7 @@ impl<'t> Behind<'t> {
         for (place, neuron) in first.iter().enumerate() {
             if self.states[place] == State::Either {
                 let reach = reach(neuron);
-                let weights = self.behind.weights_of(place);
+                let weights = self.second.weights_of(place);
                 for ((less, more), weight) in less.iter_mut().zip(&mut more).zip(weights) {
                     *less += (weight * reach).min(0.0);
                     *more += (weight * reach).max(0.0);
@@ -112,7 +112,7 @@ impl<'t> Behind<'t> {
                 }
             })
             .collect();
-        self.adjoints.sum(self.behind, &times, length);
+        self.adjoints.sum(self.second, &times, length);
         let states = self.states.iter().enumerate();
         states
             .map(|(neuron, state)| self.adjoints.added(neuron, *state))
