@@ -11,14 +11,13 @@ pub(crate) fn parse<T: DeserializeOwned>(what: &'static str, text: &str) -> Resu
         value: T,
     }
     let trimmed = text.trim();
-    let table = if trimmed.starts_with('{') {
+    let value = if trimmed.starts_with('{') {
         trimmed.to_owned()
     } else {
-        let word = toml::Value::String(trimmed.to_owned());
-        format!("{{ kind = {word} }}")
+        toml::Value::String(trimmed.to_owned()).to_string()
     };
     let wrapped: Wrapped<T> =
-        toml::from_str(&format!("value = {table}")).map_err(|source| Error::Settings {
+        toml::from_str(&format!("value = {value}")).map_err(|source| Error::Settings {
             what,
             text: text.to_owned(),
             problem: source.message().to_owned(),

@@ -1,7 +1,7 @@
 //! A family of methods as one list.
 //!
 //! `kinds!` makes of one line a method everything that would else be typed again for each: the enum that a configuration
-//! names by its `kind`, the behaviour behind each of its variants, the list of all of them, and how one is read from an
+//! names by its `kind` (or by that alone), the behaviour behind each of its variants, the list of all of them, and how one is read from an
 //! argument. A line is the variant's name, which in kebab-case is the registry's id, and the type of its settings, which
 //! has defaults and implements the family's trait. That trait has a method `info` that gives the registry's entry.
 
@@ -14,13 +14,15 @@ macro_rules! kinds {
     ) => {
         $(#[$attribute])*
         #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
-        #[serde(tag = "kind", rename_all = "kebab-case")]
+        #[serde(tag = "kind", rename_all = "kebab-case", remote = "Self")]
         pub enum $Kinds {
             $(
                 #[doc = concat!("With the settings [`", stringify!($Settings), "`].")]
                 $Kind($Settings),
             )+
         }
+
+        crate::name_or_table::name_or_table!($Kinds);
 
         impl $Kinds {
             /// Every kind with its defaults.

@@ -75,6 +75,7 @@ mod check;
 mod error;
 mod inline;
 mod kinds;
+mod name_or_table;
 mod rows;
 mod seed;
 #[cfg(test)]

@@ -110,7 +110,7 @@ fn of(error: &Error) -> Option<String> {
         Error::AllImmutable => "`--keep-immutable=false` lets them move; `thickset data show` lists which columns are fixed".to_owned(),
         Error::NoAdverseClass { .. } | Error::NoSuchClass { .. } => "name it with --adverse, or set `adverse` under [decision] in run.toml".to_owned(),
         Error::Contributions { .. } => "train the model again with this release, or name a reference row: --explanation '{ kind = \"contributions\", reference = \"row.csv\" }'".to_owned(),
-        Error::CertifyInput { .. } => "`--explanation grad` certifies the gradient of a network of dense layers with ReLU".to_owned(),
+        Error::CertifyInput { .. } => "`--explanation grad` certifies the gradient of a network of dense layers with ReLU; `--smoothed` certifies the average of any explanation under noise".to_owned(),
         Error::Codes { .. } => "`thickset reasons --codes-template` prints a file to begin with".to_owned(),
         Error::AuditInput { .. } => "choose another with --explanation; `thickset methods --family explanation` lists them".to_owned(),
         Error::NotComparable { .. } => "compare models of the same classes on the same rows; where their runs split the data differently, --part all takes every row".to_owned(),

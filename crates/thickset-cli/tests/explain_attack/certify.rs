@@ -69,7 +69,10 @@ fn what_has_no_certificate_is_refused() {
     let case = case();
     refuses(
         &case.run("certify", &["--explanation", "integrated-gradients"]),
-        &["certificates are of `grad` and `grad-input`, got `integrated-gradients`"],
+        &[
+            "certificates are of `contributions`, `grad` and `grad-input`, got `integrated-gradients`",
+            "--smoothed",
+        ],
     );
     refuses(
         &case.run("certify", &["--nodes", "0"]),

@@ -32,6 +32,7 @@ mod goal;
 mod kept;
 mod option;
 mod outcome;
+mod start_points;
 mod state;
 
 use std::fmt::Debug;

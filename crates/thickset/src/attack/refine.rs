@@ -4,12 +4,12 @@
 //! salient feature back and brings the next swap nearer. Whatever a model is made of, a point that is already bad is a better
 //! place to look from than the row itself. Only a [suite](super::suite) has such points, so it is no attack of its own.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::border::{BorderConfig, NextSwap};
 use super::goal::{Goal as _, OfShares};
 use super::outcome::Attacked;
+use super::start_points::StartPoints;
 use super::state::AttackState;
 use super::{Plan, Search};
 use crate::registry::{Family, Info};
@@ -36,26 +36,15 @@ const STEPS: (f64, f64) = (0.01, 0.5);
 
 #[derive(Debug)]
 struct Refine {
-    /// The points to start from, by the row's number and the bits of its values.
-    starts: HashMap<(u64, Vec<u64>), Vec<f64>>,
+    /// The points to start from, one a row.
+    starts: StartPoints,
     /// Random steps.
     tries: usize,
 }
 
 /// Goes on from these rows' points, in so many random steps.
-pub(super) fn plan<'a>(
-    found: impl Iterator<Item = (u64, &'a [f64], &'a [f64])>,
-    tries: usize,
-) -> Plan {
-    let starts = found.map(|(id, x, point)| ((id, bits(x)), point.to_vec()));
-    Plan::Search(Arc::new(Refine {
-        starts: starts.collect(),
-        tries,
-    }))
-}
-
-fn bits(x: &[f64]) -> Vec<u64> {
-    x.iter().map(|value| value.to_bits()).collect()
+pub(super) fn plan(starts: StartPoints, tries: usize) -> Plan {
+    Plan::Search(Arc::new(Refine { starts, tries }))
 }
 
 impl Search for Refine {
@@ -64,7 +53,7 @@ impl Search for Refine {
         let rows = state.rows();
         let mut start = Vec::with_capacity(rows.values.len());
         for (x, id) in rows.values.chunks(features).zip(rows.ids) {
-            let found = self.starts.get(&(*id, bits(x)));
+            let found = self.starts.of(*id, x).first();
             start.extend_from_slice(found.map_or(x, Vec::as_slice));
         }
         let mut goals = NextSwap::of_shares(&state);
@@ -174,7 +163,10 @@ mod tests {
         for (start, tries) in [([0.01, 1.0], 50), ([-0.1, 1.0], 0)] {
             let attack = CheckedAttack {
                 kind: INFO.id,
-                plan: plan([(0, &KINKED_ROW[..], &start[..])].into_iter(), tries),
+                plan: plan(
+                    StartPoints::new([(0, &KINKED_ROW[..], &start[..])].into_iter()),
+                    tries,
+                ),
                 ..checked.clone()
             };
             let found = attack

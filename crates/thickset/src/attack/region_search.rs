@@ -10,6 +10,9 @@
 //! 3. A beam holds the best regions of a depth: those with the least overlap of the top-k sets, then with the smallest
 //!    gaps between the weakest salient features that are left and the strongest others, the next to swap places.
 //!
+//! A [suite](super::suite) searches a second time, from the regions of what its members found, which lie further away than a beam
+//! comes from the row itself.
+//!
 //! What was found is scored by the network itself, as in every attack. With more than two classes the probabilities of the
 //! region's nearest point stand for those of the region.
 
@@ -25,8 +28,9 @@ use serde::{Deserialize, Serialize};
 use thickset_engine::Network;
 
 use self::layers::Layers;
-use self::region::Target;
+use self::region::{Region, Score, Target};
 use super::outcome::Attacked;
+use super::start_points::StartPoints;
 use super::state::AttackState;
 use super::{Attack, AttackOption, Plan, Search, Setup};
 use crate::check::as_f64;
@@ -120,13 +124,23 @@ impl Attack for RegionSearchConfig {
                 });
             }
         }
-        let explain = setup.explain.config();
+        self.plan_from(setup.explain.config(), StartPoints::default())
+    }
+}
+
+impl RegionSearchConfig {
+    /// The search that begins at these points of a row, and at the row itself where it has none.
+    ///
+    /// # Errors
+    /// Where regions do not decide the explanation.
+    pub(super) fn plan_from(&self, explain: &ExplainConfig, starts: StartPoints) -> Result<Plan> {
         match &explain.explanation {
             ExplanationConfig::Grad(grad) if Self::explains(explain) => {
                 Ok(Plan::Search(Arc::new(Regions {
                     config: *self,
                     of: grad.of,
                     is_absolute: explain.reduce == ReductionConfig::Absolute,
+                    starts,
                 })))
             }
             other => Err(Error::AttackInput {
@@ -144,6 +158,7 @@ struct Regions {
     config: RegionSearchConfig,
     of: Of,
     is_absolute: bool,
+    starts: StartPoints,
 }
 
 impl Search for Regions {
@@ -165,7 +180,8 @@ impl Search for Regions {
             .collect();
         let found: Vec<Vec<Vec<f64>>> = targets
             .par_iter()
-            .map(|target| self.worst_points(&layers, target))
+            .zip(state.rows().ids)
+            .map(|(target, id)| self.worst_points(&layers, target, self.starts.of(*id, &target.x)))
             .collect();
         let most = found.iter().map(Vec::len).max().unwrap_or(0);
         let origin = state.origin();
@@ -213,22 +229,30 @@ impl Regions {
     }
 
     /// The nearest points of the worst regions, the worst first.
-    fn worst_points(&self, layers: &Layers, target: &Target) -> Vec<Vec<f64>> {
+    fn worst_points(&self, layers: &Layers, target: &Target, starts: &[Vec<f64>]) -> Vec<Vec<f64>> {
         let place = target.place(layers);
-        let start = place.start();
-        let mut seen = HashSet::from([start.gates().to_vec()]);
+        let mut seen = HashSet::new();
         let mut found: Vec<(usize, Vec<f64>)> = Vec::new();
-        let mut beam = vec![start];
+        let mut begun: Vec<(Score, Region)> = starts
+            .iter()
+            .filter_map(|point| place.start_at(point))
+            .filter(|(_, region)| seen.insert(region.gates().to_vec()))
+            .collect();
+        // Stable: of equals, the one that was given first.
+        begun.sort_by(|(a, _), (b, _)| a.before(b));
+        begun.truncate(self.config.beam);
+        let mut beam: Vec<Region> = begun.into_iter().map(|(_, region)| region).collect();
+        if beam.is_empty() {
+            beam.push(place.start());
+            seen.insert(beam[0].gates().to_vec());
+        }
         for _ in 0..self.config.depth {
             let mut neighbours = Vec::new();
             for (parent, region) in beam.iter().enumerate() {
                 let of_region = place.neighbours(region).into_iter();
                 neighbours.extend(of_region.map(|(score, gate)| (score, parent, gate)));
             }
-            neighbours.sort_by(|a, b| {
-                let by_score = a.0.kept.cmp(&b.0.kept).then(a.0.gap.total_cmp(&b.0.gap));
-                by_score.then((a.1, a.2).cmp(&(b.1, b.2)))
-            });
+            neighbours.sort_by(|a, b| a.0.before(&b.0).then((a.1, a.2).cmp(&(b.1, b.2))));
             let mut next = Vec::new();
             let mut tried = 0;
             for (score, parent, gate) in neighbours {

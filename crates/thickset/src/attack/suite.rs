@@ -5,7 +5,7 @@
 //! a defence may hide its gradients. So beside the papers' attacks as they are written, each is run on importances as
 //! shares of their sum, from many random starts, in few steps: on such networks that finds far more for the same work.
 //! The [border attack](super::border) follows the next swap on the twins; where the network has regions,
-//! [region search](super::region_search) finds more than all of them together, and at the end [gate search](super::gate_search)
+//! [region search](super::region_search) finds more than all of them together, and more still when it begins where they ended; at the end [gate search](super::gate_search)
 //! looks for what is worse than anything found, or proves that nothing is.
 //! What the suite finds is what we call the stability of an explanation; it is never weaker than any of its members. The
 //! multi-objective attack is none of them: it takes a cone program a step, and stops at the first flip.
@@ -28,6 +28,7 @@ use super::outcome::Attacked;
 use super::random::RandomConfig;
 use super::refine;
 use super::region_search::{self, RegionSearchConfig};
+use super::start_points::StartPoints;
 use super::target::TargetConfig;
 use super::threat::ball::Surface;
 use super::top_k::TopKConfig;
@@ -49,7 +50,7 @@ pub static INFO: Info = Info {
     formula: "min over attacks and their iterates of P@k(I(x), I(x')), argmax f(x') = argmax f(x)",
     source: "thickset; in the manner of AutoAttack for predictions (Croce and Hein 2020)",
     direction: None,
-    cost: "explanations and gradients a row: quick about 500, standard 3,200, thorough 34,000; regions of a ReLU network: 24, 384, 1,536; parts of its gate search: 0, 300, 5,000",
+    cost: "explanations and gradients a row: quick about 500, standard 3,200, thorough 34,000; regions of a ReLU network: 24, 1,152, 4,608; parts of its gate search: 0, 300, 5,000",
     defaults: &[
         Setting::new("effort", "quick, standard or thorough"),
         Setting::new("k", "salient features"),
@@ -202,11 +203,17 @@ impl SuiteConfig {
         let border = members
             .iter()
             .find(|member| member.attack.kind == border::INFO.id);
-        let steps = self.effort.plan().refine;
+        let plan = self.effort.plan();
+        let regions = members
+            .iter()
+            .find(|member| member.attack.kind == region_search::INFO.id);
         Ok(CheckedSuite {
             refine: border
-                .filter(|_| steps > 0)
-                .map(|member| (member.attack.clone(), steps)),
+                .filter(|_| plan.refine > 0)
+                .map(|member| (member.attack.clone(), plan.refine)),
+            regions_again: regions
+                .zip(plan.regions_again)
+                .map(|(member, config)| (member.attack.clone(), config)),
             members,
             certify: (self.effort != Effort::Quick)
                 .then(|| certify.check(explain, schema).ok())
@@ -229,6 +236,8 @@ pub struct CheckedSuite {
     members: Vec<Member>,
     /// The border attack whose settings refinement takes, and its random steps.
     refine: Option<(CheckedAttack, usize)>,
+    /// Region search, and what it comes to when it begins at what the members found.
+    regions_again: Option<(CheckedAttack, RegionSearchConfig)>,
     /// What is run last, where explanation and threat set are of the kind.
     certify: Option<CheckedCertify>,
 }
@@ -299,6 +308,9 @@ impl CheckedSuite {
     pub fn perturb(&self, network: &Network, rows: Points<'_>, seed: Seed) -> Result<Suite> {
         let mut worst: Option<Vec<Attacked>> = None;
         let mut members = Vec::with_capacity(self.members.len());
+        let mut points = Vec::new();
+        let again = self.regions_again.as_ref();
+        let again = again.filter(|(attack, _)| attack.fits(network));
         let has_regions = |member: &Member| {
             member.attack.kind == region_search::INFO.id && member.attack.fits(network)
         };
@@ -316,12 +328,28 @@ impl CheckedSuite {
                 shares: member.shares,
                 precision: found.iter().map(|row| row.precision).collect(),
             });
+            if again.is_some() {
+                points.extend(found.iter().map(|row| row.perturbed.clone()));
+            }
             worst = Some(match worst {
                 None => found,
                 Some(worst) => worse(worst, found),
             });
         }
-        let worst = worst.unwrap_or_default();
+        let mut worst = worst.unwrap_or_default();
+        if let Some((attack, config)) = again {
+            // One point of each row and member, so that the search does not begin in one place alone.
+            let of_rows = rows.values.chunks(network.features()).zip(rows.ids).cycle();
+            let starts = of_rows
+                .zip(&points)
+                .map(|((x, id), point)| (*id, x, point.as_slice()));
+            let plan = config.plan_from(attack.explain().config(), StartPoints::new(starts))?;
+            let attack = CheckedAttack {
+                plan,
+                ..attack.clone()
+            };
+            worst = worse(worst, attack.perturb(network, rows, seed)?);
+        }
         let worst = self.refine(network, rows, worst, seed)?;
         let (rows, certified) = self.search_gates(network, rows, worst)?;
         Ok(Suite {
@@ -351,7 +379,7 @@ impl CheckedSuite {
         let starts = starts.map(|((x, id), found)| (*id, x, found.perturbed.as_slice()));
         let attack = CheckedAttack {
             kind: refine::INFO.id,
-            plan: refine::plan(starts, *steps),
+            plan: refine::plan(StartPoints::new(starts), *steps),
             ..first.clone()
         };
         let found = attack.perturb(network, rows, seed)?;

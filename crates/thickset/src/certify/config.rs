@@ -78,7 +78,7 @@ impl CertifyConfig {
             ExplanationConfig::GradInput(config) => (config.of, true),
             other => {
                 return Err(refused(
-                    "`grad` and `grad-input`",
+                    "`contributions`, `grad` and `grad-input`",
                     &format!("`{}`", other.kind()),
                 ));
             }

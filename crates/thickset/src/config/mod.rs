@@ -280,6 +280,27 @@ mod tests {
         assert!(error.to_string().contains("train.epochs=many"), "{error}");
     }
 
+    #[test]
+    fn a_name_stands_for_the_table_with_that_kind() {
+        let names = "explain = \"grad\"\nmodel = \"linear\"\nobjective = { kind = \"igr\", base = \"mart\" }\n[train]\noptimizer = \"sgd\"\n";
+        let tables = "explain = { kind = \"grad\" }\nmodel = { kind = \"linear\" }\n\
+                      objective = { kind = \"igr\", base = { kind = \"mart\" } }\n[train]\noptimizer = { kind = \"sgd\" }\n";
+        let config = RunConfig::parse(names, "run.toml").unwrap();
+        assert_eq!(config, RunConfig::parse(tables, "run.toml").unwrap());
+        assert_eq!(config.objective.kind(), "igr");
+        let set = ["objective=vanilla".to_owned()];
+        let config = RunConfig::parse_with(names, "run.toml", &set).unwrap();
+        assert_eq!(config.objective.kind(), "vanilla");
+        for (wrong, expected) in [
+            ("objective = \"vanila\"", "`vanilla`"),
+            ("model = 3", "a name in quotes, or a table with a `kind`"),
+        ] {
+            let error = RunConfig::parse(wrong, "run.toml").unwrap_err();
+            let cause = std::error::Error::source(&error).unwrap().to_string();
+            assert!(cause.contains(expected), "{cause}");
+        }
+    }
+
     #[cfg(unix)]
     #[test]
     fn a_path_that_is_no_text_is_refused() {

@@ -5,9 +5,11 @@ use serde::{Deserialize, Serialize};
 use super::reduce::ReductionConfig;
 use super::{ExplainConfig, ExplanationConfig, Per};
 use crate::data::InputShape;
+use crate::name_or_table::name_or_table;
 
-/// `explain = { kind = "grad", of = "logit", reduce = "absolute" }`.
+/// `explain = "grad"`, or `explain = { kind = "grad", of = "logit", reduce = "absolute" }`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct InlineExplain {
     /// The method, with its settings.
     #[serde(flatten)]
@@ -19,6 +21,8 @@ pub struct InlineExplain {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per: Option<Per>,
 }
+
+name_or_table!(InlineExplain);
 
 impl InlineExplain {
     /// The same for rows of this shape, with the rule filled in. A layer's units are ranked as they are: the most active

@@ -1,5 +1,7 @@
 //! Why rows are decided against, and how far those reasons hold.
 
+mod tolerance;
+
 use std::collections::BTreeMap;
 
 use thickset_engine::Network;
@@ -9,13 +11,12 @@ use super::{CertifyOptions, ExplainOptions, Model, Origin};
 use crate::attack::ThreatConfig;
 use crate::attack::suite::{Effort, SuiteConfig};
 use crate::attack::threat::OneHot;
-use crate::data::FeatureKind;
 use crate::decision::{Decision, DecisionConfig};
 use crate::explain::{CheckedExplain, ExplanationConfig, Per, Points, chunk_rows};
 use crate::host::read;
 use crate::metric::ranking;
 use crate::reasons::{Codes, ColumnValue, Reason, Reasons, RowReasons, When};
-use crate::reasons::{column_values, number_text, plain_text};
+use crate::reasons::{column_values, plain_text};
 use crate::{Error, Result, Rows, defaults};
 
 /// Which reasons are given. What is left out is the model's own, or that of its data.
@@ -485,53 +486,4 @@ impl Tested<'_> {
             Err(error) => Err(error),
         }
     }
-
-    /// Says of each reason that is a number in which range it is proved to change none of the reasons by itself.
-    fn tolerate(
-        &self,
-        rows: &Rows<'_>,
-        options: &CertifyOptions,
-        places: &[usize],
-        found: &mut [RowReasons],
-    ) -> Result<()> {
-        let schema = rows.schema();
-        let named: Vec<Vec<String>> = places
-            .iter()
-            .map(|&place| {
-                let reasons = found[place].reasons.iter();
-                reasons.map(|one| one.column.clone()).collect()
-            })
-            .collect();
-        let is_wanted = |row: usize, feature: usize| {
-            let feature = &schema.features[feature];
-            feature.kind == FeatureKind::Number && named[row].contains(&feature.column)
-        };
-        let ranges = self.deciding.tolerances_of(rows, options, &is_wanted)?;
-        let encoding = self.deciding.description.encoding.as_ref();
-        for (&place, ranges) in places.iter().zip(ranges) {
-            for range in ranges {
-                let feature = schema.features.iter().find(|one| one.name == range.feature);
-                let Some(feature) = feature.filter(|_| range.from < range.to) else {
-                    continue;
-                };
-                let reasons = found[place].reasons.iter_mut();
-                for reason in reasons.filter(|one| one.column == feature.column) {
-                    let text = |number: f64| number_text(feature, rounded(number), encoding);
-                    reason.tolerance = Some(format!("{} to {}", text(range.from), text(range.to)));
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-/// A bound with four digits, towards the inside as far as rounding goes is not needed: it is told to people, and the exact one is
-/// in the certificate.
-fn rounded(number: f64) -> f64 {
-    let size = number.abs();
-    if size == 0.0 || !size.is_finite() {
-        return number;
-    }
-    let unit = 10.0_f64.powf(size.log10().floor() - 3.0);
-    (number / unit).round() * unit
 }

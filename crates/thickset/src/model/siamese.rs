@@ -13,6 +13,7 @@ use thickset_engine::{Init, NetworkBuilder};
 
 use super::{Activation, Architecture, CnnConfig, GcnConfig, ModelConfig, check_size};
 use crate::data::InputShape;
+use crate::name_or_table::name_or_table;
 use crate::registry::{Family, Info, Setting};
 use crate::{Error, Result};
 
@@ -34,13 +35,15 @@ pub static INFO: Info = Info {
 
 /// What embeds one input of a pair.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
+#[serde(tag = "kind", rename_all = "kebab-case", remote = "Self")]
 pub enum Embedding {
     /// For images.
     Cnn(CnnConfig),
     /// For graphs.
     Gcn(GcnConfig),
 }
+
+name_or_table!(Embedding);
 
 /// The embedding.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

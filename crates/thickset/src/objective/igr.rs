@@ -13,6 +13,7 @@ use super::term::similarity::cosine;
 use super::{Batch, Loss, Objective, mart, pgd_at, trades};
 use crate::check::check_weight;
 use crate::explain::integrated_gradients::of_logit;
+use crate::name_or_table::name_or_table;
 use crate::registry::{Family, Info, Setting};
 use crate::{Error, Result};
 
@@ -36,7 +37,7 @@ pub static INFO: Info = Info {
 
 /// What IGR is added to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
+#[serde(tag = "kind", rename_all = "kebab-case", remote = "Self")]
 pub enum Base {
     /// Adversarial training.
     PgdAt(pgd_at::PgdAtConfig),
@@ -45,6 +46,8 @@ pub enum Base {
     /// MART.
     Mart(mart::MartConfig),
 }
+
+name_or_table!(Base);
 
 impl Base {
     fn objective(&self) -> &dyn Objective {

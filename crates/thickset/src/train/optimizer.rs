@@ -4,11 +4,17 @@ use serde::{Deserialize, Serialize};
 use thickset_engine::optimizer::{Adam, AdamW, Optimizer, Sgd};
 
 use crate::check::{check_positive, check_weight};
+use crate::name_or_table::name_or_table;
 use crate::{Error, Result};
 
 /// What moves the weights.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(
+    tag = "kind",
+    rename_all = "kebab-case",
+    deny_unknown_fields,
+    remote = "Self"
+)]
 pub enum OptimizerConfig {
     /// Adam (Kingma and Ba 2015).
     Adam {
@@ -35,6 +41,8 @@ pub enum OptimizerConfig {
         momentum: f64,
     },
 }
+
+name_or_table!(OptimizerConfig);
 
 fn adam_rate() -> f64 {
     1e-3

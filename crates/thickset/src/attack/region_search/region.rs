@@ -1,5 +1,7 @@
 //! Regions of a `ReLU` network around a row: their half-spaces, their gradients and their neighbours.
 
+use std::cmp::Ordering;
+
 use super::layers::Layers;
 use super::projection::{HalfSpace, Normal, dot, nearest};
 use crate::certify::DenseLayer;
@@ -50,6 +52,14 @@ pub(super) struct Score {
     pub(super) kept: usize,
     /// Between the weakest of them and the strongest features that could take their places, as a share of all importances.
     pub(super) gap: f64,
+}
+
+impl Score {
+    /// Which of two the search goes on with first: fewer salient features, then a smaller gap.
+    pub(super) fn before(&self, other: &Self) -> Ordering {
+        let by_kept = self.kept.cmp(&other.kept);
+        by_kept.then(self.gap.total_cmp(&other.gap))
+    }
 }
 
 /// A region: what its gates make of the network, as affine functions of the move `d` from the row.
@@ -134,7 +144,19 @@ impl Place<'_> {
 
     /// The row's own region.
     pub(super) fn start(&self) -> Region {
-        let gates = self.layers.run(&self.target.x).0;
+        self.with_gates(self.layers.run(&self.target.x).0)
+    }
+
+    /// The region of a point and what it comes to, if it meets the set.
+    pub(super) fn start_at(&self, point: &[f64]) -> Option<(Score, Region)> {
+        let region = self.meet(self.with_gates(self.layers.run(point).0))?;
+        let gradient = self.gradient(&region).0;
+        let score = self.score(&gradient, &mut Vec::with_capacity(gradient.len()));
+        Some((score, region))
+    }
+
+    /// The region of these gates; its nearest move is not known yet.
+    fn with_gates(&self, gates: Vec<bool>) -> Region {
         let count = gates.len() + self.layers.0.last().map_or(0, DenseLayer::outputs);
         let mut region = Region {
             gates,
@@ -331,6 +353,11 @@ impl Place<'_> {
         let mut region = from.clone();
         self.toggle(&mut region, gate);
         region.multipliers[gate] = 0.0;
+        self.meet(region)
+    }
+
+    /// The region with its nearest move, if it meets the set. The search begins with its multipliers.
+    fn meet(&self, mut region: Region) -> Option<Region> {
         let radius = self.target.radius * WITHIN;
         let off = OFF_THE_KINK * radius;
         let features = self.features();
@@ -496,6 +523,31 @@ mod tests {
             crossed += 1;
         }
         assert!(crossed > 2, "{crossed}");
+    }
+
+    #[test]
+    fn the_region_of_a_point_is_the_one_that_crossing_leads_to() {
+        let layers = layers();
+        let target = target([0.3, -0.2, 0.5, 0.1]);
+        let place = target.place(&layers);
+        let start = place.start();
+        let mut compared = 0;
+        for (score, gate) in place.neighbours(&start) {
+            let Some(region) = place.cross(&start, gate) else {
+                continue;
+            };
+            let (own, again) = place.start_at(&place.point(&region)).unwrap();
+            assert_eq!(again.gates, region.gates);
+            assert_eq!(own.kept, score.kept);
+            assert!((own.gap - score.gap).abs() < 1e-9);
+            for (again, nearest) in again.nearest.iter().zip(&region.nearest) {
+                assert!((again - nearest).abs() < 1e-4 * target.radius);
+            }
+            compared += 1;
+        }
+        assert!(compared > 2, "{compared}");
+        let beyond: Vec<f64> = target.x.iter().map(|value| value + 1000.0).collect();
+        assert!(place.start_at(&beyond).is_none());
     }
 
     #[test]

@@ -33,6 +33,8 @@ pub(super) struct Plan {
     pub(super) border: (usize, usize),
     /// The search of regions, where a network has them.
     pub(super) regions: RegionSearchConfig,
+    /// The same again, from the regions of what all attacks found.
+    pub(super) regions_again: Option<RegionSearchConfig>,
     /// Parts of the gate search of a row, where a network has gates. A quick suite searches none; its audits certify so far.
     pub(super) gate_parts: usize,
     /// Training rows that are gone towards, where there are some.
@@ -89,6 +91,7 @@ impl Effort {
                     depth: 8,
                     tries: 4,
                 },
+                regions_again: None,
                 gate_parts: 3,
                 donors: 16,
                 refine: 0,
@@ -108,6 +111,11 @@ impl Effort {
                     depth: 24,
                     tries: 4,
                 },
+                regions_again: Some(RegionSearchConfig {
+                    beam: 32,
+                    depth: 24,
+                    tries: 4,
+                }),
                 gate_parts: 300,
                 donors: 64,
                 refine: 200,
@@ -127,6 +135,11 @@ impl Effort {
                     depth: 24,
                     tries: 4,
                 },
+                regions_again: Some(RegionSearchConfig {
+                    beam: 128,
+                    depth: 24,
+                    tries: 4,
+                }),
                 gate_parts: 5_000,
                 donors: 256,
                 refine: 2_000,

@@ -56,7 +56,26 @@ pub struct Encoded {
     pub given: GivenValues,
 }
 
+/// What a person should know of rows whose text no group or flag of a column lists.
+pub(crate) fn unseen_note(column: &str, rows: usize) -> String {
+    let rows = match rows {
+        1 => "1 row has".to_owned(),
+        rows => format!("{rows} rows have"),
+    };
+    format!("{rows} a `{column}` that is none of the model's categories")
+}
+
 impl Encoding {
+    /// The ends that a feature's values are clipped to, in the column's own unit; none where they are not.
+    pub(crate) fn clipped(&self, feature: &str) -> Option<(f64, f64)> {
+        self.columns.iter().find_map(|column| match column {
+            ColumnEncoding::Number(number) if number.clip && number.name == feature => {
+                Some((number.low, number.high))
+            }
+            _ => None,
+        })
+    }
+
     /// Learns a recipe's encoding from the rows `train` of a table, and from no others.
     ///
     /// # Errors

@@ -7,7 +7,7 @@ use super::pairs;
 use super::recipe::{ImageRule, Recipe};
 use super::split::Split;
 use crate::data::dataset::Dataset;
-use crate::data::encode::encoding::{self, Encoding};
+use crate::data::encode::encoding::{self, Encoding, unseen_note};
 use crate::data::encode::infer::{self, InferOptions};
 use crate::data::read::inputs::Inputs;
 use crate::data::read::table::{Table, Values};
@@ -198,9 +198,7 @@ pub fn encode_table(
     });
     let encoded = encoding.apply(table)?;
     for (column, rows) in &encoded.unseen {
-        notes.push(format!(
-            "column `{column}` has values outside its groups in {rows} rows"
-        ));
+        notes.push(unseen_note(column, *rows));
     }
     let mut dataset = Dataset {
         name: name.to_owned(),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::assemble::check_labels;
 use super::split::Split;
 use crate::data::dataset::Dataset;
-use crate::data::encode::encoding::{ColumnEncoding, Encoding};
+use crate::data::encode::encoding::{ColumnEncoding, Encoding, unseen_note};
 use crate::data::read::table::Table;
 use crate::data::read::table_reader::read_all;
 use crate::{Result, Seed};
@@ -42,9 +42,7 @@ impl Dataset {
         encoding.learn_ranges(&table, &split.train);
         let encoded = encoding.apply(table)?;
         for (column, rows) in &encoded.unseen {
-            notes.push(format!(
-                "column `{column}` has values that the model does not know in {rows} rows"
-            ));
+            notes.push(unseen_note(column, *rows));
         }
         let mut dataset = Self {
             name: name.to_owned(),

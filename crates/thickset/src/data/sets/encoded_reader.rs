@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::PathBuf;
 
-use crate::data::encode::encoding::Encoding;
+use crate::data::encode::encoding::{Encoding, unseen_note};
 use crate::data::encode::given::GivenValues;
 use crate::data::read::table_reader::{FileBytes, TableReader};
 use crate::{Error, Result};
@@ -140,12 +140,8 @@ impl EncodedReader {
             1 => "1 row has".to_owned(),
             count => format!("{count} rows have"),
         };
-        let unseen = self.unseen.iter().map(|(column, count)| {
-            format!(
-                "{} a `{column}` that is none of the model's categories",
-                rows(count)
-            )
-        });
+        let unseen = self.unseen.iter();
+        let unseen = unseen.map(|(column, count)| unseen_note(column, *count));
         let missing = self.missing.iter();
         let missing = missing.map(|(column, count)| format!("{} no `{column}`", rows(count)));
         unseen.chain(missing).collect()

@@ -10,7 +10,7 @@ use super::assemble::{Labelled, labelled};
 use super::load::OpenOptions;
 use super::recipe::Recipe;
 use crate::data::dataset::Dataset;
-use crate::data::encode::encoding::Encoding;
+use crate::data::encode::encoding::{Encoding, unseen_note};
 use crate::data::encode::given::GivenValues;
 use crate::data::encode::infer;
 use crate::data::read::read_rule::{ReadRule, Wanted};
@@ -256,9 +256,7 @@ impl LargeTable {
             unseen.extend(encoded.unseen);
         }
         for (column, rows) in unseen {
-            notes.push(format!(
-                "column `{column}` has values outside its groups in {rows} rows"
-            ));
+            notes.push(unseen_note(&column, rows));
         }
         given.sort();
         Ok(Dataset {
