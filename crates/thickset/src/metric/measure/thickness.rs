@@ -295,4 +295,19 @@ mod tests {
             assert!(far > 0.65, "{far}");
         }
     }
+
+    #[test]
+    fn gaussian_neighbours_lie_twice_as_far_at_twice_the_deviation() {
+        let way = |deviation: f64| {
+            let mut way = Vec::new();
+            let neighbours = Neighbours::Gaussian {
+                count: 1,
+                deviation,
+            };
+            neighbours.draw(3, &mut Seed::new(1).stream("x"), &mut way);
+            way
+        };
+        let doubled: Vec<f64> = way(1.0).iter().map(|step| 2.0 * step).collect();
+        assert_eq!(way(2.0), doubled);
+    }
 }
