@@ -220,4 +220,14 @@ mod tests {
         let found = of_differences(&[1.0, -1.0], method);
         assert!((found.p_value - 1.0).abs() < 1e-15);
     }
+
+    #[test]
+    fn rounding_of_large_values_makes_neither_differences_nor_ranks() {
+        let above = 1000.0 + 1e-10;
+        let found = paired(&[above, 3.0], &[1000.0, 1.0], PValueMethod::Auto).unwrap();
+        assert_eq!(found.count, 1);
+        // Tied: both have the rank 3/2.
+        let found = paired(&[1000.0, 0.0], &[0.0, above], PValueMethod::Auto).unwrap();
+        assert!((found.statistic - 1.5).abs() < 1e-15);
+    }
 }
