@@ -200,13 +200,13 @@ mod tests {
 
     #[test]
     fn up_to_fifty_differences_the_p_value_is_exact() {
-        let signed = |count: u32| -> Vec<f64> {
-            let sign = |size: u32| if size % 3 == 0 { -1.0 } else { 1.0 };
+        let signed = |count: i32| -> Vec<f64> {
+            let sign = |size: i32| if size % 3 == 0 { -1.0 } else { 1.0 };
             (1..=count)
                 .map(|size| sign(size) * f64::from(size))
                 .collect()
         };
-        let by = |count: u32, method| of_differences(&signed(count), method).p_value.to_bits();
+        let by = |count: i32, method| of_differences(&signed(count), method).p_value.to_bits();
         let normal = PValueMethod::Normal { continuity: false };
         assert_eq!(by(50, PValueMethod::Auto), by(50, PValueMethod::Exact));
         assert_ne!(by(50, PValueMethod::Auto), by(50, normal));
