@@ -257,4 +257,24 @@ mod tests {
         let message = score(&[vec![0.5, 0.5]], &[2]).unwrap_err().to_string();
         assert_eq!(message, "a label must be below 2, got 2");
     }
+
+    #[test]
+    fn a_single_row_on_either_side_leaves_the_error_unknown() {
+        let error = |labels: [bool; 3]| {
+            let auc = binary(&[0.1, 0.4, 0.3], &labels).unwrap().unwrap();
+            auc.standard_error
+        };
+        assert_eq!(error([false, true, false]), None);
+        assert_eq!(error([true, false, true]), None);
+    }
+
+    #[test]
+    fn a_third_class_without_rows_leaves_the_error_of_the_two() {
+        // Scores of the second class are those of the case by hand above, and the first class's are their mirror image: each
+        // row deviates equally in both comparisons, and so does the mean of the two.
+        let rows = [0.1, 0.4, 0.35, 0.2].map(|score| vec![1.0 - score, score, 0.0]);
+        let auc = score(&rows, &[0, 1, 0, 1]).unwrap().unwrap();
+        assert!((auc.value - 0.75).abs() < 1e-15);
+        assert!((auc.standard_error.unwrap() - (1.0_f64 / 8.0).sqrt()).abs() < 1e-15);
+    }
 }

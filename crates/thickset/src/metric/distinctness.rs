@@ -167,4 +167,10 @@ mod tests {
         ];
         assert!(score(&mixed).is_err());
     }
+
+    #[test]
+    fn two_rows_that_share_one_of_two_features_are_half_distinct() {
+        assert_eq!(of_counts(&[2, 1, 1], 2, 2), Some(0.5));
+        assert_eq!(of_counts(&[0, 0], 2, 0), None);
+    }
 }

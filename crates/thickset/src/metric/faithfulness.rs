@@ -318,4 +318,20 @@ mod tests {
         };
         assert!(score(&fine, Counts::Every, &mut |_| Ok(Vec::new())).is_err());
     }
+
+    #[test]
+    fn what_changes_nothing_when_removed_never_flips() {
+        let removal = Removal {
+            x: &[6.0, 2.0, 1.0],
+            baseline: &[6.0, 2.0, 1.0],
+            order: &[0, 1, 2],
+            inputs: &each(3),
+        };
+        for counts in [Counts::Every, Counts::Shares] {
+            let found = score(&removal, counts, &mut |rows| Ok(tenth(rows))).unwrap();
+            assert!((found.dffot - 1.0).abs() < 1e-15);
+            assert!(found.comprehensiveness.abs() < 1e-15);
+            assert!(found.sufficiency.abs() < 1e-15);
+        }
+    }
 }

@@ -84,4 +84,25 @@ mod tests {
         assert!(score(&[1.0], f64::NAN).is_err());
         assert!(score(&[], 1.0).is_err());
     }
+
+    #[test]
+    fn a_pair_has_the_bound_of_what_it_is_a_pair_of() {
+        let image = InputShape::Image {
+            channels: 1,
+            height: 8,
+            width: 8,
+        };
+        let pair = |of: &InputShape| InputShape::Pair {
+            of: Box::new(of.clone()),
+        };
+        for (shape, expected) in [
+            (InputShape::Table, TABLE_BOUND),
+            (InputShape::Graph { nodes: 4 }, IMAGE_BOUND),
+            (pair(&InputShape::Table), TABLE_BOUND),
+            (pair(&image), IMAGE_BOUND),
+            (image, IMAGE_BOUND),
+        ] {
+            assert!((bound(&shape) - expected).abs() < 1e-15, "{shape:?}");
+        }
+    }
 }

@@ -170,4 +170,23 @@ mod tests {
         assert!(pairs[0].first == 0 && pairs[0].second == 1);
         assert!(near_pairs(&rows, 2, &[0, 0, 1], 0.49).is_empty());
     }
+
+    #[test]
+    fn two_near_rows_that_share_half_hold_three_quarters() {
+        let pair = NearPair {
+            first: 0,
+            second: 1,
+        };
+        // P(0) + P(1) <= 1 + 1/2.
+        let limit = score(&[set([0, 1]), set([1, 2])], &[pair]).unwrap();
+        assert!((limit.mean - 0.75).abs() < 1e-6, "{}", limit.mean);
+        assert!((limit.near - 1.0).abs() < 1e-15);
+    }
+
+    #[test]
+    fn a_single_row_is_near_to_none_and_free() {
+        let limit = score(&[set([0, 1])], &[]).unwrap();
+        assert!(limit.near.abs() < 1e-15);
+        assert!((limit.mean - 1.0).abs() < 1e-15);
+    }
 }

@@ -146,4 +146,20 @@ mod tests {
             .unwrap();
         assert!(difference(&first, &second).is_err());
     }
+
+    #[test]
+    fn a_difference_of_which_one_error_is_unknown_has_no_interval() {
+        let known = auc::binary(&[0.1, 0.8, 0.2, 0.9], &[false, true, false, true])
+            .unwrap()
+            .unwrap();
+        // A single positive row.
+        let unknown = auc::binary(&[0.1, 0.8, 0.2, 0.9], &[false, true, false, false])
+            .unwrap()
+            .unwrap();
+        for (first, second) in [(&known, &unknown), (&unknown, &known)] {
+            let found = difference(first, second).unwrap();
+            assert_eq!(found.estimate.interval, None);
+            assert!((found.p_value - 1.0).abs() < 1e-15);
+        }
+    }
 }

@@ -141,4 +141,16 @@ mod tests {
         assert!(estimate(&[]).is_err());
         assert!(estimate(&[1.0, f64::NAN]).is_err());
     }
+
+    #[test]
+    fn a_value_that_occurs_once_has_no_interval() {
+        assert_eq!(
+            of_counts(&[(0.25, 0), (0.5, 1)]).unwrap(),
+            Estimate {
+                value: 0.5,
+                interval: None,
+                count: 1
+            }
+        );
+    }
 }

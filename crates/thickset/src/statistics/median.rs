@@ -87,4 +87,16 @@ mod tests {
             }
         );
     }
+
+    #[test]
+    fn a_single_value_is_its_own_median() {
+        assert_eq!(
+            estimate(&[0.25]).unwrap(),
+            Estimate {
+                value: 0.25,
+                interval: None,
+                count: 1
+            }
+        );
+    }
 }

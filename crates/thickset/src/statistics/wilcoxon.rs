@@ -197,4 +197,37 @@ mod tests {
             of_differences(&differences, PValueMethod::Normal { continuity: true }).p_value;
         assert!((exact - normal).abs() < 1e-3, "{exact} {normal}");
     }
+
+    #[test]
+    fn up_to_fifty_differences_the_p_value_is_exact() {
+        let signed = |count: i32| -> Vec<f64> {
+            let sign = |size: i32| if size % 3 == 0 { -1.0 } else { 1.0 };
+            (1..=count)
+                .map(|size| sign(size) * f64::from(size))
+                .collect()
+        };
+        let by = |count: i32, method| of_differences(&signed(count), method).p_value.to_bits();
+        let normal = PValueMethod::Normal { continuity: false };
+        assert_eq!(by(50, PValueMethod::Auto), by(50, PValueMethod::Exact));
+        assert_ne!(by(50, PValueMethod::Auto), by(50, normal));
+        assert_eq!(by(51, PValueMethod::Auto), by(51, normal));
+    }
+
+    #[test]
+    fn an_even_split_is_no_evidence_with_the_correction_either() {
+        // Two tied differences of both signs: W is its mean, 3/2, and there is nothing to correct.
+        let method = PValueMethod::Normal { continuity: true };
+        let found = of_differences(&[1.0, -1.0], method);
+        assert!((found.p_value - 1.0).abs() < 1e-15);
+    }
+
+    #[test]
+    fn rounding_of_large_values_makes_neither_differences_nor_ranks() {
+        let above = 1000.0 + 1e-10;
+        let found = paired(&[above, 3.0], &[1000.0, 1.0], PValueMethod::Auto).unwrap();
+        assert_eq!(found.count, 1);
+        // Tied: both have the rank 3/2.
+        let found = paired(&[1000.0, 0.0], &[0.0, above], PValueMethod::Auto).unwrap();
+        assert!((found.statistic - 1.5).abs() < 1e-15);
+    }
 }

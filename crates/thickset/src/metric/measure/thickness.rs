@@ -196,6 +196,7 @@ mod tests {
     use crate::attack::threat::Norm;
     use crate::data::{InputShape, Schema};
     use crate::explain::ExplainConfig;
+    use crate::metric::thickness::score;
     use crate::model::{Fresh, LinearConfig, MlpConfig, ModelConfig};
 
     const FORMS: [Form; 4] = [
@@ -280,6 +281,59 @@ mod tests {
     }
 
     #[test]
+    fn given_ways_are_walked_from_each_row_to_its_own_neighbours() {
+        let model = ModelConfig::Mlp(MlpConfig::default());
+        let network = model
+            .network(&InputShape::Table, 64, 2, &mut Fresh::new(Seed::new(3)))
+            .unwrap();
+        let explain = ExplainConfig::default()
+            .check(&Schema::image(1, 8, 8, 255.0))
+            .unwrap();
+        let mut stream = Seed::new(4).stream("x");
+        let x: Vec<f64> = (0..300 * 64).map(|_| stream.uniform()).collect();
+        // Neighbours at 0.9 x and 0.8 x, so that points of the ways are multiples of the row too.
+        let scaled = |scale: f64, x: &[f64]| -> Vec<f64> { x.iter().map(|x| scale * x).collect() };
+        let given = [scaled(0.9, &x), scaled(0.8, &x)];
+        let found = measured(&model, 0..300, Neighbours::Given(&given));
+        let mut compared = 0;
+        for row in [0, 1, 150, 298, 299] {
+            let explained = |scale: f64| {
+                let values = scaled(scale, &x[row * 64..(row + 1) * 64]);
+                let rows = Points {
+                    values: &values,
+                    ids: &[row as u64],
+                };
+                explain.attribute(&network, rows, Seed::new(1)).unwrap()
+            };
+            let at_x = explained(1.0).remove(0);
+            let way =
+                |reach: f64| [0.5, 1.5, 2.5].map(|point| explained(1.0 - reach * point / 3.0));
+            let ways: Vec<Vec<Explained>> = [0.1, 0.2].map(|reach| way(reach).concat()).to_vec();
+            // A point of another class is explained for that one here, for the row's there.
+            if ways.iter().flatten().any(|point| point.class != at_x.class) {
+                continue;
+            }
+            compared += 1;
+            let of_way =
+                |way: Vec<Explained>| way.into_iter().map(|point| point.importance).collect();
+            let ways: Vec<Vec<Vec<f64>>> = ways.into_iter().map(of_way).collect();
+            for (form, found) in FORMS.iter().zip(&found[row]) {
+                let expected = score(&ways, &at_x.importance, 8, *form).unwrap();
+                for (found, expected) in
+                    [(found.mean, expected.mean), (found.least, expected.least)]
+                {
+                    // Points are rounded to single precision.
+                    assert!(
+                        (found - expected).abs() <= 1e-5 * expected.abs(),
+                        "{found} {expected}"
+                    );
+                }
+            }
+        }
+        assert!(compared > 0);
+    }
+
+    #[test]
     fn uniform_neighbours_fill_the_ball_and_stay_in_it() {
         for norm in [Norm::L2, Norm::Linf] {
             let ball = BallConfig { norm, radius: 0.7 };
@@ -294,5 +348,18 @@ mod tests {
             }
             assert!(far > 0.65, "{far}");
         }
+    }
+
+    #[test]
+    fn gaussian_neighbours_lie_a_normal_number_of_deviations_away() {
+        let neighbours = Neighbours::Gaussian {
+            count: 1,
+            deviation: 2.0,
+        };
+        let mut way = Vec::new();
+        neighbours.draw(3, &mut Seed::new(1).stream("x"), &mut way);
+        let mut stream = Seed::new(1).stream("x");
+        let expected: Vec<f64> = (0..3).map(|_| 2.0 * stream.normal()).collect();
+        assert_eq!(way, expected);
     }
 }
