@@ -206,12 +206,8 @@ mod tests {
         Form::Discounted,
     ];
 
-    /// An 8x8 image is the shortest schema to state; the models take it as a table.
-    fn measured(
-        model: &ModelConfig,
-        range: std::ops::Range<usize>,
-        of: Neighbours<'_>,
-    ) -> Vec<Vec<Thickness>> {
+    /// A network, what explains it, and 300 rows. An 8x8 image is the shortest schema to state; the models take it as a table.
+    fn case(model: &ModelConfig) -> (Network, CheckedExplain, Vec<f64>) {
         let network = model
             .network(&InputShape::Table, 64, 2, &mut Fresh::new(Seed::new(3)))
             .unwrap();
@@ -220,6 +216,15 @@ mod tests {
             .unwrap();
         let mut stream = Seed::new(4).stream("x");
         let x: Vec<f64> = (0..300 * 64).map(|_| stream.uniform()).collect();
+        (network, explain, x)
+    }
+
+    fn measured(
+        model: &ModelConfig,
+        range: std::ops::Range<usize>,
+        of: Neighbours<'_>,
+    ) -> Vec<Vec<Thickness>> {
+        let (network, explain, x) = case(model);
         let ids: Vec<u64> = (0..300).collect();
         let rows = Points {
             values: &x[range.start * 64..range.end * 64],
@@ -283,14 +288,7 @@ mod tests {
     #[test]
     fn given_ways_are_walked_from_each_row_to_its_own_neighbours() {
         let model = ModelConfig::Mlp(MlpConfig::default());
-        let network = model
-            .network(&InputShape::Table, 64, 2, &mut Fresh::new(Seed::new(3)))
-            .unwrap();
-        let explain = ExplainConfig::default()
-            .check(&Schema::image(1, 8, 8, 255.0))
-            .unwrap();
-        let mut stream = Seed::new(4).stream("x");
-        let x: Vec<f64> = (0..300 * 64).map(|_| stream.uniform()).collect();
+        let (network, explain, x) = case(&model);
         // Neighbours at 0.9 x and 0.8 x, so that points of the ways are multiples of the row too.
         let scaled = |scale: f64, x: &[f64]| -> Vec<f64> { x.iter().map(|x| scale * x).collect() };
         let given = [scaled(0.9, &x), scaled(0.8, &x)];
