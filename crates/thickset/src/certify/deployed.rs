@@ -102,7 +102,13 @@ impl Deployed for DeployedChain<'_> {
     fn run(&self, x: &[f64], class: usize) -> (usize, Vec<f64>) {
         let mut tile = self.chain.tile();
         tile.run(x, self.ranked.output(), &[class]);
-        let importance = self.explained.importance(tile.gradient(), x);
+        let mut importance = self.explained.importance(tile.gradient(), x);
+        if self.explained.times_input {
+            // The model rounds these products, and near a tie that decides the order.
+            for value in &mut importance {
+                *value = self.arithmetic.nearest(*value);
+            }
+        }
         (largest(tile.logits()), importance)
     }
 }

@@ -2,11 +2,15 @@
 
 use thickset_engine::{Chain, Network, Output};
 
+use super::super::case::Deployed as _;
+use super::super::deployed::DeployedChain;
+use super::super::explained::{Explained, Ranked};
 use super::super::{CertifyConfig, DenseNetwork, Status};
 use crate::attack::ThreatConfig;
 use crate::attack::suite::{Effort, SuiteConfig};
 use crate::attack::threat::{BallConfig, Norm};
 use crate::data::{InputShape, Schema};
+use crate::explain::grad_input::GradInputConfig;
 use crate::explain::{ExplainConfig, Points};
 use crate::metric::ranking::{TopK, largest};
 use crate::model::{Activation, MlpConfig, Model, ModelConfig};
@@ -122,6 +126,41 @@ fn neither_random_points_nor_the_suite_break_a_certificate() {
             settled >= 10,
             "{settled} of 12 rows are settled in {norm:?}"
         );
+    }
+}
+
+#[test]
+fn products_with_the_input_are_those_that_are_handed_out() {
+    let model = model(MlpConfig::default());
+    let explain = ExplainConfig {
+        explanation: GradInputConfig::default().into(),
+        ..ExplainConfig::default()
+    };
+    let explain = explain.check(&schema()).unwrap();
+    let dense = DenseNetwork::of(&model.network).unwrap();
+    let chain = Chain::new(&model.network).unwrap();
+    let (values, ids) = rows(6);
+    for (x, id) in values.chunks(FEATURES).zip(&ids) {
+        let at = Points {
+            values: x,
+            ids: std::slice::from_ref(id),
+        };
+        let found = explain.attribute(&model.network, at, Seed::new(0)).unwrap();
+        let ranked = Ranked::Probability;
+        let explained = Explained {
+            times_input: true,
+            absolute: true,
+            ..Explained::new(&dense, ranked, found[0].class).unwrap()
+        };
+        let deployed = DeployedChain {
+            chain: &chain,
+            arithmetic: dense.arithmetic,
+            ranked,
+            explained: &explained,
+        };
+        let (class, importance) = deployed.run(x, found[0].class);
+        assert_eq!(class, found[0].class);
+        assert_eq!(importance, found[0].importance);
     }
 }
 
