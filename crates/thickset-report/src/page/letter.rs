@@ -96,10 +96,6 @@ fn compared(reference: &str) -> String {
 fn firmness(reasons: &Reasons, row: &RowReasons) -> Vec<String> {
     let mut said = Vec::new();
     if let (Some(change), Some(holds)) = (&reasons.change, row.holds) {
-        // What stands in brackets is for the file: which columns were left alone, and how.
-        let change = change
-            .split_once(" (")
-            .map_or(change.as_str(), |(change, _)| change);
         said.push(if holds >= 1.0 {
             format!("We tested whether other reasons would have come out had the data been slightly different. Under {change}, they stayed the same.")
         } else if holds > 0.0 {
@@ -142,9 +138,6 @@ fn records(reasons: &Reasons, row: &RowReasons) -> Vec<(&'static str, String)> {
             row.score, row.reference_score, row.sum
         ),
     ));
-    if let Some(change) = &reasons.change {
-        records.push(("tested with", change.clone()));
-    }
     if let Some(radius) = row.certified.filter(|radius| *radius > 0.0) {
         let proved = format!(
             "no change below {} in the model's scaled units leads to other reasons",
