@@ -208,3 +208,69 @@ impl Stepped for Vec<Proof> {
         self
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::attack::ThreatConfig;
+    use crate::attack::threat::{BallConfig, Norm, OneHot};
+    use crate::data::{Feature, FeatureKind, InputShape, Schema};
+
+    /// A number and two categories of three and of two.
+    fn threat(radius: f64) -> Threat {
+        let feature = |name: &str, group: Option<usize>| Feature {
+            name: name.to_owned(),
+            column: name.to_owned(),
+            unit: None,
+            kind: match group {
+                Some(_) => FeatureKind::Level { values: vec![] },
+                None => FeatureKind::Number,
+            },
+            offset: 0.0,
+            factor: 1.0,
+            low: -9.0,
+            high: 9.0,
+            integer: false,
+            group,
+            immutable: false,
+        };
+        let schema = Schema {
+            shape: InputShape::Table,
+            features: vec![
+                feature("size", None),
+                feature("a", Some(0)),
+                feature("b", Some(0)),
+                feature("c", Some(0)),
+                feature("d", Some(1)),
+                feature("e", Some(1)),
+            ],
+            references: None,
+        };
+        let config = ThreatConfig {
+            ball: BallConfig {
+                norm: Norm::L2,
+                radius,
+            },
+            one_hot: OneHot::Whole,
+            ..ThreatConfig::default()
+        };
+        config.check(&schema).unwrap()
+    }
+
+    #[test]
+    fn every_choice_that_the_ball_holds_is_tried_and_no_other() {
+        let x = [0.5, 1.0, 0.0, 0.0, 0.0, 1.0];
+        let count = |radius: f64| {
+            let choices = choices(&threat(radius), &x, MoveNorm::L2, radius).unwrap();
+            for choice in &choices {
+                assert!(choice.moved <= radius);
+            }
+            choices.len()
+        };
+        // One other category is sqrt 2 away and two are 2: two of the first, one of the second, and both together.
+        assert_eq!(count(1.41), 1);
+        assert_eq!(count(1.42), 1 + 3);
+        assert_eq!(count(1.99), 1 + 3);
+        assert_eq!(count(2.0), 1 + 3 + 2);
+    }
+}

@@ -106,6 +106,37 @@ fn a_feature_that_cannot_move_does_not_cost_anything() {
 }
 
 #[test]
+fn of_three_classes_each_margin_counts_by_how_likely_its_class_can_be() {
+    // Gates stay open, so the gradient of p_0 goes as o_1 (2, 1) + o_2 (1, 4), with o_j the odds of class j against class 0. Feature 0 leads while
+    // o_1 > 3 o_2. At the row o_1 = 1 and o_2 = e^-2; a move of size r can divide o_1 by e^(r sqrt 5) and multiply o_2 by e^(r sqrt 17).
+    let network = SmoothNetwork {
+        dense: DenseNetwork {
+            hidden: vec![layer(&[1.0, 0.0, 0.0, 1.0], &[5.0, 5.0])],
+            head: layer(&[2.0, 4.0, 0.0, 3.0, 1.0, 0.0], &[-30.0, -15.0, -7.0]),
+            arithmetic: Arithmetic::DOUBLE,
+        },
+        activations: vec![Activation::Relu],
+    };
+    let moves = MoveSet {
+        norm: MoveNorm::L2,
+        low: vec![f64::NEG_INFINITY; 2],
+        high: vec![f64::INFINITY; 2],
+    };
+    let order = Order {
+        salient: &[0],
+        absolute: false,
+        gradient: &[2.135, 1.541],
+        class: 0,
+        ranked: Ranked::Probability,
+    };
+    let found = BoundedRow::new(&network, &[0.0, 0.0], &moves, order)
+        .radius(1.0)
+        .certified;
+    let by_hand = (2.0 - 3.0_f64.ln()) / (5.0_f64.sqrt() + 17.0_f64.sqrt());
+    assert!(found <= by_hand && found > by_hand - 1e-4, "{found} {by_hand}");
+}
+
+#[test]
 fn on_relu_networks_bounds_never_promise_more_than_the_search() {
     let mut stream = Seed::new(41).stream("networks");
     let mut certified_some = 0;
