@@ -32,6 +32,7 @@ mod igr;
 mod igr_pictures;
 mod limit;
 mod measure;
+mod measure_categories;
 mod measure_certificates;
 mod measure_maps;
 mod options;

@@ -25,6 +25,7 @@ use thickset_engine::kernel::cross_entropy;
 use thickset_engine::{Network, Output, one_hot};
 
 use crate::count::as_f64;
+use crate::measure_categories;
 use crate::measure_certificates;
 use crate::measure_maps;
 use crate::seeded_dataset::SeededDataset;
@@ -90,6 +91,8 @@ pub(crate) enum Measure {
         with: String,
         explain: ExplainConfig,
     },
+    /// The worst change of one column's category.
+    WorstCategory { k: usize, explain: ExplainConfig },
     /// Thickness towards gaussian neighbours whose root mean square distance is the radius.
     GaussianThickness {
         k: usize,
@@ -215,6 +218,9 @@ impl Measure {
             } => measure_certificates::radii(network, data, certify, explain, (*points, *ball)),
             Self::Limit { k, radius, explain } => limit(network, data, *k, *radius, explain),
             Self::Agreement { .. } => Ok(Measured::default()),
+            Self::WorstCategory { k, explain } => {
+                measure_categories::worst_category(network, data, *k, explain)
+            }
             Self::GaussianThickness { k, radius, explain } => {
                 gaussian_thickness(network, data, *k, *radius, explain)
             }

@@ -14,14 +14,14 @@ use crate::dataset_tables::{ChosenDatasets, PaperTable, choose_datasets};
 use crate::limit;
 use crate::measure::Measure;
 use crate::method::VANILLA;
-use crate::runner::{BenchRunner, Grid, GridEntry, SeededDatasets, TrainingPlan};
+use crate::runner::{BenchRunner, Grid, GridEntry, GridRow, SeededDatasets, TrainingPlan};
 use crate::seeded_dataset::SeededDataset;
 use crate::table_column::{Better, ColumnEntry, PERCENT, TableColumn, labels, table};
 use crate::table1::beyond_overlap;
 use crate::usual_measure::{clean, explain, threat};
 
 /// The rows of the table where none is named.
-const METHODS: [&str; 11] = [
+const METHODS: [&str; 16] = [
     "linear",
     "vanilla",
     "softplus",
@@ -33,6 +33,11 @@ const METHODS: [&str; 11] = [
     "segmented",
     "segmented-sparsemax",
     "taught",
+    "neuron-margin",
+    "group-lasso",
+    "small-network",
+    "thickness-ranking",
+    "worst-region",
 ];
 
 /// The tables that it is about.
@@ -71,6 +76,14 @@ pub(crate) fn run(runner: &BenchRunner<'_>) -> Result<Bench> {
          none, its most distinct one is shown",
     );
     bench.add_setting(
+        "agreement",
+        "with vanilla of the same seed; vanilla's own is with the next seed's, which was trained on other rows",
+    );
+    bench.add_setting(
+        "worst category",
+        "P@k after the worst change of one column's category to another, numbers as they are, the prediction held",
+    );
+    bench.add_setting(
         "donors",
         format!("the suite also goes towards {DONORS} training rows"),
     );
@@ -84,7 +97,12 @@ pub(crate) fn run(runner: &BenchRunner<'_>) -> Result<Bench> {
             as_distinct: true,
             ..runner.scratch(&datasets)
         };
-        let grid = runner.grid_by(&datasets, entries, &plan)?;
+        let by_auc = by_auc(runner, &datasets, &entries)?;
+        let mut grid = runner.grid_by(&datasets, entries, &plan)?;
+        let place = grid.rows.iter().position(|row| row.entry.id == VANILLA);
+        if let Some(place) = place {
+            grid.rows.splice(place + 1..place + 1, by_auc);
+        }
         let columns = columns(runner, &datasets, &grid)?;
         for sentence in sentences(&datasets.name, &grid, &columns) {
             bench.add_finding(sentence);
@@ -94,7 +112,26 @@ pub(crate) fn run(runner: &BenchRunner<'_>) -> Result<Bench> {
     Ok(bench.finish())
 }
 
-/// Suite, certificate, AUC, distinctness, suite less overlap, limit, agreement with vanilla, COMP and SUFF, in this order.
+/// Vanilla once more, its epoch chosen by validation AUC alone, where vanilla is among the rows.
+fn by_auc(
+    runner: &BenchRunner<'_>,
+    datasets: &SeededDatasets,
+    entries: &[GridEntry],
+) -> Result<Vec<GridRow>> {
+    let vanilla = entries.iter().filter(|entry| entry.id == VANILLA);
+    let renamed = vanilla.map(|entry| GridEntry {
+        id: "vanilla-by-auc".to_owned(),
+        label: "Vanilla, by AUC".to_owned(),
+        ..entry.clone()
+    });
+    let plan = TrainingPlan {
+        by_auc: true,
+        ..runner.scratch(datasets)
+    };
+    Ok(runner.grid_by(datasets, renamed.collect(), &plan)?.rows)
+}
+
+/// Suite, certificate, worst category, AUC, distinctness, suite less overlap, limit, agreement with vanilla, COMP and SUFF, in this order.
 fn columns(
     runner: &BenchRunner<'_>,
     datasets: &SeededDatasets,
@@ -130,8 +167,10 @@ fn columns(
     let vanilla = vanilla
         .and_then(crate::runner::GridRow::keys)
         .unwrap_or_default();
-    let agreement = |data: &SeededDataset| {
+    // The model of the same seed, or of the next.
+    let with = |data: &SeededDataset, next: usize| {
         let place = datasets.seeds.iter().position(|one| one.seed == data.seed);
+        let place = place.map(|place| (place + next) % vanilla.len().max(1));
         Measure::Agreement {
             k: data.k,
             with: place
@@ -144,8 +183,27 @@ fn columns(
     let agreement = if vanilla.is_empty() {
         None
     } else {
-        Some(runner.measure_chosen(datasets, grid, "agreement", agreement)?)
+        let same = |data: &SeededDataset| with(data, 0);
+        let mut found = runner.measure_chosen(datasets, grid, "agreement", same)?;
+        if vanilla.len() > 1 {
+            for (row, found) in grid.rows.iter().zip(&mut found) {
+                if row.entry.id == VANILLA {
+                    let seeds = datasets.seeds.iter().zip(&vanilla).enumerate();
+                    let jobs =
+                        seeds.map(|(place, (data, key))| (place, key.clone(), with(data, 1)));
+                    let jobs: Vec<_> = jobs.collect();
+                    *found = Some(runner.measure(datasets, "agreement", &jobs)?);
+                }
+            }
+        }
+        Some(found)
     };
+    let categories = runner.measure_chosen(datasets, grid, "categories", |data| {
+        Measure::WorstCategory {
+            k: data.k,
+            explain: explain(data),
+        }
+    })?;
     let shares = |name: &str, found: &[Option<Vec<_>>], what| {
         let name = name.to_owned();
         TableColumn::of_rows(name, grid, found, what, (PERCENT, Better::Higher), |_| None)
@@ -161,6 +219,7 @@ fn columns(
     let mut columns = vec![
         suite,
         shares("proved", &proved, "certified")?,
+        shares("worst category", &categories, "precision")?,
         number("AUC", &told, "auc")?,
         distinct,
         beyond,
@@ -195,7 +254,7 @@ fn sentences(name: &str, grid: &Grid, columns: &[TableColumn]) -> Vec<String> {
         }
         ColumnEntry::Dash { .. } | ColumnEntry::Text(_) => None,
     };
-    let of = |row: usize| Some([value(0, row)?, value(2, row)?, value(3, row)?]);
+    let of = |row: usize| Some([value(0, row)?, value(3, row)?, value(4, row)?]);
     let points: Vec<(usize, [f64; 3])> = (0..grid.rows.len())
         .filter_map(|row| Some((row, of(row)?)))
         .collect();

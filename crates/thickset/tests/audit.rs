@@ -536,6 +536,26 @@ fn the_nearest_change_is_no_further_than_what_noise_changed() {
 }
 
 #[test]
+fn the_limit_is_what_the_rows_geometry_allows_at_the_audits_radius() {
+    let dataset = dataset("breast-cancer");
+    let model = fresh(&dataset, ModelConfig::default(), 3);
+    let target = target(&model, &dataset, 20);
+    let limit = |radius: f64| {
+        let mut config = config();
+        config.suite.threat.ball.radius = radius;
+        let plan = config.check(target.rows.schema()).unwrap();
+        done(&plan, &target, &RunOptions::default()).limit.unwrap()
+    };
+    // No two rows are that near, so nothing stands against holding all.
+    let near = limit(1e-3);
+    assert_eq!((near.near, near.rows), (0.0, 20));
+    assert!(near.mean >= 1.0 - 1e-9);
+    // Every two rows of one class are within reach of the point between them, and they are not told the same.
+    let far = limit(1e3);
+    assert!(far.near > 0.3 && far.mean < 1.0, "{far:?}");
+}
+
+#[test]
 fn the_figures_follow_from_the_rows() {
     let dataset = dataset("breast-cancer");
     let model = fresh(&dataset, ModelConfig::Mlp(MlpConfig::default()), 1);

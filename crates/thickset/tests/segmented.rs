@@ -199,8 +199,12 @@ fn rows_with_a_category() -> Dataset {
 }
 
 fn trained(data: &Dataset, model: &str, objective: &str) -> Trained {
+    trained_with(data, 2, model, objective)
+}
+
+fn trained_with(data: &Dataset, k: usize, model: &str, objective: &str) -> Trained {
     let text = format!(
-        "k = 2\nexplain = {{ kind = \"grad\", reduce = \"absolute\" }}\n{model}\nobjective = {objective}\n[train]\nepochs = 60\nbatch = 64\nschedule = \"flat-then-linear\"\noptimizer = {{ kind = \"adam\", rate = 0.03 }}\n[selection]\ndistinctness_at_least = 0.1\n[probe]\nrows = 40\nepsilon = 0.5"
+        "k = {k}\nexplain = {{ kind = \"grad\", reduce = \"absolute\" }}\n{model}\nobjective = {objective}\n[train]\nepochs = 60\nbatch = 64\nschedule = \"flat-then-linear\"\noptimizer = {{ kind = \"adam\", rate = 0.03 }}\n[selection]\ndistinctness_at_least = 0.1\n[probe]\nrows = 40\nepsilon = 0.5"
     );
     let run = RunConfig::parse(&text, "run.toml").unwrap();
     train(&run.check().unwrap(), data).unwrap()
@@ -221,6 +225,17 @@ fn a_segmented_model_learns_what_a_linear_one_cannot_and_a_taught_network_learns
     assert!(taught.selected.auc > 0.9, "{}", taught.selected.auc);
     // Below half the root of two no move leaves a segment.
     assert!((segmented.selected.precision_at_k - 1.0).abs() < 1e-12);
+}
+
+#[test]
+fn a_teacher_ranks_what_its_network_ranks() {
+    // As many features as there are columns: a teacher that ranked columns could not choose so many of them.
+    let mut data = rows_with_a_category();
+    for feature in &mut data.schema.features[2..] {
+        "c".clone_into(&mut feature.column);
+    }
+    let taught = trained_with(&data, 3, "", TAUGHT);
+    assert!(taught.selected.auc > 0.8, "{}", taught.selected.auc);
 }
 
 #[test]

@@ -22,8 +22,8 @@ use crate::section::people::Person;
 use crate::section::tiles::Tile;
 use crate::section::worst::Worst;
 use crate::section::{
-    attacks, certified, columns, decisions, features, first_change, linear, maps, methods, people,
-    reproduce, stability, tiles, training, worst,
+    attacks, certified, columns, decisions, features, first_change, limit, linear, maps, methods,
+    people, reproduce, stability, tiles, training, worst,
 };
 
 /// The whole page.
@@ -58,6 +58,7 @@ struct Model {
     reasons: Option<ReasonsPart>,
     certified: Option<Certified>,
     stability: Vec<Chart>,
+    limit: Option<String>,
     linear: Option<LinearComparison>,
     no_linear: String,
 
@@ -188,6 +189,7 @@ fn model(audit: &Audit, index: usize, is_single: bool) -> Model {
         reasons: ReasonsPart::new(audit, &id),
         certified: certified::of(audit, &id),
         stability: stability::of(audit, &id),
+        limit: limit::of(audit),
         linear: linear::of(audit),
         no_linear: linear::absence(audit),
 

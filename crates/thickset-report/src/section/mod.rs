@@ -6,6 +6,7 @@ pub mod columns;
 pub mod decisions;
 pub mod features;
 pub mod first_change;
+pub mod limit;
 pub mod linear;
 pub mod maps;
 pub mod methods;

@@ -10,8 +10,8 @@
 //! 3. A beam holds the best regions of a depth: those with the least overlap of the top-k sets, then with the smallest
 //!    gaps between the weakest salient features that are left and the strongest others, the next to swap places.
 //!
-//! A [suite](super::suite) searches a second time, from the regions of what its members found, which lie further away than a beam
-//! comes from the row itself.
+//! A [suite](super::suite) searches a second time, from the regions of what its members found and of random points, which lie further away than a
+//! beam comes from the row itself. Each start keeps a few places of the beam, so that it does not fill up with regions next to each other.
 //!
 //! What was found is scored by the network itself, as in every attack. With more than two classes the probabilities of the
 //! region's nearest point stand for those of the region.
@@ -32,12 +32,14 @@ use self::region::{Region, Score, Target};
 use super::outcome::Attacked;
 use super::start_points::StartPoints;
 use super::state::AttackState;
+use super::threat::ball::Surface;
 use super::{Attack, AttackOption, Plan, Search, Setup};
 use crate::check::as_f64;
 use crate::explain::reduce::ReductionConfig;
 use crate::explain::{ExplainConfig, ExplanationConfig, Of, Per};
+use crate::metric::ranking::TopK;
 use crate::registry::{Family, Info, Setting};
-use crate::{Error, Result};
+use crate::{Error, Result, Stream};
 
 /// The registry's entry.
 pub static INFO: Info = Info {
@@ -87,6 +89,12 @@ const MOST_NUMBERS: usize = 1 << 20;
 /// The best points of a row that the network scores. The first is the worst one already, unless rounding or whole numbers
 /// come in between.
 const SCORED: usize = 8;
+
+/// Random points of the ball that a search which is given starts begins at too, for each region of its beam.
+const RANDOM_STARTS: usize = 2;
+
+/// The most regions of a beam that come from one start, where there are several.
+const OF_ONE_START: usize = 2;
 
 impl RegionSearchConfig {
     /// Whether an explanation is one that regions decide: the gradient of features, signed or absolute.
@@ -152,6 +160,66 @@ impl RegionSearchConfig {
     }
 }
 
+/// Rows around which a ball is searched, without the rest of a threat set.
+pub(crate) struct BallRows<'a> {
+    /// Row-major.
+    pub x: &'a [f64],
+    /// The predicted classes.
+    pub classes: &'a [usize],
+    /// The salient sets.
+    pub tops: &'a [TopK],
+    /// Of the ball, in the Euclidean norm.
+    pub radius: f64,
+}
+
+impl RegionSearchConfig {
+    /// The worst point of each row for the absolute gradient of the predicted class, the prediction held; the row itself where none is worse.
+    ///
+    /// # Errors
+    /// Where the network has no regions to search.
+    pub(crate) fn worst_in_ball(&self, network: &Network, rows: &BallRows<'_>) -> Result<Vec<f64>> {
+        let layers = Layers::of(network).ok_or_else(no_regions)?;
+        let features = network.features();
+        let search = Regions {
+            config: *self,
+            of: Of::Probability,
+            is_absolute: true,
+            starts: StartPoints::default(),
+        };
+        let places: Vec<usize> = (0..rows.classes.len()).collect();
+        let found: Vec<Vec<f64>> = places
+            .par_iter()
+            .map(|&row| {
+                let x = &rows.x[row * features..(row + 1) * features];
+                let target = Target {
+                    x: x.to_vec(),
+                    bounds: vec![(-rows.radius, rows.radius); features],
+                    radius: rows.radius,
+                    top: (0..features)
+                        .map(|feature| rows.tops[row].contains(feature))
+                        .collect(),
+                    k: rows.tops[row].iter().count(),
+                    class: rows.classes[row],
+                    holds: true,
+                    of: search.of,
+                    is_absolute: true,
+                };
+                let points = search.worst_points(&layers, &target, &[]);
+                points.into_iter().next().unwrap_or_else(|| x.to_vec())
+            })
+            .collect();
+        Ok(found.concat())
+    }
+}
+
+fn no_regions() -> Error {
+    Error::AttackInput {
+        attack: INFO.id,
+        expected: "a chain of dense layers with ReLU between them, not too large",
+        got: "another network".to_owned(),
+    }
+}
+
 /// The search with what it needs to know of the explanation.
 #[derive(Debug)]
 struct Regions {
@@ -168,20 +236,23 @@ impl Search for Regions {
 
     fn run(&self, mut state: AttackState<'_>) -> Result<Vec<Attacked>> {
         let Some(layers) = Layers::of(state.network) else {
-            return Err(Error::AttackInput {
-                attack: INFO.id,
-                expected: "a chain of dense layers with ReLU between them, not too large",
-                got: "another network".to_owned(),
-            });
+            return Err(no_regions());
         };
         let features = state.features();
         let targets: Vec<Target> = (0..state.count())
             .map(|row| self.target(&state, row))
             .collect();
+        let mut streams = state.streams("region search");
+        let starts: Vec<Vec<Vec<f64>>> = targets
+            .iter()
+            .zip(state.rows().ids)
+            .zip(&mut streams)
+            .map(|((target, id), stream)| self.start_points(&state, target, *id, stream))
+            .collect();
         let found: Vec<Vec<Vec<f64>>> = targets
             .par_iter()
-            .zip(state.rows().ids)
-            .map(|(target, id)| self.worst_points(&layers, target, self.starts.of(*id, &target.x)))
+            .zip(&starts)
+            .map(|(target, starts)| self.worst_points(&layers, target, starts))
             .collect();
         let most = found.iter().map(Vec::len).max().unwrap_or(0);
         let origin = state.origin();
@@ -228,24 +299,49 @@ impl Regions {
         }
     }
 
+    /// Where the search of a row begins: what was given, and random points beside it; nowhere but at the row itself where nothing was.
+    fn start_points(
+        &self,
+        state: &AttackState<'_>,
+        target: &Target,
+        id: u64,
+        stream: &mut Stream,
+    ) -> Vec<Vec<f64>> {
+        let mut starts = self.starts.of(id, &target.x).to_vec();
+        if !starts.is_empty() {
+            let threat = &state.attack.threat;
+            let drawn = (0..RANDOM_STARTS * self.config.beam)
+                .map(|_| threat.draw(&target.x, Surface::Sphere, stream));
+            starts.extend(drawn);
+        }
+        starts
+    }
+
     /// The nearest points of the worst regions, the worst first.
     fn worst_points(&self, layers: &Layers, target: &Target, starts: &[Vec<f64>]) -> Vec<Vec<f64>> {
         let place = target.place(layers);
-        let mut seen = HashSet::new();
         let mut found: Vec<(usize, Vec<f64>)> = Vec::new();
         let mut begun: Vec<(Score, Region)> = starts
             .iter()
             .filter_map(|point| place.start_at(point))
-            .filter(|(_, region)| seen.insert(region.gates().to_vec()))
             .collect();
         // Stable: of equals, the one that was given first.
         begun.sort_by(|(a, _), (b, _)| a.before(b));
+        begun.dedup_by(|(_, b), (_, a)| a.gates() == b.gates());
         begun.truncate(self.config.beam);
         let mut beam: Vec<Region> = begun.into_iter().map(|(_, region)| region).collect();
         if beam.is_empty() {
             beam.push(place.start());
-            seen.insert(beam[0].gates().to_vec());
         }
+        let mut seen: HashSet<Vec<bool>> =
+            beam.iter().map(|region| region.gates().to_vec()).collect();
+        // From which of the starts each region of the beam came. Of one start they soon are all alike, so it may not have them all.
+        let mut origins: Vec<usize> = (0..beam.len()).collect();
+        let most = if beam.len() > 1 {
+            OF_ONE_START
+        } else {
+            self.config.beam
+        };
         for _ in 0..self.config.depth {
             let mut neighbours = Vec::new();
             for (parent, region) in beam.iter().enumerate() {
@@ -253,11 +349,16 @@ impl Regions {
                 neighbours.extend(of_region.map(|(score, gate)| (score, parent, gate)));
             }
             neighbours.sort_by(|a, b| a.0.before(&b.0).then((a.1, a.2).cmp(&(b.1, b.2))));
-            let mut next = Vec::new();
+            let (mut next, mut next_origins) = (Vec::new(), Vec::new());
+            let mut of_start = vec![0; self.config.beam];
             let mut tried = 0;
             for (score, parent, gate) in neighbours {
                 if next.len() == self.config.beam || tried == self.config.tries * self.config.beam {
                     break;
+                }
+                let origin = origins[parent];
+                if of_start[origin] == most {
+                    continue;
                 }
                 let mut gates = beam[parent].gates().to_vec();
                 gates[gate] = !gates[gate];
@@ -269,13 +370,15 @@ impl Regions {
                     if score.kept < target.k {
                         found.push((score.kept, place.point(&region)));
                     }
+                    of_start[origin] += 1;
                     next.push(region);
+                    next_origins.push(origin);
                 }
             }
             if next.is_empty() {
                 break;
             }
-            beam = next;
+            (beam, origins) = (next, next_origins);
         }
         // Stable: of equals, the one that was found first.
         found.sort_by_key(|(kept, _)| *kept);

@@ -8,6 +8,7 @@ pub mod certificate;
 pub mod compare;
 pub mod figure;
 pub mod gate;
+pub mod limit;
 pub mod linear;
 pub mod result;
 

@@ -20,7 +20,7 @@ use super::row_list::RowList;
 use super::run::{RunOptions, Session, check};
 use super::running_totals::{BlockTotals, MemberTotals};
 use super::target::AuditTarget;
-use super::{gate, linear, summary};
+use super::{gate, limit, linear, summary};
 use crate::check::as_f64;
 use crate::data::hexadecimal;
 use crate::decision::DecisionConfig;
@@ -57,6 +57,9 @@ pub struct AuditPart {
     pub(super) worst: Vec<WorstRow>,
     /// The linear baseline, which the first part has.
     pub(super) linear: Option<Summary>,
+    /// The stability limit, which the first part has too.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(super) limit: Option<limit::LimitRecord>,
     /// Why there are no certificates; absent where there are.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(super) no_certificate: Option<String>,
@@ -251,7 +254,7 @@ pub fn run_part(
         }
         worst = session.worst_rows(&places)?;
     }
-    let mut of_linear = None;
+    let (mut of_linear, mut of_limit) = (None, None);
     if let (1, Some(rows)) = (shard.number, whole.rows) {
         let all = AuditTarget {
             rows,
@@ -261,6 +264,7 @@ pub fn run_part(
             return Ok(PartOutcome::Stopped);
         };
         of_linear = found;
+        of_limit = limit::of(audit, &all)?;
     }
     data.rows = whole.count;
     data.sha256 = String::new();
@@ -282,6 +286,7 @@ pub fn run_part(
         members,
         worst,
         linear: of_linear,
+        limit: of_limit,
         no_certificate: audit.no_certificate(&target.model.model.network),
         training: target.model.training.clone(),
         rows: session.rows,
@@ -424,6 +429,7 @@ fn whole(parts: Vec<AuditPart>) -> Result<super::Audit> {
         gate: summary::gate(&rules, &found),
         summary: found,
         linear: all.linear,
+        limit: all.limit,
         certificate: Some(CertificateRecord {
             absent: all.no_certificate,
             exact: exact(&all.rows),

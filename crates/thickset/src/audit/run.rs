@@ -15,7 +15,7 @@ use super::result::{self, Audit, AuditSettings, RowRecord, SCHEMA, WorstRow};
 use super::row_list::RowList;
 use super::running_totals::{BlockTotals, RunningTotals};
 use super::target::AuditTarget;
-use super::{linear, summary};
+use super::{limit, linear, summary};
 use crate::attack::{changes, own_values};
 use crate::check::as_f64;
 use crate::data::hexadecimal;
@@ -72,6 +72,7 @@ pub fn run(
     let ControlFlow::Continue(linear) = linear::baseline(audit, target, observer)? else {
         return Ok(Outcome::Stopped);
     };
+    let limit = limit::of(audit, target)?;
     let worst = session.worst();
     if observer
         .on_event(&Event::Worst { rows: worst.len() })
@@ -94,6 +95,7 @@ pub fn run(
         gate: summary::gate(&audit.rules, &found),
         summary: found,
         linear,
+        limit,
         certificate: Some(CertificateRecord {
             absent: audit.no_certificate(&target.model.model.network),
             exact: exact(&rows),

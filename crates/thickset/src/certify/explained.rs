@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use thickset_engine::Output;
 
 use super::network::DenseNetwork;
+use super::rounding::pulled_back;
 
 /// The factor that the deployed importances have and the ranked ones do not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +39,8 @@ pub(super) struct Explained {
     pub seed: Vec<f64>,
     /// Bounds on the absolute values that the deployed model adds up for it.
     pub seed_magnitude: Vec<f64>,
+    /// The same for each feature's gradient, with every gate open.
+    pub gradient_magnitude: Vec<f64>,
     pub scale: Scale,
     pub classes: usize,
     /// Whether a feature counts by its absolute value.
@@ -113,9 +116,11 @@ impl Explained {
                 Scale::Loss,
             ),
         };
+        let gradient_magnitude = pulled_back(network, &seed_magnitude, |_, _| true).magnitude;
         Some(Self {
             seed,
             seed_magnitude,
+            gradient_magnitude,
             scale,
             classes,
             absolute: true,

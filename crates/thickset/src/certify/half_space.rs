@@ -32,8 +32,11 @@ impl HalfSpace {
 
     /// The same boundary with everything on the other side, as widely.
     pub(super) fn other_side(&self) -> Self {
-        let normal = self.normal.iter().map(|value| -value).collect();
-        Self::new(normal, self.widening - self.offset, self.widening)
+        Self {
+            normal: self.normal.iter().map(|value| -value).collect(),
+            offset: 2.0 * self.widening - self.offset,
+            ..*self
+        }
     }
 
     /// Whether it holds or fails wherever one moves.

@@ -154,8 +154,10 @@ impl ImportanceSlack {
     ) -> Self {
         let Arithmetic { unit, tiny } = network.arithmetic;
         let operations: usize = network.neurons() + explained.classes + 8;
-        let deployed = pulled_back(network, explained, Some(dead), tiny);
-        let searched = pulled_back(network, explained, None, tiny);
+        let deployed = pulled_back(network, &explained.seed_magnitude, |depth, neuron| {
+            !dead[depth][neuron]
+        });
+        let searched = &explained.gradient_magnitude;
         let own = 16.0 * own_rounding(network);
         // Multiplying by the feature is one more rounded product.
         let (relative, value): (f64, Vec<f64>) = if explained.times_input {
@@ -171,9 +173,11 @@ impl ImportanceSlack {
         Self {
             scale: explained.scale,
             unit,
-            fixed: gather(&|feature| relative * deployed[feature].0 + own * searched[feature].0),
-            per_seed: gather(&|feature| 2.0 * deployed[feature].0),
-            lost: gather(&|feature| deployed[feature].1 + tiny),
+            fixed: gather(&|feature| {
+                relative * deployed.magnitude[feature] + own * searched[feature]
+            }),
+            per_seed: gather(&|feature| 2.0 * deployed.magnitude[feature]),
+            lost: gather(&|feature| deployed.lost[feature] + tiny),
         }
     }
 
@@ -222,25 +226,40 @@ fn seed_error(scale: Scale, margins: (f64, f64), unit: f64) -> (f64, f64) {
     }
 }
 
-/// Bounds of the absolute values that are added up for each feature's gradient, and of what is lost where numbers are too small.
-/// Neurons that are dead add nothing.
-fn pulled_back(
+/// What is added up for each feature's gradient.
+pub(super) struct PulledBack {
+    /// Bounds of the absolute values.
+    pub magnitude: Vec<f64>,
+    /// Bounds of what is lost where numbers are too small.
+    pub lost: Vec<f64>,
+}
+
+/// From the output's weights of the last hidden values back to the features, through neurons that count: by layer and number.
+pub(super) fn pulled_back(
     network: &DenseNetwork,
-    explained: &Explained,
-    dead: Option<&[Vec<bool>]>,
-    tiny: f64,
-) -> Vec<(f64, f64)> {
-    let seeds = explained.seed_magnitude.iter();
-    let mut above: Vec<(f64, f64)> = seeds.map(|seed| (*seed, tiny)).collect();
+    seed_magnitude: &[f64],
+    counts: impl Fn(usize, usize) -> bool,
+) -> PulledBack {
+    let tiny = network.arithmetic.tiny;
+    let mut above = PulledBack {
+        magnitude: seed_magnitude.to_vec(),
+        lost: vec![tiny; seed_magnitude.len()],
+    };
     for (depth, layer) in network.hidden.iter().enumerate().rev() {
-        let mut below = vec![(0.0, tiny); layer.inputs];
-        for (neuron, (row, (magnitude, lost))) in layer.rows().zip(&above).enumerate() {
-            if dead.is_some_and(|dead| dead[depth][neuron]) {
+        let mut below = PulledBack {
+            magnitude: vec![0.0; layer.inputs],
+            lost: vec![tiny; layer.inputs],
+        };
+        for (neuron, row) in layer.rows().enumerate() {
+            if !counts(depth, neuron) {
                 continue;
             }
-            for (below, w) in below.iter_mut().zip(row) {
-                below.0 += w.abs() * magnitude;
-                below.1 += w.abs() * lost + tiny;
+            let (magnitude, lost) = (above.magnitude[neuron], above.lost[neuron]);
+            for (below, w) in below.magnitude.iter_mut().zip(row) {
+                *below += w.abs() * magnitude;
+            }
+            for (below, w) in below.lost.iter_mut().zip(row) {
+                *below += w.abs() * lost + tiny;
             }
         }
         above = below;

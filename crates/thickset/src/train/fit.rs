@@ -95,6 +95,9 @@ pub(super) fn teacher(config: &RunConfig, dataset: &Dataset, k: usize) -> Result
     let run = RunConfig {
         seed: config.seed,
         k: Some(k),
+        explain: config.explain.clone(),
+        threat: config.threat.clone(),
+        decision: config.decision.clone(),
         model: teacher.model,
         objective: teacher.objective,
         train: teacher.train,

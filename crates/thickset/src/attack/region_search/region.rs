@@ -24,8 +24,11 @@ pub(super) struct Target {
     pub(super) is_absolute: bool,
 }
 
-/// Swaps that a score looks ahead, each weighing half of the one before it.
+/// Swaps that a score looks ahead.
 const SWAPS: usize = 3;
+
+/// What each of them weighs of the one before it.
+const NEXT_SWAP: f64 = 0.25;
 
 /// Puts a value into the first places of an order, of which so many are taken.
 fn insert(
@@ -343,7 +346,7 @@ impl Place<'_> {
         }
         let mut gap = 0.0;
         for (weakest, strongest) in weakest.iter().zip(&strongest).rev() {
-            gap = 0.5 * gap + (weakest - strongest) / (sum + f64::MIN_POSITIVE);
+            gap = NEXT_SWAP * gap + (weakest - strongest) / (sum + f64::MIN_POSITIVE);
         }
         Score { kept, gap }
     }

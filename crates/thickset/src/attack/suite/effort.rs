@@ -102,7 +102,7 @@ impl Effort {
                 long: 100,
                 short: 10,
                 starts: 20,
-                twins: &[10.0],
+                twins: &[3.0, 10.0, 30.0],
                 on_sphere: 200,
                 in_ball: 100,
                 border: (30, 6),
@@ -112,7 +112,7 @@ impl Effort {
                     tries: 4,
                 },
                 regions_again: Some(RegionSearchConfig {
-                    beam: 32,
+                    beam: 64,
                     depth: 24,
                     tries: 4,
                 }),

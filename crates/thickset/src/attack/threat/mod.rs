@@ -284,7 +284,7 @@ impl Threat {
     }
 
     /// The largest move of a row in the Euclidean norm.
-    pub(super) fn largest_move(&self, x: &[f64]) -> f64 {
+    pub(crate) fn largest_move(&self, x: &[f64]) -> f64 {
         match self.ball.norm {
             Norm::L2 => self.ball.radius,
             Norm::Linf => {

@@ -133,7 +133,10 @@ fn of_three_classes_each_margin_counts_by_how_likely_its_class_can_be() {
         .radius(1.0)
         .certified;
     let by_hand = (2.0 - 3.0_f64.ln()) / (5.0_f64.sqrt() + 17.0_f64.sqrt());
-    assert!(found <= by_hand && found > by_hand - 1e-4, "{found} {by_hand}");
+    assert!(
+        found <= by_hand && found > by_hand - 1e-4,
+        "{found} {by_hand}"
+    );
 }
 
 #[test]
