@@ -21,7 +21,7 @@ use crate::table1::beyond_overlap;
 use crate::usual_measure::{clean, explain, threat};
 
 /// The rows of the table where none is named.
-const METHODS: [&str; 16] = [
+const METHODS: [&str; 11] = [
     "linear",
     "vanilla",
     "softplus",
@@ -33,11 +33,6 @@ const METHODS: [&str; 16] = [
     "segmented",
     "segmented-sparsemax",
     "taught",
-    "neuron-margin",
-    "group-lasso",
-    "small-network",
-    "thickness-ranking",
-    "worst-region",
 ];
 
 /// The tables that it is about.

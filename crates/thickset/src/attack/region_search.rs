@@ -37,7 +37,6 @@ use super::{Attack, AttackOption, Plan, Search, Setup};
 use crate::check::as_f64;
 use crate::explain::reduce::ReductionConfig;
 use crate::explain::{ExplainConfig, ExplanationConfig, Of, Per};
-use crate::metric::ranking::TopK;
 use crate::registry::{Family, Info, Setting};
 use crate::{Error, Result, Stream};
 
@@ -157,58 +156,6 @@ impl RegionSearchConfig {
                 got: format!("`{}`, `{}`", other.kind(), explain.reduce.kind()),
             }),
         }
-    }
-}
-
-/// Rows around which a ball is searched, without the rest of a threat set.
-pub(crate) struct BallRows<'a> {
-    /// Row-major.
-    pub x: &'a [f64],
-    /// The predicted classes.
-    pub classes: &'a [usize],
-    /// The salient sets.
-    pub tops: &'a [TopK],
-    /// Of the ball, in the Euclidean norm.
-    pub radius: f64,
-}
-
-impl RegionSearchConfig {
-    /// The worst point of each row for the absolute gradient of the predicted class, the prediction held; the row itself where none is worse.
-    ///
-    /// # Errors
-    /// Where the network has no regions to search.
-    pub(crate) fn worst_in_ball(&self, network: &Network, rows: &BallRows<'_>) -> Result<Vec<f64>> {
-        let layers = Layers::of(network).ok_or_else(no_regions)?;
-        let features = network.features();
-        let search = Regions {
-            config: *self,
-            of: Of::Probability,
-            is_absolute: true,
-            starts: StartPoints::default(),
-        };
-        let places: Vec<usize> = (0..rows.classes.len()).collect();
-        let found: Vec<Vec<f64>> = places
-            .par_iter()
-            .map(|&row| {
-                let x = &rows.x[row * features..(row + 1) * features];
-                let target = Target {
-                    x: x.to_vec(),
-                    bounds: vec![(-rows.radius, rows.radius); features],
-                    radius: rows.radius,
-                    top: (0..features)
-                        .map(|feature| rows.tops[row].contains(feature))
-                        .collect(),
-                    k: rows.tops[row].iter().count(),
-                    class: rows.classes[row],
-                    holds: true,
-                    of: search.of,
-                    is_absolute: true,
-                };
-                let points = search.worst_points(&layers, &target, &[]);
-                points.into_iter().next().unwrap_or_else(|| x.to_vec())
-            })
-            .collect();
-        Ok(found.concat())
     }
 }
 

@@ -60,6 +60,10 @@ pub(super) fn least(
     sweeps: usize,
     room: &mut Room,
 ) -> f64 {
+    if cuts.is_empty() {
+        let most = radius * norm.dual(q);
+        return -most - gamma(q.len() + 8, SEARCH_UNIT) * most;
+    }
     let mut ascent = Ascent::new(norm, q, radius, cuts.len(), room);
     let mut best = ascent.proved();
     for _ in 0..sweeps {

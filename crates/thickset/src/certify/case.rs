@@ -1,5 +1,7 @@
 //! One row to certify: its kinks, its moves, and which features are salient.
 
+use std::sync::OnceLock;
+
 use super::ball::MoveNorm;
 use super::explained::Explained;
 use super::half_space::HalfSpace;
@@ -47,9 +49,10 @@ pub(super) struct Case<'a> {
     pub others: Vec<usize>,
     /// The bounds of features that the radius alone does not keep.
     pub bounds: Vec<HalfSpace>,
-    /// Where each first-layer gate can be open, and where it can be closed.
+    /// Where each first-layer gate can be open.
     pub open: Vec<HalfSpace>,
-    pub closed: Vec<HalfSpace>,
+    /// Where it can be closed, made when it is asked for: few gates are ever split.
+    closed: Vec<OnceLock<HalfSpace>>,
     /// The first layer's pre-activations at the row.
     pub centre: Vec<f64>,
     pub slack: Slack,
@@ -98,17 +101,13 @@ impl<'a> Case<'a> {
         for layer in &network.hidden {
             starts.push(starts[starts.len() - 1] + layer.outputs());
         }
-        let (mut centre, mut open, mut closed) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut centre, mut open) = (Vec::new(), Vec::new());
         if let Some(first) = network.hidden.first() {
             for (neuron, (row, bias)) in first.rows().zip(&first.bias).enumerate() {
                 let at = dot(row, x) + bias;
                 let normal = moving.iter().map(|feature| row[*feature]).collect();
                 let widening = slack.gate[neuron] + slack.line[neuron];
-                let half_space = HalfSpace::new(normal, at, widening);
-                let mut other = half_space.other_side();
-                other.offset = widening - at;
-                closed.push(other);
-                open.push(half_space);
+                open.push(HalfSpace::new(normal, at, widening));
                 centre.push(at);
             }
         }
@@ -126,12 +125,23 @@ impl<'a> Case<'a> {
             salient,
             moving,
             bounds,
+            closed: open.iter().map(|_| OnceLock::new()).collect(),
             open,
-            closed,
             centre,
             slack,
             starts,
         }
+    }
+
+    /// Where a first-layer gate can be closed.
+    pub(super) fn closed(&self, neuron: usize) -> &HalfSpace {
+        self.closed[neuron].get_or_init(|| {
+            let open = &self.open[neuron];
+            let (at, widening) = (self.centre[neuron], open.widening);
+            let mut other = open.other_side();
+            other.offset = widening - at;
+            other
+        })
     }
 
     pub(super) fn dimensions(&self) -> usize {

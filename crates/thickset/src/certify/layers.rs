@@ -169,11 +169,17 @@ impl<'a> Known<'a> {
             high: shared,
             high_offset: bias,
         };
-        for (neuron, &weight) in weights.iter().enumerate() {
-            let (gate, relaxation) = (node.gates[neuron], &self.relaxations[neuron]);
+        for (neuron, (&weight, &gate)) in weights.iter().zip(&node.gates).enumerate() {
+            if gate == Gate::Open {
+                let at = weight * case.centre[neuron];
+                lines.low_offset += at;
+                lines.high_offset += at;
+                continue;
+            }
             if gate == Gate::Closed || weight == 0.0 {
                 continue;
             }
+            let relaxation = &self.relaxations[neuron];
             let (low_slope, low_offset) = relaxation.line(weight, false);
             let (high_slope, high_offset) = relaxation.line(weight, true);
             lines.low_offset += low_slope * case.centre[neuron] + low_offset;

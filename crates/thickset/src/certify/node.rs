@@ -57,11 +57,10 @@ impl Node {
     pub(super) fn half_spaces<'n>(&'n self, case: &'n Case<'_>, radius: f64) -> Vec<&'n HalfSpace> {
         let bounds = case.bounds.iter().filter(|cut| cut.offset < radius);
         let mut all: Vec<&HalfSpace> = bounds.collect();
-        let first = self.gates.iter().zip(case.open.iter().zip(&case.closed));
-        for (gate, (open, closed)) in first {
+        for (neuron, (gate, open)) in self.gates.iter().zip(&case.open).enumerate() {
             match gate {
                 Gate::SplitOpen => all.push(open),
-                Gate::SplitClosed => all.push(closed),
+                Gate::SplitClosed => all.push(case.closed(neuron)),
                 _ => {}
             }
         }

@@ -17,6 +17,7 @@ use super::case::Case;
 use super::gate::Gate;
 use super::layers::Paths;
 use super::node::Node;
+use super::vector::{lesser, sum_of};
 
 /// `α g_i + β g_j`: the order of importances `salient` and `other` holds while it is positive.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -251,14 +252,14 @@ impl<'a> Gradient<'a> {
 
     fn bound_weighted(&self, form: &Form, alpha: f64, beta: f64, chords: bool) -> f64 {
         let known = alpha * self.known[form.salient] + beta * self.known[form.other];
-        let mut plain = known;
         let own = self.weights_of(form.salient);
         let other = self.weights_of(form.other);
-        let behind = self.behind_low.iter().zip(&self.behind_high);
-        for ((own, other), (low, high)) in own.iter().zip(other).zip(behind) {
-            let weight = alpha * own + beta * other;
-            plain += (weight * low).min(weight * high).min(0.0);
-        }
+        let of_gate = |gate: usize| {
+            let weight = alpha * own[gate] + beta * other[gate];
+            let (low, high) = (self.behind_low[gate], self.behind_high[gate]);
+            lesser(lesser(weight * low, weight * high), 0.0)
+        };
+        let plain = known + sum_of(own.len(), of_gate);
         if !chords || self.stages.is_empty() || plain > self.needed(form.salient, form.other) {
             return plain;
         }

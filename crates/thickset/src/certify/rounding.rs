@@ -34,10 +34,10 @@ impl Arithmetic {
         tiny: f32::MIN_POSITIVE as f64,
     };
 
-    /// Of models in `f64`.
+    /// Of models in `f64`. More than a product may lose, so that bounds of it are no subnormal numbers, which processors are slow with.
     pub const DOUBLE: Self = Self {
         unit: SEARCH_UNIT,
-        tiny: f64::MIN_POSITIVE,
+        tiny: f64::MIN_POSITIVE / f64::EPSILON,
     };
 
     /// The number of the format that is nearest to this one.

@@ -42,3 +42,23 @@ pub(super) fn absolute_sum(a: &[f64]) -> f64 {
 pub(super) fn length(a: &[f64]) -> f64 {
     dot(a, a).sqrt()
 }
+
+/// The smaller of two numbers that are both numbers.
+#[inline]
+pub(super) fn lesser(a: f64, b: f64) -> f64 {
+    if a < b { a } else { b }
+}
+
+/// The sum of so many terms.
+#[inline]
+pub(super) fn sum_of(count: usize, term: impl Fn(usize) -> f64) -> f64 {
+    let mut sums = [0.0; 4];
+    let whole = count - count % sums.len();
+    for start in (0..whole).step_by(sums.len()) {
+        for (lane, sum) in sums.iter_mut().enumerate() {
+            *sum += term(start + lane);
+        }
+    }
+    let rest: f64 = (whole..count).map(term).sum();
+    (sums[0] + sums[2]) + (sums[1] + sums[3]) + rest
+}

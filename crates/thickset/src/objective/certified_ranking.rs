@@ -10,16 +10,15 @@
 
 use serde::{Deserialize, Serialize};
 use thickset_engine::Tensor;
-use thickset_engine::layer::Part;
+use thickset_engine::layer::{Layer as _, Part, Softplus};
 
 use super::term::gap::Pairs;
-use super::term::pre_activations::{PreActivations, doubt, not_a_chain, of_parts};
 use super::term::ranking::{RankingMargin, levels_between};
 use super::term::reading::{mean_over_rows, predicted_one_hot};
 use super::{Batch, Loss, Objective};
-use crate::Result;
 use crate::check::{check_positive, check_weight};
 use crate::registry::{Family, Info, Setting};
+use crate::{Error, Result};
 
 /// The registry's entry.
 pub static INFO: Info = Info {
@@ -105,6 +104,13 @@ impl Objective for CertifiedRankingConfig {
     }
 }
 
+fn not_a_chain() -> Error {
+    Error::CertifyInput {
+        expected: "a chain of dense layers with ReLU or softplus, to train for certificates",
+        got: "a network of another kind".to_owned(),
+    }
+}
+
 /// An interval around each row's gradient, `[rows, features]`.
 struct GradientBounds {
     center: Tensor<2>,
@@ -118,10 +124,9 @@ struct Gates {
 }
 
 impl Gates {
-    /// Of a layer whose pre-activations lie around their middle.
-    fn new(layer: &PreActivations) -> Self {
-        let (center, around) = (&layer.center, &layer.reach);
-        if let Some(beta) = layer.beta {
+    /// Of a softplus of this sharpness, or of a `ReLU`, whose pre-activations lie within `around` of `center`.
+    fn new(beta: Option<f64>, center: &Tensor<2>, around: &Tensor<2>) -> Self {
+        if let Some(beta) = beta {
             // The slope rises, so its ends are at the ends.
             let slope = |z: Tensor<2>| (z * (beta / 2.0)).tanh() * 0.5 + 0.5;
             return Self {
@@ -138,16 +143,47 @@ impl Gates {
     }
 }
 
+/// Behind a softplus of this sharpness, or a `ReLU`.
+fn activated(beta: Option<f64>, z: Tensor<2>) -> Result<Tensor<2>> {
+    Ok(match beta {
+        Some(beta) => Softplus::new(beta)?.forward(&[z]),
+        None => z.clamp_min(0.0),
+    })
+}
+
 impl GradientBounds {
     /// Of the margin of the predicted class over the other of two, or of its logit where there are more.
     fn new(parts: &[Part<'_>], x: &Tensor<2>, classes: Tensor<2>, radius: f64) -> Result<Self> {
-        let layers = of_parts(parts, x, radius)?;
-        let gates = layers.iter().map(Gates::new);
-        let weights = parts.iter().filter_map(|part| match part {
-            Part::Linear { weight, .. } => Some((*weight).clone()),
-            _ => None,
-        });
-        let mut weights: Vec<Tensor<2>> = weights.collect();
+        let (mut center, mut reach) = (x.clone(), None::<Tensor<2>>);
+        let (mut weights, mut gates) = (Vec::new(), Vec::new());
+        for part in parts {
+            match part {
+                Part::Linear { weight, bias } => {
+                    let across = (*weight).clone().transpose();
+                    center = center.matmul(across.clone()) + (*bias).clone();
+                    reach = Some(match reach {
+                        // The ball itself.
+                        None => (across.clone() * across).sum_dim(0).sqrt() * radius,
+                        Some(reach) => reach.matmul(across.abs()),
+                    });
+                    weights.push((*weight).clone());
+                }
+                Part::Relu | Part::Softplus { .. } => {
+                    let Some(around) = reach.take() else {
+                        return Err(not_a_chain());
+                    };
+                    let beta = match part {
+                        Part::Softplus { beta } => Some(*beta),
+                        _ => None,
+                    };
+                    gates.push(Gates::new(beta, &center, &around));
+                    let low = activated(beta, center.clone() - around.clone())?;
+                    let high = activated(beta, center + around)?;
+                    center = (low.clone() + high.clone()) * 0.5;
+                    reach = Some((high - low) * 0.5);
+                }
+            }
+        }
         let Some(last) = weights.pop() else {
             return Err(not_a_chain());
         };
@@ -162,7 +198,7 @@ impl GradientBounds {
             reach: center.clone() * 0.0,
             center,
         };
-        for (weight, gates) in weights.into_iter().zip(gates.collect::<Vec<_>>()).rev() {
+        for (weight, gates) in weights.into_iter().zip(gates).rev() {
             bounds = bounds.through(&gates).back(weight);
         }
         Ok(bounds)
@@ -199,6 +235,13 @@ impl GradientBounds {
     fn most(&self) -> Tensor<2> {
         self.center.clone().abs() + self.reach.clone()
     }
+}
+
+/// How far a ball reaches beyond the kink, as a share: 0 where it does not reach it, 1 at the kink itself.
+fn doubt(center: &Tensor<2>, reach: &Tensor<2>) -> Tensor<2> {
+    // A neuron that does not move has nothing to doubt: the ratio is large.
+    let ratio = center.clone().abs() / (reach.clone() + f64::from(f32::MIN_POSITIVE));
+    (ratio.neg() + 1.0).clamp_min(0.0)
 }
 
 #[cfg(test)]

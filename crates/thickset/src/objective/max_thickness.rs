@@ -6,9 +6,7 @@
 use serde::{Deserialize, Serialize};
 use thickset_engine::Tensor;
 
-use super::r2et::Gap;
 use super::term::gap::Pairs;
-use super::term::ranking::RankingMargin;
 use super::{Batch, EXPLAIN, Loss, Objective, ObjectiveConfig};
 use crate::check::{as_f64, check_positive, check_weight};
 use crate::explain::InlineExplain;
@@ -26,10 +24,6 @@ pub static INFO: Info = Info {
     direction: None,
     cost: "draws * interpolations input gradients a step",
     defaults: &[
-        Setting::new(
-            "gap",
-            "or \"ranking\", a smooth form of how often a pair keeps its order",
-        ),
         Setting::new("weight", "w, the weight of the thickness"),
         Setting::new("draws", "M1, neighbours of each row"),
         Setting::new("interpolations", "M2, points on the way to each"),
@@ -42,18 +36,10 @@ pub static INFO: Info = Info {
     ],
 };
 
-/// Of the ranking loss: a pair whose order is kept by little counts by little.
-const RANKING: RankingMargin = RankingMargin {
-    margin: 0.3,
-    softness: 0.15,
-};
-
 /// The thickness's weight and neighbourhood.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct MaxThicknessConfig {
-    /// What is averaged over the neighbourhood: the paper's gap, or the ranking loss, a smooth form of how often a pair keeps its order.
-    pub gap: Gap,
     /// The weight of the thickness.
     pub weight: f64,
     /// Neighbours of each row.
@@ -72,7 +58,6 @@ pub struct MaxThicknessConfig {
 impl Default for MaxThicknessConfig {
     fn default() -> Self {
         Self {
-            gap: Gap::Difference,
             weight: 0.1,
             draws: 2,
             interpolations: 5,
@@ -121,10 +106,6 @@ impl Objective for MaxThicknessConfig {
                 batch.x.clone() + batch.network.tensor(shift, size)
             })
             .collect();
-        if self.gap == Gap::Ranking {
-            let ranking = mean_ranking(batch, &neighbours, self.interpolations)?;
-            return Ok(loss.plus("thickness", self.weight, ranking, self.adaptive));
-        }
         let thickness = thickness(batch, &neighbours, self.interpolations)?;
         Ok(loss.plus("thickness", -self.weight, thickness, self.adaptive))
     }
@@ -157,38 +138,6 @@ pub fn thickness(
     let pass = batch.network.pass(batch.x.clone());
     let explainer = batch.explainer(&pass)?;
     let weights = batch.pair_weights(&explainer.at(&pass), Pairs::All, None)?;
-    let points = points_towards(batch, neighbours, interpolations);
-    let copies = points.len();
-    Ok(Batch::gap_at(
-        batch.network,
-        Tensor::cat(points, 0),
-        &batch.explainer_of_copies(&pass, copies)?,
-        &weights.repeated(copies),
-    ))
-}
-
-/// The mean over the same points of the ranking loss.
-fn mean_ranking(
-    batch: &Batch<'_>,
-    neighbours: &[Tensor<2>],
-    interpolations: usize,
-) -> Result<Tensor<1>> {
-    let pass = batch.network.pass(batch.x.clone());
-    let explainer = batch.explainer(&pass)?;
-    let pairs = batch.ranked_pairs(&explainer.at(&pass), Pairs::All, None)?;
-    let points = points_towards(batch, neighbours, interpolations);
-    let copies = points.len();
-    let explainer = batch.explainer_of_copies(&pass, copies)?;
-    let importance = explainer.importance(batch.network, Tensor::cat(points, 0));
-    Ok(pairs.repeated(copies).mean_loss(&importance, RANKING))
-}
-
-/// `x + t (x' - x)` for each neighbour x' and each t.
-fn points_towards(
-    batch: &Batch<'_>,
-    neighbours: &[Tensor<2>],
-    interpolations: usize,
-) -> Vec<Tensor<2>> {
     let mut points = Vec::with_capacity(neighbours.len() * interpolations);
     for neighbour in neighbours {
         let path = neighbour.clone() - batch.x.clone();
@@ -197,7 +146,13 @@ fn points_towards(
             points.push(batch.x.clone() + path.clone() * t);
         }
     }
-    points
+    let copies = points.len();
+    Ok(Batch::gap_at(
+        batch.network,
+        Tensor::cat(points, 0),
+        &batch.explainer_of_copies(&pass, copies)?,
+        &weights.repeated(copies),
+    ))
 }
 
 #[cfg(test)]

@@ -12,13 +12,11 @@ pub mod cl;
 pub mod distinct;
 pub mod est_h;
 pub mod exact_h;
-pub mod group_lasso;
 pub mod ig_norm;
 pub mod ig_sum_norm;
 pub mod igr;
 pub mod mart;
 pub mod max_thickness;
-pub mod neuron_margin;
 pub mod pgd_at;
 pub mod r2et;
 pub mod softplus;
@@ -28,7 +26,6 @@ pub mod term;
 pub mod trades;
 pub mod vanilla;
 pub mod weight_decay;
-pub mod worst_region;
 
 mod batch;
 mod loss;
@@ -117,13 +114,11 @@ kinds! {
         Distinct(distinct::DistinctConfig),
         EstH(est_h::EstHConfig),
         ExactH(exact_h::ExactHConfig),
-        GroupLasso(group_lasso::GroupLassoConfig),
         IgNorm(ig_norm::IgNormConfig),
         IgSumNorm(ig_sum_norm::IgSumNormConfig),
         Igr(igr::IgrConfig),
         Mart(mart::MartConfig),
         MaxThickness(max_thickness::MaxThicknessConfig),
-        NeuronMargin(neuron_margin::NeuronMarginConfig),
         PgdAt(pgd_at::PgdAtConfig),
         R2et(r2et::R2etConfig),
         Softplus(softplus::SoftplusConfig),
@@ -132,7 +127,6 @@ kinds! {
         Trades(trades::TradesConfig),
         Vanilla(vanilla::VanillaConfig),
         WeightDecay(weight_decay::WeightDecayConfig),
-        WorstRegion(worst_region::WorstRegionConfig),
     }
 }
 

@@ -6,7 +6,6 @@ pub mod hessian_norm;
 pub mod inner_attack;
 pub mod largest_eigenvector;
 pub mod overlap;
-pub mod pre_activations;
 pub mod ranking;
 pub mod reading;
 pub mod similarity;
