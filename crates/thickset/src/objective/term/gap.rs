@@ -4,7 +4,13 @@
 //! for the rest. We divide by the number of pairs, `k (n - k)`, so that a weight means the same for every number of
 //! features. Other choices of pairs only change the `l_i`. The ranking is a constant for the gradient.
 
+#![expect(
+    clippy::inline_always,
+    reason = "a loop is compiled for the instruction set of the function it is inlined into"
+)]
+
 use serde::{Deserialize, Serialize};
+use thickset_engine::kernel::{VectorLoop, sum_of_pairs, vectorised};
 use thickset_engine::{Tensor, TensorData};
 
 use super::reading::mean_over_rows;
@@ -260,6 +266,20 @@ impl PairWeights {
         mean_over_rows(importance.weighted(counts)) * (1.0 / self.pairs)
     }
 
+    /// The same in plain numbers, with its slopes in the importances.
+    #[must_use]
+    pub fn slopes_of(&self, importances: &[f64]) -> (f64, Vec<f64>) {
+        let rows = self.counts.len() / self.features;
+        let share = 1.0 / (as_f64(rows.max(1)) * self.pairs);
+        let slopes: Vec<f64> = self
+            .counts
+            .iter()
+            .map(|it| f64::from(*it) * share)
+            .collect();
+        let gap = vectorised(Dot(importances, &slopes));
+        (gap, slopes)
+    }
+
     /// The same weights for `times` copies of the rows, one after the other.
     #[must_use]
     pub fn repeated(&self, times: usize) -> Self {
@@ -268,6 +288,18 @@ impl PairWeights {
             features: self.features,
             pairs: self.pairs,
         }
+    }
+}
+
+/// The sum of products.
+struct Dot<'a>(&'a [f64], &'a [f64]);
+
+impl VectorLoop for Dot<'_> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn run(self) -> f64 {
+        sum_of_pairs(self.0, self.1, |a, b| a * b)
     }
 }
 
@@ -332,6 +364,15 @@ mod tests {
             let weights = pair_weights(&row, 12, k, Pairs::Closest, None).unwrap();
             assert_eq!(weights.counts, expected, "k = {k}");
         }
+    }
+
+    #[test]
+    fn the_mean_gap_and_its_slopes_by_hand() {
+        let weights = pair_weights(&ROW, 5, 2, Pairs::Closest, None).unwrap();
+        // Gaps of 1 and 1.5.
+        let (gap, slopes) = weights.slopes_of(&ROW);
+        assert!((gap - 1.25).abs() < 1e-12);
+        assert_eq!(slopes, [0.0, -0.5, 1.0, 0.0, -0.5]);
     }
 
     #[test]
