@@ -44,7 +44,7 @@ pub trait TrainingStep {
     ///
     /// # Panics
     /// If there was no input gradient before, or the directions do not fit the rows.
-    fn hessian_product(&mut self, direction: &[f64]) -> &[f64];
+    fn hessian_product(&mut self, direction: Vec<f64>) -> &[f64];
 
     /// The loss of this value and these slopes, the cross-entropy's apart, to be differentiated in the weights.
     ///

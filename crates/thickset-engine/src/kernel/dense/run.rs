@@ -7,13 +7,13 @@ use burn::backend::flex::FlexTensor;
 use rayon::prelude::*;
 
 use super::loops::{Scale, Soften, SumRows, Transpose};
-use super::product::{End, Left, Start, multiply};
+use super::product::{End, Left, Start, multiplied, multiply};
 use crate::interrupt;
 use crate::kernel::row_tile::Activation;
 use crate::kernel::storage::Stored;
 
-/// Rows that one thread takes at a time: tiles of six and, nearly, of eight, and half of the usual batch.
-const CHUNK: usize = 66;
+/// Rows that one thread takes at a time: whole tiles of six and of eight, and about half of the usual batch.
+const CHUNK: usize = 72;
 /// Outputs of a map whose weights' gradients one thread takes at a time.
 const OUTPUTS: usize = 24;
 /// Multiply-adds of one way through the chain below which handing it to other threads takes longer than it saves, or much longer
@@ -174,18 +174,16 @@ impl<T: Stored> Kept<T> {
         let (mut values, mut slopes) = (Vec::<Vec<T>>::new(), Vec::new());
         for map in &self.maps {
             let before = values.last().map_or(x, |values| values);
-            let mut value = vec![T::default(); rows * map.outputs];
-            let mut slope = match map.activation {
-                Activation::Softplus { .. } => vec![T::default(); value.len()],
-                _ => Vec::new(),
-            };
-            multiply(
+            let mut value = multiplied(
                 Left::plain(before, map.inputs),
                 &map.transposed,
                 [rows, map.outputs, map.inputs],
                 (Start::Row(T::numbers(&map.bias)), map.end()),
-                &mut value,
             );
+            let mut slope = match map.activation {
+                Activation::Softplus { .. } => vec![T::default(); value.len()],
+                _ => Vec::new(),
+            };
             if let Activation::Softplus { beta } = map.activation {
                 T::vectorised(Soften {
                     beta,
@@ -207,13 +205,11 @@ impl<T: Stored> Kept<T> {
             let mut changes = Vec::<Vec<T>>::new();
             for (place, map) in self.maps.iter().enumerate() {
                 let before = changes.last().map_or(direction, |change| change);
-                let mut change = vec![T::default(); rows * map.outputs];
-                multiply(
+                let mut change = multiplied(
                     Left::plain(before, map.inputs),
                     &map.transposed,
                     [rows, map.outputs, map.inputs],
                     (Start::Zero, self.gate(first / CHUNK, place)),
-                    &mut change,
                 );
                 self.scale(first / CHUNK, place, &mut change);
                 changes.push(change);
@@ -246,13 +242,11 @@ impl<T: Stored> Kept<T> {
                 let end = before.map_or(End::Plain, |before| self.gate(chunk, before));
                 let mut below = Vec::new();
                 if place > 0 || with_input {
-                    below.resize(rows * map.inputs, T::default());
-                    multiply(
+                    below = multiplied(
                         Left::plain(&adjoint, map.outputs),
                         T::numbers(&map.weight),
                         [rows, map.inputs, map.outputs],
                         (Start::Zero, end),
-                        &mut below,
                     );
                 }
                 adjoints.push(std::mem::replace(&mut adjoint, below));

@@ -179,7 +179,7 @@ impl<T: Stored> TrainingStep for Step<T> {
         &self.gradient.insert(gradient).value
     }
 
-    fn hessian_product(&mut self, direction: &[f64]) -> &[f64] {
+    fn hessian_product(&mut self, direction: Vec<f64>) -> &[f64] {
         let Some(gradient) = &self.gradient else {
             panic!("a product is of the Hessian of what has a gradient");
         };

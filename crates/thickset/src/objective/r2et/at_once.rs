@@ -1,7 +1,13 @@
 //! R2ET's loss of dense layers in plain numbers, with its slopes. Value and gradients are those of the tensors up to rounding; what
 //! is saved are some fifty recorded operations, which take longer than the arithmetic.
 
+#![expect(
+    clippy::inline_always,
+    reason = "a loop is compiled for the instruction set of the function it is inlined into"
+)]
+
 use thickset_engine::Slopes;
+use thickset_engine::kernel::{VectorLoop, vectorised};
 
 use super::{Gap, HessianMethod, R2etConfig};
 use crate::Result;
@@ -37,19 +43,23 @@ pub(super) fn loss(config: &R2etConfig, batch: &Batch<'_>) -> Result<Option<Loss
     let mut terms = vec![("class", 1.0, class)];
     let mut slopes = Slopes::default();
     if config.gap_weight > 0.0 {
-        let (name, weight, value, of_importance) = gap(config, batch, reduction, &gradient)?;
-        let sloped = of_importance.iter().zip(&gradient);
-        slopes.gradient = sloped
-            .map(|(slope, gradient)| weight * slope * sign(reduction, *gradient))
-            .collect();
+        let importance = importances(reduction, &gradient);
+        let (name, weight, value, mut of_importance) = gap(config, batch, &importance)?;
+        vectorised(PullBack {
+            reduction,
+            gradient: &gradient,
+            weight,
+            slopes: &mut of_importance,
+        });
+        slopes.gradient = of_importance;
         terms.push((name, weight, value));
     }
     if config.hessian_weight > 0.0 {
         let features = network.features();
-        let product = step.hessian_product(&directions_of(&gradient, features));
-        let (norm, of_product) = mean_length_slopes(product, features);
+        let product = step.hessian_product(directions_of(&gradient, features));
         let weight = config.hessian_weight;
-        slopes.product = of_product.iter().map(|slope| weight * slope).collect();
+        let (norm, of_product) = mean_length_slopes(product, features, weight);
+        slopes.product = of_product;
         terms.push(("hessian", weight, norm));
     }
     let total = terms.iter().map(|(_, weight, value)| weight * value).sum();
@@ -68,14 +78,38 @@ fn gradient_reduction(batch: &Batch<'_>) -> Option<ReductionConfig> {
     fits.then_some(explain.reduce)
 }
 
-/// What an importance is to the gradient; 0 where an absolute one has no slope.
-fn sign(reduction: ReductionConfig, gradient: f64) -> f64 {
+fn importances(reduction: ReductionConfig, gradient: &[f64]) -> Vec<f64> {
     if reduction == ReductionConfig::Signed {
-        1.0
-    } else if gradient == 0.0 {
-        0.0
-    } else {
-        1.0_f64.copysign(gradient)
+        return gradient.to_vec();
+    }
+    gradient.iter().map(|gradient| gradient.abs()).collect()
+}
+
+/// Slopes in the importances become slopes in the gradient of `weight` times what they are slopes of. An absolute importance
+/// of zero has none.
+struct PullBack<'a> {
+    reduction: ReductionConfig,
+    gradient: &'a [f64],
+    weight: f64,
+    slopes: &'a mut [f64],
+}
+
+impl VectorLoop for PullBack<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let is_signed = self.reduction == ReductionConfig::Signed;
+        for (slope, gradient) in self.slopes.iter_mut().zip(self.gradient) {
+            let sign = if is_signed || *gradient > 0.0 {
+                self.weight
+            } else if *gradient < 0.0 {
+                -self.weight
+            } else {
+                0.0
+            };
+            *slope *= sign;
+        }
     }
 }
 
@@ -83,21 +117,16 @@ fn sign(reduction: ReductionConfig, gradient: f64) -> f64 {
 fn gap(
     config: &R2etConfig,
     batch: &Batch<'_>,
-    reduction: ReductionConfig,
-    gradient: &[f64],
+    importance: &[f64],
 ) -> Result<(&'static str, f64, f64, Vec<f64>)> {
-    let importance: Vec<f64> = gradient
-        .iter()
-        .map(|gradient| gradient * sign(reduction, *gradient))
-        .collect();
     let features = batch.network.features();
     let reference = batch.reference_importances()?;
-    let ranked = reference.as_deref().unwrap_or(&importance);
+    let ranked = reference.as_deref().unwrap_or(importance);
     let (pairs, count) = (config.pairs, config.pair_count);
     Ok(match config.gap {
         Gap::Ranking => {
             let pairs = RankedPairs::new(ranked, features, batch.k, pairs, count)?;
-            let (sum, mut slopes) = pairs.slopes_of(&importance, features, config.ranking_margin());
+            let (sum, mut slopes) = pairs.slopes_of(importance, features, config.ranking_margin());
             let share = 1.0 / as_f64((importance.len() / features).max(1));
             for slope in &mut slopes {
                 *slope *= share;
@@ -106,7 +135,7 @@ fn gap(
         }
         Gap::Difference => {
             let weights = pair_weights(ranked, features, batch.k, pairs, count)?;
-            let (gap, slopes) = weights.slopes_of(&importance);
+            let (gap, slopes) = weights.slopes_of(importance);
             ("gap", -config.gap_weight, gap, slopes)
         }
     })

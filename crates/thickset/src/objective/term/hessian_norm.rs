@@ -81,15 +81,16 @@ impl VectorLoop for Directions<'_> {
     }
 }
 
-/// The mean of the [lengths] of row-major numbers, and its slopes in them.
+/// The mean of the [lengths] of row-major numbers, and the slopes of `weight` times it.
 #[must_use]
-pub fn mean_length_slopes(numbers: &[f64], features: usize) -> (f64, Vec<f64>) {
+pub fn mean_length_slopes(numbers: &[f64], features: usize, weight: f64) -> (f64, Vec<f64>) {
     let features = features.max(1);
     let mut slopes = vec![0.0; numbers.len()];
     let sum = vectorised(LengthSlopes {
         numbers,
         features,
         share: 1.0 / as_f64((numbers.len() / features).max(1)),
+        weight,
         slopes: &mut slopes,
     });
     (sum, slopes)
@@ -100,6 +101,7 @@ struct LengthSlopes<'a> {
     features: usize,
     /// Of a row in the mean.
     share: f64,
+    weight: f64,
     slopes: &'a mut [f64],
 }
 
@@ -113,7 +115,7 @@ impl VectorLoop for LengthSlopes<'_> {
         for (row, slopes) in rows.zip(self.slopes.chunks_exact_mut(self.features)) {
             let length = (sum_of_pairs(row, row, |a, b| a * b) + TINY).sqrt();
             mean += length * self.share;
-            let factor = self.share / length;
+            let factor = self.weight * self.share / length;
             for (slope, number) in slopes.iter_mut().zip(row) {
                 *slope = factor * number;
             }
@@ -173,9 +175,9 @@ mod tests {
     #[test]
     fn the_mean_length_and_its_slopes_by_hand() {
         // Lengths 5 and 0, at which the slope is none.
-        let (mean, slopes) = mean_length_slopes(&[3.0, -4.0, 0.0, 0.0], 2);
+        let (mean, slopes) = mean_length_slopes(&[3.0, -4.0, 0.0, 0.0], 2, 10.0);
         assert!((mean - 2.5).abs() < 1e-9);
-        let expected = [0.3, -0.4, 0.0, 0.0];
+        let expected = [3.0, -4.0, 0.0, 0.0];
         for (got, expected) in slopes.iter().zip(expected) {
             assert!((got - expected).abs() < 1e-12, "{got} {expected}");
         }

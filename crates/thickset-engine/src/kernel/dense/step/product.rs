@@ -45,7 +45,7 @@ impl<T: Stored> Product<T> {
         kept: &Kept<T>,
         head: &Head,
         gradient: &Gradient<T>,
-        direction: &[f64],
+        direction: Vec<f64>,
     ) -> Self {
         if head.classes == 2 {
             let rows = head.probabilities.chunks(2).zip(&gradient.classes);
@@ -56,13 +56,13 @@ impl<T: Stored> Product<T> {
                 rows: &mut rows,
                 features: kept.features(),
                 gradient: &gradient.value,
-                direction,
+                direction: &direction,
                 product: &mut value,
             });
-            let way = Way::Margin(rows, direction.to_vec());
+            let way = Way::Margin(rows, direction);
             return Self { value, way };
         }
-        let direction = narrowed::<T>(direction);
+        let direction = narrowed::<T>(&direction);
         let changes = kept.up(&direction);
         let logits = widened(&changes.last());
         let mut room = vec![0.0; head.classes];

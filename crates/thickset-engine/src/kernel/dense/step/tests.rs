@@ -74,7 +74,7 @@ impl Case {
             slopes.product = values(of_product);
             value += dot(
                 &slopes.product,
-                step.hessian_product(&values(&self.direction)),
+                step.hessian_product(values(&self.direction)),
             );
         }
         step.loss(value, slopes)
@@ -157,7 +157,7 @@ fn a_linear_model_by_hand() {
     near(&[step.cross_entropy(&labels)], &[-0.75_f64.ln()]);
     near(step.input_gradient(&[0]), &[0.375, -0.1875]);
     // p'' = p (1 - p) (1 - 2 p) = -3/32, times <w, u> w.
-    near(step.hessian_product(&[1.0, 0.0]), &[-0.375, 0.1875]);
+    near(step.hessian_product(vec![1.0, 0.0]), &[-0.375, 0.1875]);
     // Of the gradient's first number, p (1 - p) w_0: in w_0 it is p (1 - p) + p'' x_0 w_0.
     let slopes = Slopes {
         gradient: vec![1.0, 0.0],
