@@ -53,7 +53,7 @@ pub fn directions_of(gradients: &[f64], features: usize) -> Vec<f64> {
     vectorised(Directions {
         gradients,
         features: features.max(1),
-        directions: &mut directions,
+        out: &mut directions,
     });
     directions
 }
@@ -61,7 +61,7 @@ pub fn directions_of(gradients: &[f64], features: usize) -> Vec<f64> {
 struct Directions<'a> {
     gradients: &'a [f64],
     features: usize,
-    directions: &'a mut [f64],
+    out: &'a mut [f64],
 }
 
 impl VectorLoop for Directions<'_> {
@@ -70,7 +70,7 @@ impl VectorLoop for Directions<'_> {
     #[inline(always)]
     fn run(self) {
         let rows = self.gradients.chunks_exact(self.features);
-        let rows = rows.zip(self.directions.chunks_exact_mut(self.features));
+        let rows = rows.zip(self.out.chunks_exact_mut(self.features));
         for (row, direction) in rows {
             let moved = sum_of_pairs(row, row, |g, _| f64::from(g != 0.0));
             let length = 1.0 / moved.max(1.0).sqrt();

@@ -106,7 +106,8 @@ impl VectorLoop for Ranks<'_> {
         let pairs = as_f64(row.len() * (row.len() - 1) / 2);
         if sum_of_pairs(&ranks[..row.len()], row, |rank, _| rank) < pairs {
             for feature in 0..row.len() {
-                let before = row[..feature].iter().filter(|it| **it == row[feature]);
+                let own = key(row[feature]);
+                let before = row[..feature].iter().filter(|it| key(**it) == own);
                 ranks[feature] += as_f64(before.count());
             }
         }
