@@ -24,6 +24,7 @@ mod parameter;
 mod pass;
 mod regular_file;
 mod single_classifier;
+mod training_step;
 mod whole_file;
 
 pub use burn::tensor::{
@@ -38,4 +39,5 @@ pub use network::{Network, NetworkBuilder, Source};
 pub use parameter::{Init, Parameter, ParameterSource, Role, Scope};
 pub use pass::{InputGradient, Output, Pass, one_hot};
 pub use regular_file::{open_regular, read_regular, read_regular_text};
+pub use training_step::{Slopes, TrainingStep};
 pub use whole_file::write_whole;

@@ -37,7 +37,7 @@ pub(crate) fn margin_product(
         _ => product::<f32>(&kept),
     };
     if parents.iter().any(is_recorded) {
-        record::<_, 3>(MarginProduct, parents, kept, product)
+        record::<_, 3, 2>(MarginProduct, parents, kept, product)
     } else {
         of_plain(product)
     }
@@ -51,11 +51,36 @@ struct Kept {
     tensors: [FlexTensor; 3],
 }
 
+/// `κ` and its slope in the margin; zero where the output no longer changes in numbers.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Curvature {
+    pub value: f64,
+    pub slope: f64,
+}
+
+impl Curvature {
+    /// For the probability p of the class and that of the other one.
+    pub(super) fn new(output: Output, p: f64, q: f64) -> Self {
+        let (output_slope, value, slope) = match output {
+            Output::Probability => {
+                let (bend, slope) = (q - p, p * q);
+                (slope, bend / slope, -2.0 - bend * bend / slope)
+            }
+            Output::Logit => return Self::default(),
+            Output::Loss => (q, p / q, p / q),
+        };
+        if output_slope >= f64::MIN_POSITIVE {
+            Self { value, slope }
+        } else {
+            Self::default()
+        }
+    }
+}
+
 /// What the margin of a row makes of its product.
 struct Row {
     class: usize,
-    curvature: f64,
-    curvature_slope: f64,
+    curvature: Curvature,
 }
 
 impl Row {
@@ -63,26 +88,9 @@ impl Row {
         let mut probabilities = [0.0; 2];
         let _ = Softmax::new(&z, &mut probabilities);
         let (p, q) = (probabilities[class], probabilities[1 - class]);
-        let (slope, curvature, curvature_slope) = match output {
-            Output::Probability => {
-                let (bend, slope) = (q - p, p * q);
-                (slope, bend / slope, -2.0 - bend * bend / slope)
-            }
-            Output::Logit => (0.0, 0.0, 0.0),
-            Output::Loss => (q, p / q, p / q),
-        };
-        if slope >= f64::MIN_POSITIVE {
-            Self {
-                class,
-                curvature,
-                curvature_slope,
-            }
-        } else {
-            Self {
-                class,
-                curvature: 0.0,
-                curvature_slope: 0.0,
-            }
+        Self {
+            class,
+            curvature: Curvature::new(output, p, q),
         }
     }
 }
@@ -112,7 +120,7 @@ fn product<T: Stored>(kept: &Kept) -> FlexTensor {
         .zip(T::numbers(direction).chunks_exact(features));
     let mut out = Vec::with_capacity(rows * features);
     for ((g, u), row) in given.zip(kept.rows::<T>()) {
-        let factor = row.curvature * dot(g, u);
+        let factor = row.curvature.value * dot(g, u);
         out.extend(g.iter().map(|g| T::from_f64(factor * g.to_f64())));
     }
     T::tensor(out, [rows, features])
@@ -154,14 +162,14 @@ fn gradients<T: Stored>(kept: &Kept, h: &FlexTensor) -> [FlexTensor; 3] {
         .zip(T::numbers(h).chunks_exact(features));
     for (((g, u), h), row) in given.zip(kept.rows::<T>()) {
         let (a, b) = (dot(g, u), dot(h, g));
-        let in_margin = T::from_f64(row.curvature_slope * a * b);
+        let in_margin = T::from_f64(row.curvature.slope * a * b);
         let away = T::default() - in_margin;
         in_logits.extend(if row.class == 0 {
             [in_margin, away]
         } else {
             [away, in_margin]
         });
-        let (along_u, along_h) = (row.curvature * b, row.curvature * a);
+        let (along_u, along_h) = (row.curvature.value * b, row.curvature.value * a);
         let both = u.iter().zip(h);
         in_gradient
             .extend(both.map(|(u, h)| T::from_f64(along_u * u.to_f64() + along_h * h.to_f64())));

@@ -29,12 +29,12 @@ pub(super) fn of_plain(numbers: FlexTensor) -> Tensor<2> {
 }
 
 /// Records an operation of `parents` that gave `output`. `backward` needs as many parents as there are.
-pub(super) fn record<O: Backward<Flex, N>, const N: usize>(
+pub(super) fn record<O: Backward<Flex, N>, const N: usize, const D: usize>(
     operation: O,
     parents: Vec<Tensor<2>>,
     state: O::State,
     output: FlexTensor,
-) -> Tensor<2> {
+) -> Tensor<D> {
     let nodes: Vec<NodeGuard> = parents.into_iter().map(node).collect();
     let Ok(nodes) = <[NodeGuard; N]>::try_from(nodes) else {
         unreachable!("as many parents as the operation has")

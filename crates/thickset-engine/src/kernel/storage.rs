@@ -12,6 +12,9 @@ pub(crate) trait Stored: Real {
 
     /// A tensor of `values`, row by row.
     fn tensor(values: Vec<Self>, size: [usize; 2]) -> FlexTensor;
+
+    /// A tensor of one number, of rank one.
+    fn number(value: Self) -> FlexTensor;
 }
 
 macro_rules! stored {
@@ -23,6 +26,10 @@ macro_rules! stored {
 
             fn tensor(values: Vec<Self>, size: [usize; 2]) -> FlexTensor {
                 tensor(values, size)
+            }
+
+            fn number(value: Self) -> FlexTensor {
+                FlexTensor::from_data(TensorData::new(vec![value], [1]))
             }
         }
     };

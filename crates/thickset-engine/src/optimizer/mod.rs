@@ -135,13 +135,15 @@ fn for_each_weight(
 ) {
     let parameters = network.parameters_mut().into_iter();
     let weights = parameters.filter(|parameter| parameter.role == Role::Weight);
+    // What stands in a weight's place while it is changed, so that its numbers have one owner and need no copy.
+    let mut released = None;
     for (place, parameter) in weights.enumerate() {
         let Some(gradient) = parameter.value.grad_remove(&mut gradients) else {
             continue;
         };
         let device = gradient.device();
-        let released = Tensor::<2>::empty([0, 0], &device);
-        let value = std::mem::replace(&mut parameter.value, released).without_autodiff();
+        let released = released.get_or_insert_with(|| Tensor::<2>::empty([0, 0], &device));
+        let value = std::mem::replace(&mut parameter.value, released.clone()).without_autodiff();
         let mut weights = value.into_data();
         let gradient = gradient.into_data();
         let dtype = weights.dtype();

@@ -1,6 +1,6 @@
 //! A batch of training rows and all that an objective may look at.
 
-use thickset_engine::{Network, Pass, Tensor};
+use thickset_engine::{Network, Pass, Slopes, Tensor};
 
 use super::loss::Loss;
 use super::term::gap::{PairWeights, Pairs, pair_weights};
@@ -42,6 +42,10 @@ impl Batch<'_> {
     /// The class loss on `x`, with batch statistics where the network has them.
     #[must_use]
     pub fn class_loss(&self, x: Tensor<2>) -> Loss {
+        if let Some(mut step) = self.network.training_step(&x) {
+            let value = step.cross_entropy(&self.labels);
+            return Loss::new("class", step.loss(value, Slopes::default()));
+        }
         let (logits, statistics) = self.fitting_logits(x);
         let mut loss = Loss::new("class", cross_entropy(logits, self.labels.clone()));
         loss.statistics = statistics;
@@ -108,12 +112,21 @@ impl Batch<'_> {
     /// # Errors
     /// If a logit of the reference is not finite.
     pub fn ranked(&self, own: &ImportanceAt<'_>) -> Result<Vec<f64>> {
+        let reference = self.reference_importances()?;
+        Ok(reference.unwrap_or_else(|| read(own.constant())))
+    }
+
+    /// The reference's, where there is one.
+    ///
+    /// # Errors
+    /// If a logit of the reference is not finite.
+    pub(super) fn reference_importances(&self) -> Result<Option<Vec<f64>>> {
         let Some(reference) = self.reference else {
-            return Ok(read(own.constant()));
+            return Ok(None);
         };
         let pass = reference.pass(constant(&self.x));
         let explainer = self.explainer(&pass)?;
-        Ok(read(explainer.at(&pass).constant()))
+        Ok(Some(read(explainer.at(&pass).constant())))
     }
 
     /// The pairs of the ranking to be kept, given the network's own importances.

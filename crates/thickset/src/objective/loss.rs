@@ -1,7 +1,7 @@
 //! A loss: named terms and their weighted sum.
 
-use thickset_engine::Tensor;
 use thickset_engine::layer::BatchStatistics;
+use thickset_engine::{Tensor, TensorData};
 
 use super::term::reading::value;
 
@@ -44,6 +44,22 @@ impl Loss {
                 adaptive: false,
                 value,
             }],
+            total,
+            statistics: Vec::new(),
+        }
+    }
+
+    /// A loss that was recorded as a whole: its terms, each with name, weight and value, are but numbers.
+    pub(super) fn of_whole(total: Tensor<1>, terms: &[(&'static str, f64, f64)]) -> Self {
+        let (device, dtype) = (total.device().without_autodiff(), total.dtype());
+        let terms = terms.iter().map(|&(name, weight, value)| Term {
+            name,
+            weight,
+            adaptive: false,
+            value: Tensor::from_data(TensorData::new(vec![value], [1]), (&device, dtype)),
+        });
+        Self {
+            terms: terms.collect(),
             total,
             statistics: Vec::new(),
         }

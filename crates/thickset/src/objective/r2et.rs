@@ -11,6 +11,8 @@
 //! pairs, so that a weight means the same for every number of features. The four rows of Table 1 are `pairs` "all" or
 //! "closest", with or without `hessian_weight`.
 
+mod at_once;
+
 use serde::{Deserialize, Serialize};
 
 use super::term::gap::Pairs;
@@ -128,6 +130,15 @@ impl Default for R2etConfig {
     }
 }
 
+impl R2etConfig {
+    fn ranking_margin(&self) -> RankingMargin {
+        RankingMargin {
+            margin: self.margin,
+            softness: self.softness,
+        }
+    }
+}
+
 impl Objective for R2etConfig {
     fn info(&self) -> &'static Info {
         &INFO
@@ -164,6 +175,9 @@ impl Objective for R2etConfig {
         if self.gap_weight == 0.0 && self.hessian_weight == 0.0 {
             return Ok(batch.class_loss(batch.x.clone()));
         }
+        if let Some(loss) = at_once::loss(self, batch)? {
+            return Ok(loss);
+        }
         let pass = batch.network.pass(batch.x.clone());
         let mut loss = batch.class_loss_of(&pass);
         let explainer = batch.explainer(&pass)?;
@@ -172,11 +186,7 @@ impl Objective for R2etConfig {
             loss = match self.gap {
                 Gap::Ranking => {
                     let pairs = batch.ranked_pairs(&importance, self.pairs, self.pair_count)?;
-                    let margin = RankingMargin {
-                        margin: self.margin,
-                        softness: self.softness,
-                    };
-                    let ranking = pairs.mean_loss(&importance.value(), margin);
+                    let ranking = pairs.mean_loss(&importance.value(), self.ranking_margin());
                     loss.plus("ranking", self.gap_weight, ranking, self.adaptive)
                 }
                 Gap::Difference => {

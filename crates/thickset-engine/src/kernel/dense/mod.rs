@@ -8,10 +8,14 @@
 //! The last two are for piecewise linear chains, whose slopes do not move with rows and weights. They are each other's adjoints:
 //! one's backward is the other, and the weights' gradients are sums over rows of products of what both have between the maps.
 //! All values are those of the layers one by one, bit for bit.
+//!
+//! [`training_step`] goes further: the gradients of a whole loss, recorded as one operation.
 
+mod loops;
 mod product;
 mod recorded;
 mod run;
+mod step;
 
 use std::sync::Arc;
 
@@ -28,6 +32,8 @@ use crate::layer::Part;
 
 /// The most maps of a chain: each number of them is a type of its own to the tensor library.
 const MOST_MAPS: usize = 6;
+
+pub(crate) use step::training_step;
 
 /// A batch that has run through a chain.
 #[derive(Debug)]
@@ -75,6 +81,18 @@ impl Maps {
         Some(maps)
     }
 
+    /// The weights, then the biases.
+    fn tensors(&self) -> impl Iterator<Item = &Tensor<2>> {
+        self.weights.iter().chain(&self.biases)
+    }
+
+    /// Whether these rows can run through them as a whole.
+    fn run_on(&self, x: &Tensor<2>) -> bool {
+        let is_alike = |tensor: &Tensor<2>| on_flex(tensor) && tensor.dtype() == x.dtype();
+        let count = self.weights.len();
+        (1..=MOST_MAPS).contains(&count) && on_flex(x) && self.tensors().all(is_alike)
+    }
+
     fn run<T: Stored>(&self, x: &Tensor<2>) -> Kept<T> {
         let maps = self.weights.iter().zip(&self.biases).zip(&self.activations);
         let map = |((weight, bias), activation): ((&Tensor<2>, &Tensor<2>), &_)| {
@@ -95,11 +113,8 @@ impl Dense {
     /// Runs `x`, `[rows, features]`, through the parts of a chain. `None` where they are no chain, or one of too many maps, or not on
     /// the device of the kernels.
     pub(crate) fn new(x: &Tensor<2>, parts: &[Part<'_>]) -> Option<Self> {
-        let maps = Maps::new(parts).filter(|maps| (1..=MOST_MAPS).contains(&maps.weights.len()))?;
-        let tensors = || maps.weights.iter().chain(&maps.biases);
-        if !on_flex(x) || !tensors().all(|tensor| on_flex(tensor) && tensor.dtype() == x.dtype()) {
-            return None;
-        }
+        let maps = Maps::new(parts).filter(|maps| maps.run_on(x))?;
+        let tensors = || maps.tensors();
         let kept = match x.dtype() {
             DType::F32 => AnyKept::F32(Arc::new(maps.run(x))),
             DType::F64 => AnyKept::F64(Arc::new(maps.run(x))),

@@ -10,7 +10,7 @@
     reason = "a kernel is compiled for the instruction set of the function it is inlined into"
 )]
 
-use crate::kernel::buffer::Scratch;
+use crate::kernel::buffer::{Scratch, filled};
 use crate::kernel::simd::{Number, Task, Vector};
 
 /// Rows of a tile two registers wide.
@@ -76,11 +76,40 @@ pub(super) fn multiply<T: Number>(
     (start, end): (Start<'_, T>, End<'_, T>),
     out: &mut [T],
 ) {
+    assert!(out.len() >= size[0] * size[1], "room for the product");
+    // SAFETY: there is room for the product, and what lies there are numbers.
+    unsafe { write(left, right, size, (start, end), out.as_mut_ptr()) };
+}
+
+/// The same as numbers of their own, whose sums do not begin with what lies there.
+pub(super) fn multiplied<T: Number>(
+    left: Left<'_, T>,
+    right: &[T],
+    size: [usize; 3],
+    (start, end): (Start<'_, T>, End<'_, T>),
+) -> Vec<T> {
+    assert!(!matches!(start, Start::Kept), "nothing lies there yet");
+    // SAFETY: there is room for the product, all of which is written, and none of it is read before.
+    unsafe {
+        filled(size[0] * size[1], |out| {
+            write(left, right, size, (start, end), out.at(0));
+        })
+    }
+}
+
+/// # Safety
+/// `out` must be valid for the product, used by nobody else, and initialised where sums begin with what lies there. All is written.
+unsafe fn write<T: Number>(
+    left: Left<'_, T>,
+    right: &[T],
+    size: [usize; 3],
+    (start, end): (Start<'_, T>, End<'_, T>),
+    out: *mut T,
+) {
     let [rows, columns, depth] = size;
     if let End::Gate(deciders) = end {
         assert!(deciders.len() >= rows * columns, "one decider a number");
     }
-    assert!(out.len() >= rows * columns, "room for the product");
     assert!(right.len() >= depth * columns, "the right factor");
     if let Start::Row(start) = start {
         assert!(start.len() >= columns, "one start a column");
@@ -108,15 +137,16 @@ struct Product<'a, T> {
     size: [usize; 3],
     start: Start<'a, T>,
     end: End<'a, T>,
-    out: &'a mut [T],
+    /// Of the product's size.
+    out: *mut T,
 }
 
 impl<T: Number> Task<T> for Product<'_, T> {
     #[inline(always)]
-    fn run<V: Vector<Number = T>>(mut self) {
+    fn run<V: Vector<Number = T>>(self) {
         let [_, columns, depth] = self.size;
         let mut column = 0;
-        // SAFETY: `multiply` has checked the sizes of all operands; the panel has the columns that fill no register.
+        // SAFETY: `write` has checked the sizes of all operands; the panel has the columns that fill no register.
         unsafe {
             while column + V::LANES <= columns {
                 let from = self.right.as_ptr().add(column);
@@ -161,7 +191,7 @@ impl<T: Number> Product<'_, T> {
     /// `right` must be readable for those registers at every inner index, `step` numbers apart.
     #[inline(always)]
     unsafe fn strip<V: Vector<Number = T>, const TILE: usize, const WIDE: usize>(
-        &mut self,
+        &self,
         column: usize,
         right: *const T,
         step: usize,
@@ -188,40 +218,29 @@ impl<T: Number> Product<'_, T> {
     /// As for [`Product::strip`], and `TILE` rows from `row` must be rows of the product.
     #[inline(always)]
     unsafe fn tile<V: Vector<Number = T>, const TILE: usize, const WIDE: usize>(
-        &mut self,
+        &self,
         row: usize,
         column: usize,
         right: *const T,
         step: usize,
     ) {
         let [_, columns, depth] = self.size;
-        let width = WIDE * V::LANES;
-        let here = width.min(columns - column);
-        let mut edge = [T::default(); 64];
-        // SAFETY: every address lies within the operands as the caller promises; a tile narrower than its registers goes
-        // through `edge`, which holds two registers of any type.
+        let here = (WIDE * V::LANES).min(columns - column);
+        // SAFETY: every address lies within the operands as the caller promises.
         unsafe {
             let mut sums = [[V::splat(T::default()); WIDE]; TILE];
             // Where the sums begin, and how far the next row's are from there.
             let begin = match self.start {
                 Start::Zero => None,
                 Start::Row(start) => Some((start.as_ptr().add(column), 0)),
-                Start::Kept => Some((self.out.as_ptr().add(row * columns + column), columns)),
+                Start::Kept => Some((self.out.add(row * columns + column).cast_const(), columns)),
             };
             if let Some((begin, apart)) = begin {
                 for (r, sums) in sums.iter_mut().enumerate() {
-                    let mut from = begin.add(r * apart);
-                    if here < width {
-                        std::ptr::copy_nonoverlapping(from, edge.as_mut_ptr(), here);
-                        from = edge.as_ptr();
-                    }
-                    for (register, sum) in sums.iter_mut().enumerate() {
-                        *sum = V::load(from.add(register * V::LANES));
-                    }
+                    *sums = load(begin.add(r * apart), here);
                 }
             }
-            let (row_step, inner_step) = (self.left.row_step, self.left.inner_step);
-            let mut b = right;
+            let (row_step, inner_step, mut b) = (self.left.row_step, self.left.inner_step, right);
             let mut a = self.left.values.as_ptr().wrapping_add(row * row_step);
             for _ in 0..depth {
                 let lanes: [V; WIDE] =
@@ -247,28 +266,59 @@ impl<T: Number> Product<'_, T> {
                 End::Gate(deciders) => {
                     let begin = deciders.as_ptr().add(row * columns + column);
                     for (r, sums) in sums.iter_mut().enumerate() {
-                        let mut from = begin.add(r * columns);
-                        if here < width {
-                            std::ptr::copy_nonoverlapping(from, edge.as_mut_ptr(), here);
-                            from = edge.as_ptr();
-                        }
-                        for (register, sum) in sums.iter_mut().enumerate() {
-                            *sum = sum.gated(V::load(from.add(register * V::LANES)));
+                        let deciders: [V; WIDE] = load(begin.add(r * columns), here);
+                        for (sum, decider) in sums.iter_mut().zip(deciders) {
+                            *sum = sum.gated(decider);
                         }
                     }
                 }
             }
             for (r, sums) in sums.iter().enumerate() {
-                let to = self.out.as_mut_ptr().add((row + r) * columns + column);
-                let target = if here < width { edge.as_mut_ptr() } else { to };
-                for (register, sum) in sums.iter().enumerate() {
-                    sum.store(target.add(register * V::LANES));
-                }
-                if here < width {
-                    std::ptr::copy_nonoverlapping(edge.as_ptr(), to, here);
-                }
+                let to = self.out.add((row + r) * columns + column);
+                store(sums, to, here);
             }
         }
+    }
+}
+
+/// Numbers of two registers of any type.
+const EDGE: usize = 64;
+/// The first `here` numbers from an address on, zeros behind them.
+///
+/// # Safety
+/// So many numbers, or as many as the registers hold, must be readable.
+#[inline(always)]
+unsafe fn load<V: Vector, const WIDE: usize>(from: *const V::Number, here: usize) -> [V; WIDE] {
+    // SAFETY: as the caller promises; an edge holds the registers.
+    unsafe {
+        if here >= WIDE * V::LANES {
+            return std::array::from_fn(|register| V::load(from.add(register * V::LANES)));
+        }
+        let mut edge = [V::Number::default(); EDGE];
+        std::ptr::copy_nonoverlapping(from, edge.as_mut_ptr(), here);
+        std::array::from_fn(|register| V::load(edge.as_ptr().add(register * V::LANES)))
+    }
+}
+
+/// Writes the first `here` numbers of registers.
+///
+/// # Safety
+/// So many numbers, or as many as the registers hold, must be writable.
+#[inline(always)]
+unsafe fn store<V: Vector, const WIDE: usize>(sums: &[V; WIDE], to: *mut V::Number, here: usize) {
+    // SAFETY: as the caller promises; what fills no registers goes through memory of their size.
+    unsafe {
+        if here >= WIDE * V::LANES {
+            for (register, sum) in sums.iter().enumerate() {
+                sum.store(to.add(register * V::LANES));
+            }
+            return;
+        }
+        let mut edge = [V::Number::default(); EDGE];
+        for (register, sum) in sums.iter().enumerate() {
+            sum.store(edge.as_mut_ptr().add(register * V::LANES));
+        }
+        std::ptr::copy_nonoverlapping(edge.as_ptr(), to, here);
     }
 }
 
@@ -329,6 +379,10 @@ mod tests {
                     for end in [End::Plain, End::Relu, End::Gate(&deciders)] {
                         let mut out = begin.clone();
                         multiply(left, &b, [rows, columns, depth], (start, end), &mut out);
+                        if !matches!(start, Start::Kept) {
+                            let new = multiplied(left, &b, [rows, columns, depth], (start, end));
+                            assert_eq!(new, out, "case {place}");
+                        }
                         for (at, (got, expected)) in out.iter().zip(&expected).enumerate() {
                             let is_open = match end {
                                 End::Plain => true,

@@ -12,9 +12,9 @@ use burn::backend::flex::FlexTensor;
 use burn::tensor::Tensor;
 
 use super::MOST_MAPS;
-use super::run::{Between, Kept};
+use super::run::{Between, Kept, Ways};
 use crate::kernel::recording::record;
-use crate::kernel::storage::Stored;
+use crate::kernel::storage::{Stored, size};
 
 /// Calls a function of a constant for each number of maps that a chain may have.
 macro_rules! by_maps {
@@ -25,7 +25,7 @@ macro_rules! by_maps {
         }
     };
     (@call $operation:expr, $parents:literal, ($tensors:expr, $state:expr, $output:expr)) => {
-        record::<_, $parents>($operation, $tensors, $state, $output)
+        record::<_, $parents, _>($operation, $tensors, $state, $output)
     };
 }
 
@@ -68,6 +68,21 @@ pub(super) fn record_tangent<T: Stored>(
         Tangent(PhantomData),
         (parents, (kept.clone(), direction, Arc::new(changes)), output),
         [1 => 2, 2 => 3, 3 => 4, 4 => 5, 5 => 6, 6 => 7]
+    )
+}
+
+/// Records a loss of a chain whose gradients are known; the parents are the weights and the biases.
+pub(super) fn record_loss<T: Stored>(
+    parents: Vec<Tensor<2>>,
+    gradients: Vec<FlexTensor>,
+    value: f64,
+) -> Tensor<1> {
+    let value = T::number(T::from_f64(value));
+    by_maps!(
+        parents.len() / 2,
+        Loss(PhantomData::<T>),
+        (parents, gradients, value),
+        [1 => 2, 2 => 4, 3 => 6, 4 => 8, 5 => 10, 6 => 12]
     )
 }
 
@@ -120,7 +135,7 @@ fn output_backward<T: Stored>(
         hand_out(grads, of_input, vec![input]);
     }
     if any(of_weights) {
-        hand_out(grads, of_weights, kept.weights_as_run(&adjoints));
+        hand_out(grads, of_weights, kept.weights(&[kept.as_run(&adjoints)]));
     }
     if any(of_biases) {
         hand_out(grads, of_biases, kept.biases(&adjoints));
@@ -156,7 +171,11 @@ fn pull_back_backward<T: Stored>(
         hand_out(grads, of_seed, vec![seed]);
     }
     if any(of_weights) {
-        let weights = kept.weights(adjoints, T::numbers(&gradient), &changes);
+        let weights = kept.weights(&[Ways {
+            adjoints,
+            input: T::numbers(&gradient),
+            between: &changes,
+        }]);
         hand_out(grads, of_weights, weights);
     }
 }
@@ -190,7 +209,34 @@ fn tangent_backward<T: Stored>(
         hand_out(grads, of_direction, vec![input]);
     }
     if any(of_weights) {
-        let weights = kept.weights(&adjoints, T::numbers(direction), changes);
+        let weights = kept.weights(&[Ways {
+            adjoints: &adjoints,
+            input: T::numbers(direction),
+            between: changes,
+        }]);
         hand_out(grads, of_weights, weights);
+    }
+}
+
+#[derive(Debug)]
+struct Loss<T>(PhantomData<T>);
+
+impl<T: Stored, const N: usize> Backward<Flex, N> for Loss<T> {
+    type State = Vec<FlexTensor>;
+
+    fn backward(self, ops: Ops<Self::State, N>, grads: &mut Gradients, _: &mut Checkpointer) {
+        let nodes = wanted(&ops);
+        let slope = grads.consume::<Flex>(&ops.node).to_contiguous();
+        let slope = T::numbers(&slope)[0];
+        let gradients = if slope == T::ONE {
+            ops.state
+        } else {
+            let scaled = |gradient: FlexTensor| {
+                let numbers = T::numbers(&gradient).iter();
+                T::tensor(numbers.map(|it| *it * slope).collect(), size(&gradient))
+            };
+            ops.state.into_iter().map(scaled).collect()
+        };
+        hand_out(grads, &nodes, gradients);
     }
 }

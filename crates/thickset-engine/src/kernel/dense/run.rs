@@ -3,23 +3,17 @@
 //! Rows go through all maps in chunks, which threads share. The sums of a row never leave its chunk, and a weight's gradient is
 //! one chain over all rows in order, so bits depend neither on the chunks nor on the threads.
 
-#![expect(
-    clippy::inline_always,
-    reason = "a loop is compiled for the instruction set of the function it is inlined into"
-)]
-
 use burn::backend::flex::FlexTensor;
 use rayon::prelude::*;
 
-use super::product::{End, Left, Start, multiply};
+use super::loops::{Scale, Soften, SumRows, Transpose};
+use super::product::{End, Left, Start, multiplied, multiply};
 use crate::interrupt;
-use crate::kernel::row_tile::{Activation, squares};
-use crate::kernel::simd::{Task, Vector};
-use crate::kernel::softplus::value_and_slope;
+use crate::kernel::row_tile::Activation;
 use crate::kernel::storage::Stored;
 
-/// Rows that one thread takes at a time: tiles of six and, nearly, of eight, and half of the usual batch.
-const CHUNK: usize = 66;
+/// Rows that one thread takes at a time: whole tiles of six and of eight, and about half of the usual batch.
+const CHUNK: usize = 72;
 /// Outputs of a map whose weights' gradients one thread takes at a time.
 const OUTPUTS: usize = 24;
 /// Multiply-adds of one way through the chain below which handing it to other threads takes longer than it saves, or much longer
@@ -80,6 +74,17 @@ impl<T: Stored> Between<T> {
     }
 }
 
+/// A way down the chain and one up it, whose products are gradients of the weights.
+#[derive(Clone, Copy)]
+pub(super) struct Ways<'a, T> {
+    /// Of the maps' outputs.
+    pub adjoints: &'a Between<T>,
+    /// What the first map reads.
+    pub input: &'a [T],
+    /// What the others read: it lies behind the map before.
+    pub between: &'a Between<T>,
+}
+
 /// A batch that has run through a chain, with all that derivatives need.
 #[derive(Debug)]
 pub(super) struct Kept<T> {
@@ -131,7 +136,18 @@ impl<T: Stored> Kept<T> {
 
     /// The outputs of the chain, `[rows, outputs]`.
     pub(super) fn output(&self) -> FlexTensor {
-        T::tensor(self.values.last(), [self.rows, self.outputs()])
+        T::tensor(self.last_values(), [self.rows, self.outputs()])
+    }
+
+    /// The same as numbers.
+    pub(super) fn last_values(&self) -> Vec<T> {
+        self.values.last()
+    }
+
+    /// Whether slopes do not move with rows and weights.
+    pub(super) fn is_piecewise_linear(&self) -> bool {
+        let is_smooth = |map: &Map<T>| matches!(map.activation, Activation::Softplus { .. });
+        !self.maps.iter().any(is_smooth)
     }
 
     fn is_large(&self) -> bool {
@@ -158,18 +174,16 @@ impl<T: Stored> Kept<T> {
         let (mut values, mut slopes) = (Vec::<Vec<T>>::new(), Vec::new());
         for map in &self.maps {
             let before = values.last().map_or(x, |values| values);
-            let mut value = vec![T::default(); rows * map.outputs];
-            let mut slope = match map.activation {
-                Activation::Softplus { .. } => vec![T::default(); value.len()],
-                _ => Vec::new(),
-            };
-            multiply(
+            let mut value = multiplied(
                 Left::plain(before, map.inputs),
                 &map.transposed,
                 [rows, map.outputs, map.inputs],
                 (Start::Row(T::numbers(&map.bias)), map.end()),
-                &mut value,
             );
+            let mut slope = match map.activation {
+                Activation::Softplus { .. } => vec![T::default(); value.len()],
+                _ => Vec::new(),
+            };
             if let Activation::Softplus { beta } = map.activation {
                 T::vectorised(Soften {
                     beta,
@@ -191,13 +205,11 @@ impl<T: Stored> Kept<T> {
             let mut changes = Vec::<Vec<T>>::new();
             for (place, map) in self.maps.iter().enumerate() {
                 let before = changes.last().map_or(direction, |change| change);
-                let mut change = vec![T::default(); rows * map.outputs];
-                multiply(
+                let mut change = multiplied(
                     Left::plain(before, map.inputs),
                     &map.transposed,
                     [rows, map.outputs, map.inputs],
                     (Start::Zero, self.gate(first / CHUNK, place)),
-                    &mut change,
                 );
                 self.scale(first / CHUNK, place, &mut change);
                 changes.push(change);
@@ -230,13 +242,11 @@ impl<T: Stored> Kept<T> {
                 let end = before.map_or(End::Plain, |before| self.gate(chunk, before));
                 let mut below = Vec::new();
                 if place > 0 || with_input {
-                    below.resize(rows * map.inputs, T::default());
-                    multiply(
+                    below = multiplied(
                         Left::plain(&adjoint, map.outputs),
                         T::numbers(&map.weight),
                         [rows, map.inputs, map.outputs],
                         (Start::Zero, end),
-                        &mut below,
                     );
                 }
                 adjoints.push(std::mem::replace(&mut adjoint, below));
@@ -265,38 +275,33 @@ impl<T: Stored> Kept<T> {
         }
     }
 
-    /// For every map the sum over rows of the products of its output's adjoints and what it reads, `[outputs, inputs]`. What the
-    /// first one reads is `input`, and the others what lies behind the map before, in `between`.
-    pub(super) fn weights(
-        &self,
-        adjoints: &Between<T>,
-        input: &[T],
-        between: &Between<T>,
-    ) -> Vec<FlexTensor> {
+    /// For every map the sum over ways and rows of the products of its output's adjoints and what it reads,
+    /// `[outputs, inputs]`.
+    pub(super) fn weights(&self, ways: &[Ways<'_, T>]) -> Vec<FlexTensor> {
         let is_large = self.is_large();
         let of_map = |(place, map): (usize, &Map<T>)| {
             let mut sums = vec![T::default(); map.outputs * map.inputs];
             let block = |(number, sums): (usize, &mut [T])| {
                 let first = number * OUTPUTS;
                 let outputs = OUTPUTS.min(map.outputs - first);
-                for (chunk, adjoints) in adjoints.0.iter().enumerate() {
-                    let row = chunk * CHUNK;
-                    let rows = CHUNK.min(self.rows - row);
-                    let read = match place.checked_sub(1) {
-                        Some(before) => &between.0[chunk][before],
-                        None => &input[row * map.inputs..(row + rows) * map.inputs],
-                    };
-                    multiply(
-                        Left::transposed(&adjoints[place][first..], map.outputs),
-                        read,
-                        [outputs, map.inputs, rows],
-                        if chunk == 0 {
-                            (Start::Zero, End::Plain)
-                        } else {
-                            (Start::Kept, End::Plain)
-                        },
-                        sums,
-                    );
+                let mut start = Start::Zero;
+                for way in ways {
+                    for (chunk, adjoints) in way.adjoints.0.iter().enumerate() {
+                        let row = chunk * CHUNK;
+                        let rows = CHUNK.min(self.rows - row);
+                        let read = match place.checked_sub(1) {
+                            Some(before) => &way.between.0[chunk][before],
+                            None => &way.input[row * map.inputs..(row + rows) * map.inputs],
+                        };
+                        multiply(
+                            Left::transposed(&adjoints[place][first..], map.outputs),
+                            read,
+                            [outputs, map.inputs, rows],
+                            (start, End::Plain),
+                            sums,
+                        );
+                        start = Start::Kept;
+                    }
                 }
             };
             if is_large && map.outputs > OUTPUTS {
@@ -313,9 +318,13 @@ impl<T: Stored> Kept<T> {
         self.maps.iter().enumerate().map(of_map).collect()
     }
 
-    /// The same with what the maps read when they ran.
-    pub(super) fn weights_as_run(&self, adjoints: &Between<T>) -> Vec<FlexTensor> {
-        self.weights(adjoints, T::numbers(&self.x), &self.values)
+    /// The way that the rows went up when they ran, and one down.
+    pub(super) fn as_run<'a>(&'a self, adjoints: &'a Between<T>) -> Ways<'a, T> {
+        Ways {
+            adjoints,
+            input: T::numbers(&self.x),
+            between: &self.values,
+        }
     }
 
     /// For every map the sum over rows of its output's adjoints, `[1, outputs]`.
@@ -331,76 +340,5 @@ impl<T: Stored> Kept<T> {
             T::tensor(sums, [1, map.outputs])
         };
         self.maps.iter().enumerate().map(of_map).collect()
-    }
-}
-
-/// Rows as columns.
-struct Transpose<'a, T> {
-    from: &'a [T],
-    columns: usize,
-    to: &'a mut [T],
-}
-
-impl<T: Stored> Task<T> for Transpose<'_, T> {
-    #[inline(always)]
-    fn run<V: Vector<Number = T>>(self) {
-        let rows = self.from.len() / self.columns.max(1);
-        let whole = [rows, self.columns].map(|side| side - side % V::LANES);
-        squares::<V>(self.from, [rows, self.columns], whole, self.to);
-        for row in 0..rows {
-            let first = if row < whole[0] { whole[1] } else { 0 };
-            for column in first..self.columns {
-                self.to[column * rows + row] = self.from[row * self.columns + column];
-            }
-        }
-    }
-}
-
-/// Softplus in place of its input, and its slopes.
-struct Soften<'a, T> {
-    beta: T,
-    value: &'a mut [T],
-    slope: &'a mut [T],
-}
-
-impl<T: Stored> Task<T> for Soften<'_, T> {
-    #[inline(always)]
-    fn run<V: Vector<Number = T>>(self) {
-        let shrink = T::ONE / self.beta;
-        for (value, slope) in self.value.iter_mut().zip(self.slope) {
-            (*value, *slope) = value_and_slope(*value, self.beta, shrink);
-        }
-    }
-}
-
-/// Numbers times slopes.
-struct Scale<'a, T> {
-    slopes: &'a [T],
-    numbers: &'a mut [T],
-}
-
-impl<T: Stored> Task<T> for Scale<'_, T> {
-    #[inline(always)]
-    fn run<V: Vector<Number = T>>(self) {
-        for (number, slope) in self.numbers.iter_mut().zip(self.slopes) {
-            *number = *number * *slope;
-        }
-    }
-}
-
-/// Adds rows to sums.
-struct SumRows<'a, T> {
-    rows: &'a [T],
-    sums: &'a mut [T],
-}
-
-impl<T: Stored> Task<T> for SumRows<'_, T> {
-    #[inline(always)]
-    fn run<V: Vector<Number = T>>(self) {
-        for row in self.rows.chunks_exact(self.sums.len()) {
-            for (sum, number) in self.sums.iter_mut().zip(row) {
-                *sum += *number;
-            }
-        }
     }
 }

@@ -11,7 +11,7 @@ use crate::kernel::{affine, gate, linear, linear_input, softplus};
 use crate::layer::Part;
 
 /// Weights and biases of maps between these sizes, by turns.
-fn maps(sizes: &[usize], seed: u64, dtype: DType) -> Vec<Tensor<2>> {
+pub(super) fn maps(sizes: &[usize], seed: u64, dtype: DType) -> Vec<Tensor<2>> {
     let pairs = sizes.windows(2).zip(seed..);
     pairs
         .flat_map(|(pair, seed)| {
@@ -25,7 +25,12 @@ fn maps(sizes: &[usize], seed: u64, dtype: DType) -> Vec<Tensor<2>> {
 }
 
 /// The chain of these weights and biases with ReLU between its maps, or softplus.
-fn dense(x: &Tensor<2>, maps: &[Tensor<2>], beta: Option<f64>) -> Dense {
+pub(super) fn dense(x: &Tensor<2>, maps: &[Tensor<2>], beta: Option<f64>) -> Dense {
+    Dense::new(x, &parts(maps, beta)).expect("a chain")
+}
+
+/// What that chain is made of.
+pub(super) fn parts(maps: &[Tensor<2>], beta: Option<f64>) -> Vec<Part<'_>> {
     let mut parts = Vec::new();
     for (place, map) in maps.chunks(2).enumerate() {
         if place > 0 {
@@ -36,7 +41,7 @@ fn dense(x: &Tensor<2>, maps: &[Tensor<2>], beta: Option<f64>) -> Dense {
             bias: &map[1],
         });
     }
-    Dense::new(x, &parts).expect("a chain")
+    parts
 }
 
 /// What each map of the same chain reads, and last its outputs.

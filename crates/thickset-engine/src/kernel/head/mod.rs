@@ -18,7 +18,7 @@
 mod recorded;
 mod row;
 
-pub(crate) use row::Softmax;
+pub(crate) use row::{Shape, Softmax};
 
 use burn::backend::flex::FlexTensor;
 use burn::backend::tensor::FloatTensor;

@@ -19,6 +19,14 @@ pub(crate) struct Softmax<'p> {
     odds: f64,
 }
 
+/// What a softmax is beside its probabilities.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    top: usize,
+    others: f64,
+    odds: f64,
+}
+
 impl<'p> Softmax<'p> {
     /// Of the logits `z`; the probabilities are written to `p`.
     pub(crate) fn new(z: &[f64], p: &'p mut [f64]) -> Self {
@@ -31,8 +39,10 @@ impl<'p> Softmax<'p> {
         let most = z[top];
         let mut others = 0.0;
         for (class, (p, z)) in p.iter_mut().zip(z).enumerate() {
-            *p = (z - most).exp();
-            if class != top {
+            if class == top {
+                *p = 1.0;
+            } else {
+                *p = (z - most).exp();
                 others += *p;
             }
         }
@@ -45,6 +55,26 @@ impl<'p> Softmax<'p> {
             top,
             others: others / sum,
             odds: others,
+        }
+    }
+
+    /// Takes up what [`Self::shape`] gave, with the same probabilities.
+    pub(crate) fn of_shape(shape: Shape, p: &'p [f64]) -> Self {
+        let Shape { top, others, odds } = shape;
+        Self {
+            p,
+            top,
+            others,
+            odds,
+        }
+    }
+
+    /// What it is beside its probabilities.
+    pub(crate) fn shape(self) -> Shape {
+        Shape {
+            top: self.top,
+            others: self.others,
+            odds: self.odds,
         }
     }
 

@@ -4,9 +4,16 @@
 //! for the rest. We divide by the number of pairs, `k (n - k)`, so that a weight means the same for every number of
 //! features. Other choices of pairs only change the `l_i`. The ranking is a constant for the gradient.
 
+#![expect(
+    clippy::inline_always,
+    reason = "a loop is compiled for the instruction set of the function it is inlined into"
+)]
+
 use serde::{Deserialize, Serialize};
+use thickset_engine::kernel::{VectorLoop, sum_of_pairs, vectorised};
 use thickset_engine::{Tensor, TensorData};
 
+use super::order::{FEW, Order, Ranks, importance};
 use super::reading::mean_over_rows;
 use crate::check::{as_f64, check_finite};
 use crate::explain::ImportanceAt;
@@ -57,6 +64,7 @@ pub fn pair_weights(
         .zip(counts.chunks_mut(features))
     {
         number = match pairs {
+            Pairs::All if features <= FEW => all_of_few(row, counts, k),
             Pairs::All => all(order.split(row, k), counts, k),
             Pairs::Closest => {
                 let order = order.sorted(row);
@@ -150,49 +158,22 @@ impl Sides {
     }
 }
 
-/// Orders features by importance, descending, ties to the lower index, by keys whose integer order is that of the values.
-#[derive(Default)]
-struct Order(Vec<(u64, u32)>);
-
-/// The bits of a float that is not negative are in the order of its value, those of a negative one in the reverse. The two
-/// zeros are one number.
-const SIGN: u64 = 1 << 63;
-
-fn key(importance: f64) -> u64 {
-    let bits = (importance + 0.0).to_bits();
-    let ascending = if bits & SIGN == 0 { bits | SIGN } else { !bits };
-    u64::MAX - ascending
-}
-
-fn importance(entry: (u64, u32)) -> f64 {
-    let ascending = u64::MAX - entry.0;
-    f64::from_bits(if ascending & SIGN == 0 {
-        !ascending
-    } else {
-        ascending ^ SIGN
-    })
-}
-
-impl Order {
-    fn fill(&mut self, row: &[f64]) {
-        self.0.clear();
-        let keys = row.iter().zip(0_u32..);
-        self.0
-            .extend(keys.map(|(value, feature)| (key(*value), feature)));
+/// The counts of all pairs of a row of few features.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "numbers of features are far below 2^24"
+)]
+fn all_of_few(row: &[f64], counts: &mut [f32], k: usize) -> usize {
+    let others = row.len() - k;
+    let ranks = vectorised(Ranks(row));
+    for (count, rank) in counts.iter_mut().zip(ranks) {
+        *count = if rank < as_f64(k) {
+            others as f32
+        } else {
+            -(k as f32)
+        };
     }
-
-    /// The k first features in any order, then the rest.
-    fn split(&mut self, row: &[f64], k: usize) -> &[(u64, u32)] {
-        self.fill(row);
-        self.0.select_nth_unstable(k - 1);
-        &self.0
-    }
-
-    fn sorted(&mut self, row: &[f64]) -> &[(u64, u32)] {
-        self.fill(row);
-        self.0.sort_unstable();
-        &self.0
-    }
+    k * others
 }
 
 #[expect(
@@ -260,6 +241,20 @@ impl PairWeights {
         mean_over_rows(importance.weighted(counts)) * (1.0 / self.pairs)
     }
 
+    /// The same in plain numbers, with its slopes in the importances.
+    #[must_use]
+    pub fn slopes_of(&self, importances: &[f64]) -> (f64, Vec<f64>) {
+        let rows = self.counts.len() / self.features;
+        let share = 1.0 / (as_f64(rows.max(1)) * self.pairs);
+        let slopes: Vec<f64> = self
+            .counts
+            .iter()
+            .map(|it| f64::from(*it) * share)
+            .collect();
+        let gap = vectorised(Dot(importances, &slopes));
+        (gap, slopes)
+    }
+
     /// The same weights for `times` copies of the rows, one after the other.
     #[must_use]
     pub fn repeated(&self, times: usize) -> Self {
@@ -268,6 +263,18 @@ impl PairWeights {
             features: self.features,
             pairs: self.pairs,
         }
+    }
+}
+
+/// The sum of products.
+struct Dot<'a>(&'a [f64], &'a [f64]);
+
+impl VectorLoop for Dot<'_> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn run(self) -> f64 {
+        sum_of_pairs(self.0, self.1, |a, b| a * b)
     }
 }
 
@@ -335,19 +342,19 @@ mod tests {
     }
 
     #[test]
+    fn the_mean_gap_and_its_slopes_by_hand() {
+        let weights = pair_weights(&ROW, 5, 2, Pairs::Closest, None).unwrap();
+        // Gaps of 1 and 1.5.
+        let (gap, slopes) = weights.slopes_of(&ROW);
+        assert!((gap - 1.25).abs() < 1e-12);
+        assert_eq!(slopes, [0.0, -0.5, 1.0, 0.0, -0.5]);
+    }
+
+    #[test]
     fn ties_go_to_the_lower_index() {
         for row in [[1.0, 1.0, 1.0], [-0.0, 0.0, -1.0]] {
             let weights = pair_weights(&row, 3, 1, Pairs::All, None).unwrap();
             assert_eq!(weights.counts, [2.0, -1.0, -1.0]);
-        }
-    }
-
-    #[test]
-    fn keys_are_in_the_descending_order_of_the_values_and_give_them_back() {
-        let values = [f64::MAX, 1.0, 1e-300, 0.0, -1e-300, -1.0, f64::MIN];
-        assert!(values.map(key).is_sorted());
-        for value in values {
-            assert_eq!(importance((key(value), 0)).to_bits(), value.to_bits());
         }
     }
 

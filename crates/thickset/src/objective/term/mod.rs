@@ -5,6 +5,7 @@ pub mod gap;
 pub mod hessian_norm;
 pub mod inner_attack;
 pub mod largest_eigenvector;
+mod order;
 pub mod overlap;
 pub mod ranking;
 pub mod reading;
