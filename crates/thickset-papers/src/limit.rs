@@ -70,9 +70,13 @@ pub(crate) fn columns(
     grid: &Grid,
 ) -> Result<[TableColumn; 2]> {
     let found = runner.measure_chosen(datasets, grid, "limit", limit)?;
-    let column = |name: &str, what| {
+    let column = |name: &str, what| -> Result<TableColumn> {
         let name = name.to_owned();
-        TableColumn::of_numbers(name, grid, &found, what, Better::Unmarked, |_| None)
+        let column = TableColumn::of_numbers(name, grid, &found, what, Better::Unmarked, |_| None)?;
+        Ok(TableColumn {
+            whole: Some(PERCENT),
+            ..column
+        })
     };
     Ok([
         column("limit", "limit")?,
