@@ -12,7 +12,7 @@ use crate::bench_builder::BenchBuilder;
 use crate::count::as_f64;
 use crate::dataset_tables::{ChosenDatasets, PaperTable, choose_datasets};
 use crate::limit;
-use crate::measure::Measure;
+use crate::measure::{Measure, Measured};
 use crate::method::VANILLA;
 use crate::runner::{BenchRunner, Grid, GridEntry, GridRow, SeededDatasets, TrainingPlan};
 use crate::seeded_dataset::SeededDataset;
@@ -95,8 +95,8 @@ pub(crate) fn run(runner: &BenchRunner<'_>) -> Result<Bench> {
         let by_auc = by_auc(runner, &datasets, &entries)?;
         let mut grid = runner.grid_by(&datasets, entries, &plan)?;
         let place = grid.rows.iter().position(|row| row.entry.id == VANILLA);
-        if let Some(place) = place {
-            grid.rows.splice(place + 1..place + 1, by_auc);
+        for (row, place) in by_auc.into_iter().zip(place) {
+            grid.rows.insert(place + 1, row);
         }
         let columns = columns(runner, &datasets, &grid)?;
         for sentence in sentences(&datasets.name, &grid, &columns) {
@@ -158,41 +158,7 @@ fn columns(
             explain: explain(data),
         }
     })?;
-    let vanilla = grid.rows.iter().find(|row| row.entry.id == VANILLA);
-    let vanilla = vanilla
-        .and_then(crate::runner::GridRow::keys)
-        .unwrap_or_default();
-    // The model of the same seed, or of the next.
-    let with = |data: &SeededDataset, next: usize| {
-        let place = datasets.seeds.iter().position(|one| one.seed == data.seed);
-        let place = place.map(|place| (place + next) % vanilla.len().max(1));
-        Measure::Agreement {
-            k: data.k,
-            with: place
-                .and_then(|place| vanilla.get(place))
-                .cloned()
-                .unwrap_or_default(),
-            explain: explain(data),
-        }
-    };
-    let agreement = if vanilla.is_empty() {
-        None
-    } else {
-        let same = |data: &SeededDataset| with(data, 0);
-        let mut found = runner.measure_chosen(datasets, grid, "agreement", same)?;
-        if vanilla.len() > 1 {
-            for (row, found) in grid.rows.iter().zip(&mut found) {
-                if row.entry.id == VANILLA {
-                    let seeds = datasets.seeds.iter().zip(&vanilla).enumerate();
-                    let jobs =
-                        seeds.map(|(place, (data, key))| (place, key.clone(), with(data, 1)));
-                    let jobs: Vec<_> = jobs.collect();
-                    *found = Some(runner.measure(datasets, "agreement", &jobs)?);
-                }
-            }
-        }
-        Some(found)
-    };
+    let agreement = agreement(runner, datasets, grid)?;
     let categories = runner.measure_chosen(datasets, grid, "categories", |data| {
         Measure::WorstCategory {
             k: data.k,
@@ -238,6 +204,46 @@ fn columns(
         )?);
     }
     Ok(columns)
+}
+
+/// The share of vanilla's salient features that each row's model has too; none without vanilla among the rows. Vanilla itself stands beside its model of the
+/// next seed.
+fn agreement(
+    runner: &BenchRunner<'_>,
+    datasets: &SeededDatasets,
+    grid: &Grid,
+) -> Result<Option<Vec<Option<Vec<Measured>>>>> {
+    let vanilla = grid.rows.iter().find(|row| row.entry.id == VANILLA);
+    let vanilla = vanilla.and_then(GridRow::keys).unwrap_or_default();
+    if vanilla.is_empty() {
+        return Ok(None);
+    }
+    // The model of the same seed, or of the next.
+    let with = |data: &SeededDataset, next: usize| {
+        let place = datasets.seeds.iter().position(|one| one.seed == data.seed);
+        let place = place.map(|place| (place + next) % vanilla.len());
+        Measure::Agreement {
+            k: data.k,
+            with: place
+                .and_then(|place| vanilla.get(place))
+                .cloned()
+                .unwrap_or_default(),
+            explain: explain(data),
+        }
+    };
+    let same = |data: &SeededDataset| with(data, 0);
+    let mut found = runner.measure_chosen(datasets, grid, "agreement", same)?;
+    if vanilla.len() > 1 {
+        for (row, found) in grid.rows.iter().zip(&mut found) {
+            if row.entry.id == VANILLA {
+                let seeds = datasets.seeds.iter().zip(&vanilla).enumerate();
+                let jobs = seeds.map(|(place, (data, key))| (place, key.clone(), with(data, 1)));
+                let jobs: Vec<_> = jobs.collect();
+                *found = Some(runner.measure(datasets, "agreement", &jobs)?);
+            }
+        }
+    }
+    Ok(Some(found))
 }
 
 /// Which methods reach the goal, which nothing else beats in suite, AUC and distinctness together, and what is the most for the same.

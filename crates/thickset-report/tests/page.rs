@@ -333,6 +333,26 @@ fn the_linear_baseline_is_the_first_row_of_several() {
 }
 
 #[test]
+fn what_the_geometry_of_rows_allows_is_said_where_it_is_known() {
+    let mut audit = credit(&Table::default());
+    let said = |audit: &Audit| {
+        let body = page(audit);
+        let is_limited = body.contains("could keep more than 98.5% on average");
+        (
+            is_limited,
+            body.contains("does not stand against keeping 100%"),
+        )
+    };
+    assert_eq!(said(&audit), (true, false));
+    if let Some(limit) = &mut audit.limit {
+        limit.mean = 1.0;
+    }
+    assert_eq!(said(&audit), (false, true));
+    audit.limit = None;
+    assert_eq!(said(&audit), (false, false));
+}
+
+#[test]
 fn a_linear_models_reasons_are_said_never_to_change_only_where_that_is_so() {
     let said = |audit: Audit| {
         let page = thickset_report::audit(&[audit.clone(), audit]).unwrap();

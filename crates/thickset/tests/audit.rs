@@ -538,7 +538,7 @@ fn the_nearest_change_is_no_further_than_what_noise_changed() {
 #[test]
 fn the_limit_is_what_the_rows_geometry_allows_at_the_audits_radius() {
     let dataset = dataset("breast-cancer");
-    let model = fresh(&dataset, ModelConfig::default(), 3);
+    let model = fresh(&dataset, ModelConfig::Mlp(MlpConfig::default()), 3);
     let target = target(&model, &dataset, 20);
     let limit = |radius: f64| {
         let mut config = config();

@@ -171,6 +171,7 @@ pub fn digits() -> Audit {
             certify: true,
         },
         linear: None,
+        limit: None,
         certificate: Some(CertificateRecord {
             absent: Some(
                 "certificates are of chains of dense layers with ReLU between them and a linear last layer, got a network with other layers"

@@ -8,6 +8,7 @@ use thickset::audit::figure::{
     Figure, RowFigures, Summary, certified, certified_p_at_k, certified_radius, changed_radius,
     explained, noise, noise_radius,
 };
+use thickset::audit::limit::LimitRecord;
 use thickset::audit::result::{
     AttackId, Audit, AuditSettings, DataRecord, ModelRecord, Requirement, RowRecord, SCHEMA,
     SplitRecord, ThicknessSettings, WorstRow,
@@ -287,6 +288,11 @@ pub fn credit(want: &Table) -> Audit {
             certify: true,
         },
         linear: Some(linear(want.rows)),
+        limit: Some(LimitRecord {
+            mean: 0.985,
+            near: 0.12,
+            rows: want.rows.min(256),
+        }),
         certificate: Some(CertificateRecord {
             absent: None,
             exact: want.rows - want.rows.div_ceil(5),

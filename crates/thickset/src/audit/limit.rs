@@ -13,8 +13,9 @@ use crate::host::read;
 use crate::metric::ranking::{TopK, largest};
 use crate::metric::stability_limit::{self, NearPair};
 
-/// The most rows that it is of: the first of the audited. Its cost grows with their square.
-pub const MOST_ROWS: usize = 300;
+/// The most rows that it is of: the first block of the audited, which one machine has whole, however many share an audit. Its cost grows with their
+/// square.
+pub const MOST_ROWS: usize = super::BLOCK;
 
 /// The most numbers of these rows together, so that images are compared in no more time.
 const MOST_VALUES: usize = 1 << 20;
@@ -30,7 +31,7 @@ pub struct LimitRecord {
     pub rows: usize,
 }
 
-/// The limit of a target's first rows; none of a single row.
+/// The limit of a target's first rows, which are the audit's first; none of a single row.
 pub(super) fn of(audit: &CheckedAudit, target: &AuditTarget<'_>) -> Result<Option<LimitRecord>> {
     let network = &target.model.model.network;
     let features = network.features();

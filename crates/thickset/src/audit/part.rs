@@ -57,7 +57,7 @@ pub struct AuditPart {
     pub(super) worst: Vec<WorstRow>,
     /// The linear baseline, which the first part has.
     pub(super) linear: Option<Summary>,
-    /// The stability limit, which the first part has too.
+    /// The stability limit, which the part with the first rows has.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(super) limit: Option<limit::LimitRecord>,
     /// Why there are no certificates; absent where there are.
@@ -254,7 +254,11 @@ pub fn run_part(
         }
         worst = session.worst_rows(&places)?;
     }
-    let (mut of_linear, mut of_limit) = (None, None);
+    let mut of_limit = None;
+    if expected > 0 && shard.places(whole.count).start == 0 {
+        of_limit = limit::of(audit, target)?;
+    }
+    let mut of_linear = None;
     if let (1, Some(rows)) = (shard.number, whole.rows) {
         let all = AuditTarget {
             rows,
@@ -264,7 +268,6 @@ pub fn run_part(
             return Ok(PartOutcome::Stopped);
         };
         of_linear = found;
-        of_limit = limit::of(audit, &all)?;
     }
     data.rows = whole.count;
     data.sha256 = String::new();
@@ -384,6 +387,7 @@ fn whole(parts: Vec<AuditPart>) -> Result<super::Audit> {
         all.blocks.extend(part.blocks);
         all.block_hashes.extend(part.block_hashes);
         all.worst.extend(part.worst);
+        all.limit = all.limit.or(part.limit);
         all.data.has_labels |= part.data.has_labels;
         match (&mut all.reasons, part.reasons) {
             (Some(all), Some(more)) => {

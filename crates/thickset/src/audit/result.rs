@@ -50,8 +50,7 @@ pub struct Audit {
     /// on the first 2,000 of the audited rows at most; the estimates say how many.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub linear: Option<Summary>,
-    /// The highest mean P@k that the geometry of the first 300 rows allows; none of a single row, where no machine had all rows at hand, and
-    /// in files of older versions.
+    /// The highest mean P@k that the geometry of the first 256 rows allows; none of a single row, and in files of older versions.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub limit: Option<LimitRecord>,
     /// Whether there are certificates; none in files of older versions.
