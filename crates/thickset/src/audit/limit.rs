@@ -50,29 +50,33 @@ pub(super) fn of(audit: &CheckedAudit, target: &AuditTarget<'_>) -> Result<Optio
         .explain
         .attribute(network, points, audit.config.seed)?;
     let x = |row: usize| &values[row * features..(row + 1) * features];
-    let (mut pairs, mut midways) = (Vec::new(), Vec::new());
+    let midway = |pair: &NearPair| -> Vec<f64> {
+        let both = x(pair.first).iter().zip(x(pair.second));
+        both.map(|(x, y)| f64::midpoint(*x, *y)).collect()
+    };
+    let mut pairs = Vec::new();
     for second in 1..rows {
         let reach = audit.threat.largest_move(x(second));
         for first in 0..second {
             if explained[first].class != explained[second].class {
                 continue;
             }
-            let both = || x(first).iter().zip(x(second));
-            let square: f64 = both().map(|(x, y)| (x - y) * (x - y)).sum();
+            let both = x(first).iter().zip(x(second));
+            let square: f64 = both.map(|(x, y)| (x - y) * (x - y)).sum();
             if square.sqrt() > 2.0 * reach {
                 continue;
             }
-            let midway: Vec<f64> = both().map(|(x, y)| f64::midpoint(*x, *y)).collect();
+            let pair = NearPair { first, second };
+            let between = midway(&pair);
             if [first, second]
                 .iter()
-                .all(|row| audit.threat.is_settled(x(*row), &midway))
+                .all(|row| audit.threat.is_settled(x(*row), &between))
             {
-                pairs.push(NearPair { first, second });
-                midways.extend(midway);
+                pairs.push(pair);
             }
         }
     }
-    let pairs = of_one_class(network, &explained, pairs, &midways)?;
+    let pairs = of_one_class(network, &explained, &pairs, midway)?;
     let sets = explained.iter();
     let sets: Vec<TopK> = sets
         .map(|row| TopK::of(&row.importance, audit.k()))
@@ -89,18 +93,15 @@ pub(super) fn of(audit: &CheckedAudit, target: &AuditTarget<'_>) -> Result<Optio
 fn of_one_class(
     network: &thickset_engine::Network,
     explained: &[Explained],
-    pairs: Vec<NearPair>,
-    midways: &[f64],
+    pairs: &[NearPair],
+    midway: impl Fn(&NearPair) -> Vec<f64>,
 ) -> Result<Vec<NearPair>> {
-    /// Points that run through the network at once.
-    const AT_ONCE: usize = 1024;
-    let features = network.features();
+    /// Points that are in memory at once, and run through the network together.
+    const AT_ONCE: usize = 256;
     let mut kept = Vec::new();
-    let chunks = midways
-        .chunks(AT_ONCE * features)
-        .zip(pairs.chunks(AT_ONCE));
-    for (points, pairs) in chunks {
-        let probabilities = read(network.probabilities(network.batch(points)));
+    for pairs in pairs.chunks(AT_ONCE) {
+        let points: Vec<f64> = pairs.iter().flat_map(&midway).collect();
+        let probabilities = read(network.probabilities(network.batch(&points)));
         for (row, pair) in probabilities.chunks(network.classes()).zip(pairs) {
             if largest(row)? == explained[pair.first].class {
                 kept.push(*pair);
