@@ -61,6 +61,18 @@ impl GatedLinear {
         &self.gated_weight.value
     }
 
+    /// `b`, `[1, maps]`.
+    #[must_use]
+    pub fn bias(&self) -> &Tensor<2> {
+        &self.bias.value
+    }
+
+    /// `b_c`, `[maps, gates]`.
+    #[must_use]
+    pub fn gated_bias(&self) -> &Tensor<2> {
+        &self.gated_bias.value
+    }
+
     fn at(&self, x: Tensor<2>, pi: Tensor<2>) -> At {
         let maps = (0..maps(self.classes)).map(|map| {
             let row = |parameter: &Parameter| parameter.value.clone().narrow(0, map, 1);

@@ -7,8 +7,8 @@
 //! Every set of crossings that fits into the ball is enumerated, its ranking known from the weights, and the nearest point beyond the crossings is where
 //! the deployed model is run: what is proved is the least over all sets, what was found the least over points that were run.
 //!
-//! Rounding: importances within a relative [`NEAR_TIE`] count as tied, scores move by [`SCORE_SLACK`], and a model so sure of itself that
-//! its probabilities may be rounded to 0 and 1 is not certified. With sparsemax gates explanations vary between borders; there only the
+//! Rounding: importances whose order the sums of the deployed model can turn round count as tied, scores move by [`SCORE_SLACK`], and a model so
+//! sure of itself somewhere in the ball that its probabilities may be rounded to 0 and 1 is not certified there. With sparsemax gates explanations vary between borders; there only the
 //! distance to where the first gate moves is certified.
 
 use thickset_engine::layer::Gating;
@@ -16,15 +16,13 @@ use thickset_engine::{Network, one_hot};
 
 use super::explained::Ranked;
 use super::result::{CertifiedRadius, CertifiedWorstCase, Counterexample, Status};
+use super::rounding::{Arithmetic, gamma};
 use crate::attack::Threat;
 use crate::attack::threat::Norm;
 use crate::explain::Points;
 use crate::host::read;
 use crate::metric::ranking::{TopK, largest};
 use crate::{Error, Result};
-
-/// Importances this near to each other, relatively, may come in either order: a few roundings of `f32`.
-const NEAR_TIE: f64 = 1e-5;
 
 /// A distance to a border may be this much smaller: scores are sums of few numbers of order 1 in `f32`.
 const SCORE_SLACK: f64 = 1e-5;
@@ -62,6 +60,8 @@ struct Segments<'a> {
     delta: f64,
     weight: Vec<f64>,
     gated: Vec<f64>,
+    bias: Vec<f64>,
+    gated_bias: Vec<f64>,
 }
 
 /// Refuses what cannot be certified; says whether the network is segmented at all.
@@ -136,8 +136,15 @@ struct Row {
     borders: Vec<Vec<Border>>,
     /// How far the first border is, of all; infinite where nothing can move.
     first: f64,
-    /// Whether rounding cannot change the ranking where the gates stand still.
-    is_clear: bool,
+    /// How many of the salient features stay whatever rounding does, where the gates stand still.
+    kept: usize,
+}
+
+/// Importances with some gates open, up to a positive factor.
+struct Importances {
+    values: Vec<f64>,
+    /// How far the deployed model's sums can be from each.
+    slack: Vec<f64>,
 }
 
 /// Some borders that are crossed together.
@@ -174,6 +181,8 @@ impl<'a> Segments<'a> {
             delta,
             weight,
             gated: read(gated.gated_weight().clone()),
+            bias: read(gated.bias().clone()),
+            gated_bias: read(gated.gated_bias().clone()),
         })
     }
 
@@ -284,31 +293,28 @@ impl<'a> Segments<'a> {
             borders.push(here);
             start += size;
         }
-        let gradient = self.gradient(&open, class);
-        let ranked = self.importance(&gradient);
-        let is_clear = self.kept(&ranked, &salient) == self.asked.k
-            && ranked.iter().any(|value| *value != 0.0)
-            && !self.may_saturate(x, &gradient);
+        let kept = self.kept(x, &open, class, &salient);
         Ok(Row {
             class,
             salient,
             open,
             borders,
             first,
-            is_clear,
+            kept,
         })
     }
 
-    /// Whether the model may be so sure somewhere in the ball that a probability has no gradient left.
-    fn may_saturate(&self, x: &[f64], gradient: &[f64]) -> bool {
+    /// Whether the model with these gates open may be so sure somewhere in the ball that a probability has no gradient left.
+    fn may_saturate(&self, x: &[f64], open: &[usize]) -> bool {
+        // Probabilities and losses are those of two classes, whose one map is the margin.
         if self.asked.ranked == Ranked::Logit {
             return false;
         }
-        let logits = read(self.network.logits(self.network.batch(x)));
-        let most = logits.iter().fold(f64::NEG_INFINITY, |a, b| a.max(*b));
-        let least = logits.iter().fold(f64::INFINITY, |a, b| a.min(*b));
-        let ball = self.asked.threat.ball();
-        most - least + ball.radius * self.dual(gradient) > SUREST
+        let gradient = self.gradient(open, 1);
+        let offset = self.bias[0] + open.iter().map(|gate| self.gated_bias[*gate]).sum::<f64>();
+        let along: f64 = gradient.iter().zip(x).map(|(part, x)| part * x).sum();
+        let reach = self.asked.threat.ball().radius * self.dual(&gradient);
+        (offset + along).abs() + reach > SUREST
     }
 
     /// The length of a gradient in the norm dual to the ball's, over what can move.
@@ -353,14 +359,47 @@ impl<'a> Segments<'a> {
         })
     }
 
-    /// How many of the salient features are surely among the first k of these importances, whatever rounding does.
-    fn kept(&self, importance: &[f64], salient: &TopK) -> usize {
-        let largest = importance.iter().fold(0.0_f64, |a, b| a.max(b.abs()));
-        let slack = NEAR_TIE * largest;
+    fn importances(&self, open: &[usize], class: usize) -> Importances {
+        // Of two classes there is one map, and of many the class has its own, as in `gradient`.
+        let map = if self.maps == 1 { 0 } else { class };
+        let mut sizes: Vec<f64> = self.weight[map * self.features..(map + 1) * self.features]
+            .iter()
+            .map(|part| part.abs())
+            .collect();
+        for &gate in open {
+            let start = (map * self.gates + gate) * self.features;
+            for (size, part) in sizes.iter_mut().zip(&self.gated[start..]) {
+                *size += part.abs();
+            }
+        }
+        // Closed gates add zeros, which costs nothing; the factor that all have in common is one more product.
+        let slack_of = |features: &[usize]| {
+            let size: f64 = features.iter().map(|feature| sizes[*feature]).sum();
+            size * gamma(open.len() + 1 + features.len(), Arithmetic::SINGLE.unit)
+        };
+        let slack = match self.asked.groups {
+            None => (0..self.features)
+                .map(|feature| slack_of(&[feature]))
+                .collect(),
+            Some(groups) => groups.iter().map(|group| slack_of(group)).collect(),
+        };
+        Importances {
+            values: self.importance(&self.gradient(open, class)),
+            slack,
+        }
+    }
+
+    /// How many of the salient features are surely among the first k with these gates open, whatever rounding does.
+    fn kept(&self, x: &[f64], open: &[usize], class: usize, salient: &TopK) -> usize {
+        let Importances { values, slack } = self.importances(open, class);
+        if values.iter().all(|value| *value == 0.0) || self.may_saturate(x, open) {
+            return 0;
+        }
         let is_kept = |&feature: &usize| {
-            let mine = importance[feature];
-            let ahead = importance.iter().enumerate();
-            let ahead = ahead.filter(|(other, value)| *other != feature && **value > mine - slack);
+            let least = values[feature] - slack[feature];
+            let ahead = values.iter().zip(&slack).enumerate();
+            let ahead = ahead
+                .filter(|(other, (value, slack))| *other != feature && **value + **slack >= least);
             ahead.count() < self.asked.k
         };
         salient.iter().filter(is_kept).count()
@@ -405,6 +444,10 @@ impl<'a> Segments<'a> {
             open[*block] = border.gate;
         }
         open
+    }
+
+    fn kept_beyond(&self, x: &[f64], row: &Row, crossing: &Crossing<'_>) -> usize {
+        self.kept(x, &Self::opened(row, crossing), row.class, &row.salient)
     }
 
     /// The deployed model beyond some borders, where the class is held and the point lies in the threat set.
@@ -496,7 +539,7 @@ impl<'a> Segments<'a> {
             counterexample,
             nodes,
         };
-        if !row.is_clear {
+        if row.kept < self.asked.k {
             return Ok(outcome(Status::Unknown, 0.0, None, 1));
         }
         if row.first > most {
@@ -510,8 +553,7 @@ impl<'a> Segments<'a> {
         let nodes = crossings.len() + 1;
         let mut certified = most;
         for crossing in &crossings {
-            let gradient = self.gradient(&Self::opened(&row, crossing), row.class);
-            if self.kept(&self.importance(&gradient), &row.salient) == self.asked.k {
+            if self.kept_beyond(x, &row, crossing) == self.asked.k {
                 continue;
             }
             certified = certified.min(crossing.distance);
@@ -543,11 +585,13 @@ impl<'a> Segments<'a> {
             counterexample,
             nodes,
         };
-        if !row.is_clear {
-            return Ok(outcome(Status::Unknown, 0, k, None, 1));
-        }
         if row.first > self.asked.threat.ball().radius {
-            return Ok(outcome(Status::Exact, k, k, None, 1));
+            let status = match row.kept {
+                0 => Status::Unknown,
+                kept if kept == k => Status::Exact,
+                _ => Status::Certified,
+            };
+            return Ok(outcome(status, row.kept, k, None, 1));
         }
         // Where gates are shared, explanations vary between the borders too.
         let crossings = Some(&row).filter(|_| self.delta <= 0.0);
@@ -556,16 +600,10 @@ impl<'a> Segments<'a> {
         };
         let mut kept: Vec<(usize, &Crossing<'_>)> = crossings
             .iter()
-            .map(|crossing| {
-                let gradient = self.gradient(&Self::opened(&row, crossing), row.class);
-                (
-                    self.kept(&self.importance(&gradient), &row.salient),
-                    crossing,
-                )
-            })
+            .map(|crossing| (self.kept_beyond(x, &row, crossing), crossing))
             .collect();
         kept.sort_by_key(|(kept, _)| *kept);
-        let mut at_least = k;
+        let mut at_least = row.kept;
         let mut found: Option<Counterexample> = None;
         for (least, crossing) in kept {
             if least >= found.as_ref().map_or(k, |found| found.kept) {
@@ -606,7 +644,20 @@ mod tests {
     };
 
     /// Two categories (features 0 and 1) and two numbers. In the first category the number 2 counts most, in the second the number 3.
-    struct Toy;
+    #[derive(Clone)]
+    struct Toy {
+        weight: [f64; 4],
+        gated_bias: [f64; 2],
+    }
+
+    impl Default for Toy {
+        fn default() -> Self {
+            Self {
+                weight: [0.0, 0.0, 1.0, 1.0],
+                gated_bias: [0.0; 2],
+            }
+        }
+    }
 
     impl ParameterSource for Toy {
         fn values(
@@ -618,7 +669,8 @@ mod tests {
         ) -> thickset_engine::Result<Tensor<2>> {
             let values = match name {
                 "layers.0.score_weight" => vec![1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0],
-                "layers.1.weight" => vec![0.0, 0.0, 1.0, 1.0],
+                "layers.1.weight" => self.weight.to_vec(),
+                "layers.1.gated_bias" => self.gated_bias.to_vec(),
                 "layers.1.gated_weight" => vec![0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0],
                 _ => vec![0.0; shape.iter().product()],
             };
@@ -632,12 +684,18 @@ mod tests {
     }
 
     fn network(gate: Gate) -> Network {
+        network_of(gate, &Toy::default())
+    }
+
+    fn network_of(gate: Gate, toy: &Toy) -> Network {
         let model = ModelConfig::Segmented(SegmentedConfig {
             gate,
             prototypes: None,
             blocks: vec![2],
         });
-        model.network(&InputShape::Table, 4, 2, &mut Toy).unwrap()
+        model
+            .network(&InputShape::Table, 4, 2, &mut toy.clone())
+            .unwrap()
     }
 
     const X: [f64; 4] = [1.0, 0.0, 0.5, 0.5];
@@ -729,5 +787,42 @@ mod tests {
             worst_case(asked, &network, points()).unwrap()
         });
         assert_eq!(below[0].status, Status::Exact);
+    }
+
+    #[test]
+    fn what_rounding_can_turn_round_is_not_certified_and_what_it_cannot_is() {
+        // In the first category the numbers count 2 and `second`, in units whose next number in `f32` is 2.4e-7 away.
+        let found = |second: f64| {
+            let toy = Toy {
+                weight: [0.0, 0.0, 1.0, second],
+                ..Toy::default()
+            };
+            let network = network_of(Gate::Argmax, &toy);
+            asked(0.5, &[], |asked| {
+                worst_case(asked, &network, points()).unwrap()
+            })
+        };
+        assert_eq!(found(1.999_99)[0].status, Status::Exact);
+        let tied = found(f64::from(2.0_f32.next_down()));
+        assert_eq!((tied[0].kept_at_least, tied[0].kept_at_most), (0, 1));
+    }
+
+    #[test]
+    fn a_segment_whose_probabilities_are_rounded_to_one_is_not_certified() {
+        // The number 2 counts most in both categories, but the second is so sure that nothing has a gradient there.
+        let toy = Toy {
+            weight: [0.0, 0.0, 3.0, 1.0],
+            gated_bias: [0.0, 40.0],
+        };
+        let network = network_of(Gate::Argmax, &toy);
+        let worst = |radius| {
+            asked(radius, &[], |asked| {
+                worst_case(asked, &network, points()).unwrap()
+            })
+        };
+        assert_eq!(worst(0.7)[0].kept_at_least, 1);
+        assert_eq!(worst(0.8)[0].kept_at_least, 0);
+        let surest = asked(0.8, &[], |asked| radius(asked, &network, points()).unwrap());
+        assert!(surest[0].certified < 0.71, "{:?}", surest[0]);
     }
 }
