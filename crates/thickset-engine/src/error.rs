@@ -48,6 +48,14 @@ pub enum Error {
         /// What came.
         got: f64,
     },
+    /// An exponent that no whole number of the tensor library holds.
+    #[error("`exponent` must be between -{largest:e} and {largest:e}, got {got:e}")]
+    Exponent {
+        /// The largest that is taken.
+        largest: f64,
+        /// What came.
+        got: f64,
+    },
     /// A range whose ends are not in order.
     #[error("`least` must be below `most`, got {least} and {most}")]
     Range {

@@ -21,7 +21,7 @@ use crate::table1::beyond_overlap;
 use crate::usual_measure::{clean, explain, threat};
 
 /// The rows of the table where none is named.
-const METHODS: [&str; 11] = [
+const METHODS: [&str; 12] = [
     "linear",
     "vanilla",
     "softplus",
@@ -33,16 +33,18 @@ const METHODS: [&str; 11] = [
     "segmented",
     "segmented-sparsemax",
     "taught",
+    "taught-plain",
 ];
 
 /// The tables that it is about.
-const DATASETS: [&str; 6] = [
+const DATASETS: [&str; 7] = [
     "adult",
     "bank",
     "compas",
     "german-credit",
     "heloc",
     "diabetes130",
+    "give-me-some-credit",
 ];
 
 /// Seeds where none are named.

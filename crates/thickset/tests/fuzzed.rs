@@ -218,10 +218,7 @@ fn onnx_files() {
 #[test]
 fn what_once_broke_a_reader_does_not() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/fuzz");
-    let Ok(files) = std::fs::read_dir(folder) else {
-        return;
-    };
-    for file in files {
+    for file in std::fs::read_dir(folder).unwrap() {
         let path = file.unwrap().path();
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();
         let Some((target, _)) = name

@@ -406,6 +406,15 @@ fn whole(parts: Vec<AuditPart>) -> Result<super::Audit> {
     }
     let k = all.settings.k;
     let totals = super::running_totals::RunningTotals::of_parts(&all.blocks, all.members);
+    let importances = totals.importance().len();
+    let named = all.rows.iter().flat_map(|row| [row.top, row.attacked_top]);
+    if let Some(beyond) = named.flatten().find(|feature| *feature >= importances) {
+        return Err(Error::Parts {
+            problem: format!(
+                "a row names feature {beyond} as salient, and the parts have the importances of {importances}"
+            ),
+        });
+    }
     let counts = summary::features(&all.rows, &totals);
     let found = summary::summary(&all.rows, &counts, k)?;
     let count = as_f64(all.rows.len());

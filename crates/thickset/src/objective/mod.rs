@@ -95,8 +95,8 @@ pub trait Objective {
 /// A model that is trained before another one, to rank for it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Teacher {
-    /// Its architecture.
-    pub model: ModelConfig,
+    /// Its architecture; the network's own where absent.
+    pub model: Option<ModelConfig>,
     /// What it minimises.
     pub objective: ObjectiveConfig,
     /// How.

@@ -1,7 +1,9 @@
 //! A network that is taught which features shall be salient: `L = CE + lambda [R(I(x_a), T) + R(I(x), T) / 2]`.
 //!
-//! T are the top-k sets of a teacher, a segmented model that is fitted first on the same rows: its sets hold by construction and differ
-//! between rows, and the network learns them where it may explain by more than the teacher can. R is the
+//! T are the top-k sets of a teacher, which is fitted first on the same rows. A segmented model's sets hold by construction and differ
+//! between rows, and the network learns them where it may explain by more than the teacher can. Where segments describe the data badly, as on tables
+//! of numbers alone, the teacher can be the same network trained by the class loss alone: its sets are as distinct as the data make them, and
+//! the student learns to keep them. R is the
 //! [ranking loss](super::term::ranking). `x_a` is the worst of a short search in the ball: a random start, and three steps of unit
 //! length times 0.7, 0.4 and 0.4 of the radius up the gradient of R, each projected; the prediction is not held. The network must be smooth for that
 //! search to have a direction, so softplus replaces `ReLU`.
@@ -10,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use thickset_engine::Tensor;
 
 use super::distinct::{DistinctConfig, check_share, ramped};
+use super::softplus::SoftplusConfig;
 use super::term::gap::Pairs;
 use super::term::ranking::{RankedPairs, RankingMargin};
 use super::term::reading::constant;
@@ -44,14 +47,19 @@ pub static INFO: Info = Info {
         ),
         Setting::new("ramp", "share over which the weight then rises"),
         Setting::in_words(
+            "taught_by",
+            "\"segmented\"",
+            "or \"plain\": the same network by the class loss alone",
+        ),
+        Setting::in_words(
             "teacher",
             "the defaults of `distinct`",
-            "the settings of the teacher's objective",
+            "the settings of a segmented teacher's objective",
         ),
         Setting::in_words(
             "teacher_model",
             "a segmented model with its defaults",
-            "the teacher's architecture",
+            "a segmented teacher's architecture",
         ),
         EXPLAIN,
     ],
@@ -59,6 +67,23 @@ pub static INFO: Info = Info {
 
 /// Step lengths of the search, in radii.
 const STEPS: [f64; 3] = [0.7, 0.4, 0.4];
+
+/// Whose sets are kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TaughtBy {
+    /// A segmented model's.
+    #[default]
+    Segmented,
+    /// The same network's, trained by the class loss alone.
+    Plain,
+}
+
+impl TaughtBy {
+    fn is_usual(&self) -> bool {
+        *self == Self::default()
+    }
+}
 
 /// The weight, the search and the teacher.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -79,10 +104,13 @@ pub struct TaughtConfig {
     pub warmup: f64,
     /// Share of the training over which the weight then rises.
     pub ramp: f64,
-    /// The teacher's objective; its defaults where absent.
+    /// Whose sets are kept.
+    #[serde(skip_serializing_if = "TaughtBy::is_usual")]
+    pub taught_by: TaughtBy,
+    /// A segmented teacher's objective; its defaults where absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub teacher: Option<DistinctConfig>,
-    /// The teacher's architecture; the usual segmented model where absent.
+    /// A segmented teacher's architecture; the usual segmented model where absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub teacher_model: Option<SegmentedConfig>,
     /// What is ranked; the papers' explanation for the kind of data if absent.
@@ -100,6 +128,7 @@ impl Default for TaughtConfig {
             rho: 5.0,
             warmup: 0.25,
             ramp: 0.15,
+            taught_by: TaughtBy::default(),
             teacher: None,
             teacher_model: None,
             explain: None,
@@ -233,13 +262,20 @@ impl Objective for TaughtConfig {
     }
 
     fn teacher(&self) -> Option<Teacher> {
+        if self.taught_by == TaughtBy::Plain {
+            return Some(Teacher {
+                model: None,
+                objective: SoftplusConfig { rho: self.rho }.into(),
+                train: Self::training(),
+            });
+        }
         let given = self.teacher.clone().unwrap_or_default();
         let objective = DistinctConfig {
             explain: self.explain.clone().or(given.explain.clone()),
             ..given
         };
         Some(Teacher {
-            model: self.teacher_model.clone().unwrap_or_default().into(),
+            model: Some(self.teacher_model.clone().unwrap_or_default().into()),
             objective: objective.into(),
             train: DistinctConfig::training(),
         })
@@ -271,5 +307,17 @@ mod tests {
         let ranking = f64::midpoint(pair(6.0), pair(3.0));
         let got = sample::toy_loss(config, toy::row(), None);
         toy::assert_close(&[got], &[-0.75_f64.ln() + 0.6 * ranking]);
+    }
+
+    #[test]
+    fn a_plain_teacher_is_the_network_itself_by_the_class_loss_alone() {
+        let text = "weight = 0.4\nrho = 2.0\ntaught_by = \"plain\"";
+        let config: TaughtConfig = toml::from_str(text).unwrap();
+        let teacher = config.teacher().unwrap();
+        assert_eq!(teacher.model, None);
+        assert_eq!(teacher.objective, SoftplusConfig { rho: 2.0 }.into());
+        let usual = TaughtConfig::default().teacher().unwrap();
+        assert_eq!(usual.model, Some(SegmentedConfig::default().into()));
+        assert_eq!(usual.objective, DistinctConfig::default().into());
     }
 }

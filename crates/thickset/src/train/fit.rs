@@ -98,7 +98,7 @@ pub(super) fn teacher(config: &RunConfig, dataset: &Dataset, k: usize) -> Result
         explain: config.explain.clone(),
         threat: config.threat.clone(),
         decision: config.decision.clone(),
-        model: teacher.model,
+        model: teacher.model.unwrap_or_else(|| config.model.clone()),
         objective: teacher.objective,
         train: teacher.train,
         probe: config.probe.clone(),

@@ -3,8 +3,11 @@
 use burn::tensor::Tensor;
 
 use super::{Elementwise, finite};
-use crate::Result;
 use crate::layer::Form;
+use crate::{Error, Result};
+
+/// The largest exponent: numbers but 1 are 0 or infinite long before.
+const LARGEST: f64 = 1e9;
 
 /// `x^exponent`; numbers that are not positive want a whole exponent.
 #[derive(Clone, Copy, Debug)]
@@ -16,11 +19,16 @@ impl Power {
     /// To this power.
     ///
     /// # Errors
-    /// If `exponent` is not finite.
+    /// If `exponent` is not finite, or beyond what is a power in any useful sense: Burn reads whole exponents as `i64`.
     pub fn new(exponent: f64) -> Result<Self> {
-        Ok(Self {
-            exponent: finite("exponent", exponent)?,
-        })
+        let exponent = finite("exponent", exponent)?;
+        if exponent.abs() > LARGEST {
+            return Err(Error::Exponent {
+                largest: LARGEST,
+                got: exponent,
+            });
+        }
+        Ok(Self { exponent })
     }
 }
 
@@ -63,5 +71,20 @@ impl Elementwise for Power {
 
     fn is_curved(&self) -> bool {
         self.exponent * (self.exponent - 1.0) != 0.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exponents_beyond_all_whole_numbers_are_refused() {
+        assert!(Power::new(1e9).is_ok());
+        let refused = Power::new(-1e30).unwrap_err().to_string();
+        assert_eq!(
+            refused,
+            "`exponent` must be between -1e9 and 1e9, got -1e30"
+        );
     }
 }
