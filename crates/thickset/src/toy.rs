@@ -58,13 +58,17 @@ pub(crate) fn network() -> Network {
 /// Two classes, logits `2 relu(x0) + relu(x1)` and 0. Where both features are positive the margin's gradient is (2, 1) and the first
 /// feature is the salient one; beyond the kink at `x0 = 0` it is (0, 1).
 pub(crate) fn kinked_network() -> Network {
-    let weights = [vec![1.0, 0.0, 0.0, 1.0], vec![2.0, 1.0]];
+    one_hidden_layer(2, 2, [vec![1.0, 0.0, 0.0, 1.0], vec![2.0, 1.0]])
+}
+
+/// Two classes behind one layer of `ReLU`s, with the weights of both layers.
+pub(crate) fn one_hidden_layer(features: usize, hidden: usize, weights: [Vec<f64>; 2]) -> Network {
     ModelConfig::Mlp(MlpConfig {
-        hidden: vec![2],
+        hidden: vec![hidden],
         ..MlpConfig::default()
     })
-    .network(&InputShape::Table, 2, 2, &mut Given(weights.into()))
-    .expect("two hidden units")
+    .network(&InputShape::Table, features, 2, &mut Given(weights.into()))
+    .expect("one hidden layer")
 }
 
 /// A row of the kinked network, 0.3 away from the kink.

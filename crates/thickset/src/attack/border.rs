@@ -216,6 +216,10 @@ fn add_unit(to: &mut [f64], of: &[f64], weight: f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::attack::AttackConfig;
+    use crate::attack::state::Networks;
+    use crate::explain::{ExplainConfig, Points};
+    use crate::toy::{KINKED_ROW, kinked_network};
 
     #[test]
     fn the_next_swap_is_of_what_is_still_salient_with_what_is_still_outside() {
@@ -247,13 +251,44 @@ mod tests {
                 format!("{{ kind = \"border\", momentum = {momentum:?}, penalty = {penalty:?} }}");
             let text = text.replace("NaN", "nan");
             let kind: crate::attack::AttackKind = text.parse().unwrap();
-            let config = crate::attack::AttackConfig {
+            let config = AttackConfig {
                 method: kind,
-                ..crate::attack::AttackConfig::default()
+                ..AttackConfig::default()
             };
             let schema = crate::data::Schema::image(1, 4, 4, 255.0);
-            let explain = crate::explain::ExplainConfig::default();
+            let explain = ExplainConfig::default();
             assert!(config.check(&explain, &schema).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_first_step_is_its_share_of_the_radius() {
+        let mut config = AttackConfig {
+            method: BorderConfig::default().into(),
+            k: 1,
+            steps: 1,
+            surrogate: Some(5.0),
+            ..AttackConfig::default()
+        };
+        config.threat.ball.radius = 0.5;
+        let schema = crate::data::Schema::table(&["x0", "x1"]);
+        let attack = config.check(&ExplainConfig::default(), &schema).unwrap();
+        let network = kinked_network();
+        let networks = Networks::new(&network, attack.surrogate);
+        let rows = Points {
+            values: &KINKED_ROW,
+            ids: &[0],
+        };
+        for share in [1.0, 0.5, 0.1] {
+            let mut state =
+                AttackState::new(&attack, &networks, rows, crate::Seed::new(1)).unwrap();
+            let mut goals = NextSwap::of_shares(&state);
+            BorderConfig::default()
+                .descend(&mut state, &mut goals, KINKED_ROW.to_vec(), share)
+                .unwrap();
+            let end = &state.finish().unwrap()[0].last.point;
+            let moved = attack.threat.ball().size(&KINKED_ROW, end);
+            assert!((moved - 0.5 * share).abs() < 1e-12, "{share}: {moved}");
         }
     }
 }

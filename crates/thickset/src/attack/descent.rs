@@ -320,6 +320,7 @@ mod tests {
     use crate::data::Schema;
     use crate::explain::{ExplainConfig, Points, predicted};
     use crate::model::{Activation, Fresh, GcnConfig, ModelConfig, SiameseConfig, siamese};
+    use crate::toy::{KINKED_ROW, kinked_network};
 
     const HALF: usize = 10;
     const WIDTH: usize = 2 * HALF;
@@ -590,5 +591,24 @@ mod tests {
         assert!(most(None) > 0.1, "{}", most(None));
         let capped = most(Some(0.05));
         assert!((0.049..=0.05 + 1e-12).contains(&capped), "{capped}");
+    }
+
+    #[test]
+    fn of_several_runs_the_first_begins_at_the_row_itself() {
+        let config = AttackConfig {
+            k: 1,
+            restarts: 3,
+            ..AttackConfig::default()
+        };
+        let schema = Schema::table(&["x0", "x1"]);
+        let attack = config.check(&ExplainConfig::default(), &schema).unwrap();
+        let rows = Points {
+            values: &KINKED_ROW,
+            ids: &[0],
+        };
+        let (_, trace) = attack
+            .perturb_traced(&kinked_network(), rows, Seed::new(1))
+            .unwrap();
+        assert_eq!(trace.points[0], KINKED_ROW);
     }
 }

@@ -141,6 +141,7 @@ fn step(state: &AttackState<'_>, row: usize, from: &[f64], stream: &mut Stream) 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::attack::state::Networks;
     use crate::attack::{AttackConfig, CheckedAttack};
     use crate::data::Schema;
     use crate::explain::{ExplainConfig, Points};
@@ -173,6 +174,31 @@ mod tests {
                 .perturb(&kinked_network(), rows, crate::Seed::new(1))
                 .unwrap();
             assert!(found[0].held && found[0].precision == 0.0, "{start:?}");
+        }
+    }
+
+    #[test]
+    fn a_row_stands_by_what_it_has_left_and_by_the_gap_of_its_next_swap() {
+        let config = AttackConfig {
+            k: 1,
+            ..AttackConfig::default()
+        };
+        let schema = Schema::table(&["x0", "x1"]);
+        let attack = config.check(&ExplainConfig::default(), &schema).unwrap();
+        let network = kinked_network();
+        let networks = Networks::new(&network, None);
+        let rows = Points {
+            values: &KINKED_ROW,
+            ids: &[0],
+        };
+        let mut state = AttackState::new(&attack, &networks, rows, crate::Seed::new(1)).unwrap();
+        let mut goals = NextSwap::of_shares(&state);
+        // The gradient goes as (2, 1) before the kink and as (0, 1) beyond it.
+        for (point, left, gap) in [(KINKED_ROW, 1, 1.0 / 3.0), ([-0.1, 1.0], 0, 0.0)] {
+            state.evaluate(&point).unwrap();
+            let found = standing(&state, &mut goals, 0);
+            assert_eq!(found.0, left, "{point:?}");
+            assert!((found.1 - gap).abs() < 1e-12, "{point:?}: {}", found.1);
         }
     }
 }

@@ -337,13 +337,47 @@ impl Regions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::toy::kinked_precision;
+    use crate::attack::AttackConfig;
+    use crate::data::Schema;
+    use crate::explain::Points;
+    use crate::toy::{KINKED_ROW, kinked_precision, one_hidden_layer};
 
     #[test]
     fn the_ranking_changes_where_the_ball_reaches_the_kink_and_not_before() {
         for (radius, expected) in [(0.29, 1.0), (0.5, 0.0)] {
             let got = kinked_precision(RegionSearchConfig::default().into(), radius);
             assert!((got - expected).abs() < 1e-12, "{radius}: {got}");
+        }
+    }
+
+    #[test]
+    fn signed_gradients_are_ranked_by_their_signs() {
+        // The margin is 10 relu(x0) + relu(3 x1 - 4 x0). Beyond the kink at x0 = 0 its gradient is (-4, 3) instead of (6, 3): the first feature is
+        // no longer the largest, but still the largest in absolute value.
+        let network = one_hidden_layer(2, 2, [vec![1.0, 0.0, -4.0, 3.0], vec![10.0, 1.0]]);
+        let schema = Schema::table(&["x0", "x1"]);
+        let rows = Points {
+            values: &KINKED_ROW,
+            ids: &[0],
+        };
+        for (reduce, expected) in [
+            (ReductionConfig::Signed, 0.0),
+            (ReductionConfig::Absolute, 1.0),
+        ] {
+            let explain = ExplainConfig {
+                reduce,
+                ..ExplainConfig::default()
+            };
+            let mut config = AttackConfig {
+                method: RegionSearchConfig::default().into(),
+                k: 1,
+                ..AttackConfig::default()
+            };
+            config.threat.ball.radius = 0.35;
+            let attack = config.check(&explain, &schema).unwrap();
+            let found = attack.perturb(&network, rows, crate::Seed::new(1)).unwrap();
+            let got = found[0].precision;
+            assert!((got - expected).abs() < 1e-12, "{got} {expected}");
         }
     }
 }

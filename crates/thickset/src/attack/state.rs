@@ -432,3 +432,31 @@ impl<'a> AttackState<'a> {
         .collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::attack::AttackConfig;
+    use crate::explain::ExplainConfig;
+    use crate::toy;
+
+    #[test]
+    fn the_class_of_a_row_is_the_one_predicted_of_it() {
+        let config = AttackConfig {
+            k: 1,
+            ..AttackConfig::default()
+        };
+        let attack = config
+            .check(&ExplainConfig::default(), &toy::schema())
+            .unwrap();
+        let network = toy::network();
+        let networks = Networks::new(&network, None);
+        // The first logit is 4, then -4; the second is 0.
+        let rows = Points {
+            values: &[1.0, 0.0, 0.0, -1.0, 0.0, 0.0],
+            ids: &[0, 1],
+        };
+        let state = AttackState::new(&attack, &networks, rows, Seed::new(1)).unwrap();
+        assert_eq!((state.class(0), state.class(1)), (0, 1));
+    }
+}

@@ -543,4 +543,18 @@ mod tests {
         }
         assert!(again < once, "{again} {once}");
     }
+
+    #[test]
+    fn every_effort_makes_a_suite_that_fits() {
+        let schema = Schema::table(&["x0", "x1"]);
+        for effort in [Effort::Quick, Effort::Standard, Effort::Thorough] {
+            let config = SuiteConfig {
+                effort,
+                k: 1,
+                ..SuiteConfig::default()
+            };
+            let suite = config.check(&ExplainConfig::default(), &schema);
+            assert!(suite.is_ok(), "{effort:?}: {:?}", suite.err());
+        }
+    }
 }

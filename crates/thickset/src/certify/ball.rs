@@ -281,4 +281,13 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn a_half_space_without_direction_that_holds_takes_nothing_away() {
+        for norm in [MoveNorm::L2, MoveNorm::Linf] {
+            let everywhere = HalfSpace::new(vec![0.0, 0.0], 0.0, 0.0);
+            let found = bound(norm, &[1.0, 0.0], 1.0, &[everywhere]);
+            assert!((found + 1.0).abs() < 1e-12, "{norm:?}: {found}");
+        }
+    }
 }

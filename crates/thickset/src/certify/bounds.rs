@@ -258,3 +258,42 @@ impl<'a> BoundedRow<'a> {
 fn negated(values: &[f64]) -> Vec<f64> {
     values.iter().map(|value| -value).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::network::DenseLayer;
+    use super::super::rounding::Arithmetic;
+    use super::*;
+
+    #[test]
+    fn weights_that_cancel_leave_the_rounding_of_both() {
+        let layer = |weight: &[f64]| DenseLayer {
+            weight: weight.to_vec(),
+            bias: vec![0.0; weight.len()],
+            inputs: 1,
+        };
+        let network = SmoothNetwork {
+            dense: DenseNetwork {
+                hidden: vec![layer(&[1.0])],
+                head: layer(&[3.0, 3.0]),
+                arithmetic: Arithmetic::SINGLE,
+            },
+            activations: vec![Activation::Relu],
+        };
+        let moves = MoveSet {
+            norm: MoveNorm::L2,
+            low: vec![-1.0],
+            high: vec![1.0],
+        };
+        let order = Order {
+            salient: &[0],
+            absolute: true,
+            gradient: &[0.0],
+            class: 0,
+            ranked: Ranked::Probability,
+        };
+        let row = BoundedRow::new(&network, &[0.5], &moves, order);
+        assert!(row.seeds[0].center[0].abs() < f64::MIN_POSITIVE);
+        assert!(row.seeds[0].reach[0] >= 6.0 * Arithmetic::SINGLE.unit);
+    }
+}

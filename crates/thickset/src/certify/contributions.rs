@@ -239,6 +239,7 @@ fn largest(size: f64, margin: impl Fn(f64) -> f64) -> (f64, usize) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::rounding::Arithmetic;
     use super::*;
 
     #[test]
@@ -265,5 +266,38 @@ mod tests {
             }
         });
         assert!(found < 0.2 && found > 0.199, "{found}");
+    }
+
+    /// Of columns that are always 1 apart.
+    struct Apart;
+
+    impl Bounds for Apart {
+        fn bound(&self, _: &MoveSet<'_>) -> Box<dyn PairBound + '_> {
+            Box::new(Self)
+        }
+    }
+
+    impl PairBound for Apart {
+        fn least(&self, _: usize, _: usize) -> f64 {
+            1.0
+        }
+    }
+
+    #[test]
+    fn a_move_that_is_rounded_to_single_precision_is_no_longer_than_said() {
+        let proved = Proved {
+            bounds: &Apart,
+            groups: &[],
+            salient: Vec::new(),
+            norm: MoveNorm::L2,
+            radius: 1.0,
+            choices: Vec::new(),
+        };
+        // A little more than half of the way to the next number goes all of it.
+        let (x, size) = (1.0, 6e-8);
+        let moved = Arithmetic::SINGLE.nearest(x + size) - x;
+        assert!(moved > size);
+        let said = proved.rounded(size, &[x]);
+        assert!(moved <= said && said < 1.01 * moved, "{moved} {said}");
     }
 }

@@ -368,3 +368,35 @@ impl Forward {
         self
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sum_is_off_by_no_less_than_each_of_its_operations_can_be() {
+        for operations in 1..20 {
+            let unit = Arithmetic::SINGLE.unit;
+            let part = f64::from(operations) * unit;
+            let found = gamma(usize::try_from(operations).unwrap(), unit);
+            assert!(found >= part / (1.0 - part), "{operations}");
+        }
+    }
+
+    #[test]
+    fn bounds_are_widened_as_far_up_as_down() {
+        // 3 x0 + 4 x1 is between -11 and 11.
+        let moves = Forward::new(&[0.0, 0.0], &[1.0, 2.0]);
+        let next = moves.step(&[3.0, 4.0], &[0.0], 2, Arithmetic::DOUBLE);
+        assert!(next.high[0] > 11.0);
+        assert_eq!(next.high[0].to_bits(), (-next.low[0]).to_bits());
+    }
+
+    #[test]
+    fn every_product_may_be_too_small_for_the_format() {
+        // Three products of 1.1e-38 each, less than the least normal number of 1.18e-38: some machines take them for zero.
+        let row = Forward::new(&[1.1e-19; 3], &[0.0; 3]);
+        let next = row.step(&[1e-19; 3], &[0.0], 3, Arithmetic::SINGLE);
+        assert!(next.error[0] >= 3.3e-38, "{}", next.error[0]);
+    }
+}

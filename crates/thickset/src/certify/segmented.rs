@@ -825,4 +825,22 @@ mod tests {
         let surest = asked(0.8, &[], |asked| radius(asked, &network, points()).unwrap());
         assert!(surest[0].certified < 0.71, "{:?}", surest[0]);
     }
+
+    #[test]
+    fn what_is_left_of_the_ball_beyond_a_border_goes_to_holding_the_class() {
+        // The margin is 2 a + b = 0.7, and a + 2 b = -0.1 beyond the border, 1 / sqrt(2) away: there the class holds after a move by more than
+        // 0.1 / sqrt(5) along (1, 2), for which a ball of 0.8 has room.
+        let network = network(Gate::Argmax);
+        let rows = Points {
+            values: &[1.0, 0.0, 0.5, -0.3],
+            ids: &[0],
+        };
+        let found = asked(0.8, &[], |asked| radius(asked, &network, rows).unwrap());
+        let change = found[0].counterexample.as_ref().unwrap();
+        assert!(change.kept == 0 && change.size <= 0.8 + 1e-6, "{change:?}");
+        let [.., a, b] = change.point[..] else {
+            panic!("four features")
+        };
+        assert!(a + 2.0 * b > 0.0, "{change:?}");
+    }
 }

@@ -364,3 +364,125 @@ fn classes(predictions: &[Vec<f64>]) -> Result<Vec<usize>> {
 fn length(values: &[f64]) -> f64 {
     values.iter().map(|value| value * value).sum::<f64>().sqrt()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One input, one output and two importances, the first of which is 1. The model takes the output to stay and the second importance to rise
+    /// by this slope.
+    struct Given {
+        output: fn(f64) -> f64,
+        second: fn(f64) -> f64,
+        slope: f64,
+    }
+
+    impl Gaps for Given {
+        fn values(&mut self, x: &[f64]) -> Result<Values> {
+            Ok(Values {
+                outputs: vec![vec![(self.output)(x[0])]],
+                importance: vec![1.0, (self.second)(x[0])],
+                followed: None,
+            })
+        }
+
+        fn derivatives(&mut self, _: &[f64]) -> Result<Derivatives> {
+            Ok(Derivatives {
+                outputs: vec![vec![0.0]],
+                importance: vec![vec![0.0], vec![self.slope]],
+            })
+        }
+    }
+
+    const FLIPPED: Ending = Ending::Flipped {
+        ahead: 0,
+        behind: 1,
+    };
+
+    #[test]
+    fn after_a_refused_step_less_of_a_fall_is_enough() {
+        // A step to 1 promises a fall of 1 and brings none. Half of it promises half, which is more than the share 0.4 of a half, and flips.
+        let mut gaps = Given {
+            output: |_| 0.0,
+            second: |x| if x > 0.4 && x < 0.6 { 2.0 } else { 0.0 },
+            slope: 1.0,
+        };
+        let settings = MooConfig {
+            input_budget: Some(1000.0),
+            radius: 1.0,
+            criticality: 0.4,
+            ..MooConfig::default()
+        };
+        let search = Search::start(&mut gaps, &[0.0], 1, &settings).unwrap();
+        let outcome = search.run().unwrap();
+        assert_eq!((outcome.ending, outcome.iterations), (FLIPPED, 2));
+    }
+
+    #[test]
+    fn a_flip_beyond_the_prediction_budget_does_not_count() {
+        // Beyond 0.2 the pair flips, but the output jumps by 0.4 there.
+        let mut gaps = Given {
+            output: |x| if x > 0.2 { 0.4 } else { 0.0 },
+            second: |x| if x > 0.2 { 2.0 } else { 0.0 },
+            slope: 3.0,
+        };
+        let settings = MooConfig {
+            prediction_budget: 0.1,
+            input_budget: Some(5.0),
+            radius: 0.5,
+            ..MooConfig::default()
+        };
+        let search = Search::start(&mut gaps, &[0.0], 1, &settings).unwrap();
+        let outcome = search.run().unwrap();
+        assert_eq!(outcome.ending, Ending::Failed);
+        assert!(outcome.x[0] <= 0.2, "{outcome:?}");
+    }
+
+    #[test]
+    fn a_flip_at_just_the_input_budget_counts() {
+        let mut gaps = Given {
+            output: |_| 0.0,
+            second: |x| 4.0 * x,
+            slope: 4.0,
+        };
+        let settings = MooConfig {
+            input_budget: Some(0.5),
+            ..MooConfig::default()
+        };
+        for (length, expected) in [(0.5, Some(FLIPPED)), (0.501, None)] {
+            let step = Step {
+                direction: vec![length],
+                bound: 0.0,
+            };
+            let mut search = Search::start(&mut gaps, &[0.0], 1, &settings).unwrap();
+            assert_eq!(search.try_step(&step).unwrap(), expected, "{length}");
+        }
+    }
+
+    #[test]
+    fn a_step_that_keeps_no_more_than_the_share_of_its_promise_is_refused() {
+        // At 1/2 the model promises 1/2 + |1 - 2/2| instead of 1. It comes to 1/2 + 1/4, half of the promised fall, or to less.
+        let settings = MooConfig {
+            input_budget: Some(1.0),
+            accept: 0.5,
+            ..MooConfig::default()
+        };
+        let step = Step {
+            direction: vec![0.5],
+            bound: 0.5,
+        };
+        let seconds: [fn(f64) -> f64; 2] = [|x| 1.5 * x, |x| 1.75 * x];
+        for (second, is_taken) in seconds.into_iter().zip([false, true]) {
+            let mut gaps = Given {
+                output: |_| 0.0,
+                second,
+                slope: 2.0,
+            };
+            let mut search = Search::start(&mut gaps, &[0.0], 1, &settings).unwrap();
+            search.slopes = Some(search.differentiate().unwrap());
+            assert_eq!(search.try_step(&step).unwrap(), None);
+            assert_eq!(search.taken == 1, is_taken);
+            assert_eq!(search.radius < settings.radius, !is_taken);
+        }
+    }
+}

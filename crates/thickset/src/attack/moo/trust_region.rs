@@ -533,6 +533,24 @@ mod tests {
         assert!(nan.model().step(1.0).is_err());
     }
 
+    #[test]
+    fn a_gap_closes_as_the_feature_ahead_falls() {
+        // |1 - d| again, now by the importance of the feature that is ahead.
+        let parts = Parts {
+            residual: vec![],
+            residual_jacobian: vec![],
+            importance_jacobian: vec![vec![-1.0], vec![0.0]],
+            objectives: vec![Objective {
+                ahead: 0,
+                behind: 1,
+                excess: 1.0,
+            }],
+        };
+        let step = parts.model().step(0.5).unwrap();
+        assert!((step.bound - 0.5).abs() < 1e-7);
+        assert!((step.direction[0] - 0.5).abs() < 1e-6);
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 

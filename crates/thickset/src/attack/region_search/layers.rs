@@ -45,3 +45,20 @@ impl Layers {
         (gates, values)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::toy::one_hidden_layer;
+
+    #[test]
+    fn a_network_of_as_many_numbers_as_are_allowed_is_searched_and_a_larger_one_is_not() {
+        let side = MOST_NUMBERS.isqrt();
+        let is_searched = |gates: usize| {
+            let network = one_hidden_layer(side, gates, [Vec::new(), Vec::new()]);
+            Layers::of(&network).is_some()
+        };
+        assert!(is_searched(side));
+        assert!(!is_searched(side + 1));
+    }
+}

@@ -299,4 +299,30 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn a_quarter_of_the_disc_lies_within_half_of_its_radius() {
+        let mut stream = crate::Seed::new(1).stream("disc");
+        let (x, ball) = ([1.0, 2.0], BallConfig::default());
+        let is_near = |_: &u32| {
+            let point = ball.draw(&x, &[true, true], Surface::Ball, &mut stream);
+            ball.size(&x, &point) < ball.radius / 2.0
+        };
+        let near = (0..800).filter(is_near).count();
+        assert!((160..240).contains(&near), "{near} of 800");
+    }
+
+    #[test]
+    fn a_ball_of_no_radius_holds_the_row_itself() {
+        let ball = BallConfig {
+            norm: Norm::L2,
+            radius: 0.0,
+        };
+        let (x, mut z) = ([1.0, 2.0], [1.0, 2.0]);
+        ball.shrink(2, &x, &mut z);
+        assert_close(&z, &x);
+        z = [4.0, 6.0];
+        ball.shrink(2, &x, &mut z);
+        assert_close(&z, &x);
+    }
 }

@@ -107,4 +107,18 @@ mod tests {
         // A row of 40.5 years keeps its half where no whole number is reached.
         assert!((age.settle(0.05, 0.08) - 0.05).abs() < 1e-12);
     }
+
+    #[test]
+    fn a_row_that_reaches_no_other_whole_number_stays_to_the_last_bit() {
+        let age = Whole {
+            feature: 0,
+            offset: 40.0,
+            factor: 10.0,
+        };
+        // 40 years, and a little more that no double shows beside them.
+        let x = 1e-17;
+        for to in [0.06, -0.06] {
+            assert_eq!(age.settle(x, to).to_bits(), x.to_bits(), "{to}");
+        }
+    }
 }

@@ -392,4 +392,14 @@ mod tests {
         let moved = (point[0] - 0.9).abs() + (point[1] - 1.0).abs() + point[2] + point[3];
         assert!(moved < 1e-15, "{point:?}");
     }
+
+    #[test]
+    fn the_features_of_a_category_are_whole_where_categories_are() {
+        let whole = |one_hot| {
+            let threat = threat(one_hot, 1.5);
+            [0, 1, 2, 3].map(|feature| threat.is_whole(feature))
+        };
+        assert_eq!(whole(OneHot::Whole), [false, true, true, true]);
+        assert_eq!(whole(OneHot::Simplex), [false; 4]);
+    }
 }

@@ -320,4 +320,19 @@ mod tests {
             );
         }
     }
+
+    #[test]
+    fn a_meaning_is_written_in_the_words_it_is_given() {
+        let words = Words {
+            k: "5",
+            rows: "images",
+            reasons: "pixels",
+            ..Words::TABLE
+        };
+        let figure = FIGURES.iter().find(|figure| figure.id == "certified");
+        assert_eq!(
+            figure.unwrap().described(&words),
+            "share of images whose 5 pixels are proved to stay whatever the small change"
+        );
+    }
 }

@@ -104,3 +104,75 @@ impl MarginGradient<'_> {
         value - self.row.moves.most(&falling, self.radius) - doubt - rounding
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::MoveNorm;
+    use super::super::super::explained::Ranked;
+    use super::super::super::network::DenseNetwork;
+    use super::super::super::rounding::Arithmetic;
+    use super::super::{Activation, MoveSet, Order, SmoothNetwork};
+    use super::*;
+
+    const RADIUS: f64 = 0.2;
+
+    /// Runs something on a row at 0 of a network with one neuron, of value `x0 + x1 / 2 + bias`, whose moves change each feature by at most 0.2.
+    fn with_row<T>(activation: Activation, bias: f64, run: impl FnOnce(&BoundedRow<'_>) -> T) -> T {
+        let layer = |weight: &[f64], bias: &[f64]| DenseLayer {
+            weight: weight.to_vec(),
+            bias: bias.to_vec(),
+            inputs: weight.len() / bias.len(),
+        };
+        let network = SmoothNetwork {
+            dense: DenseNetwork {
+                hidden: vec![layer(&[1.0, 0.5], &[bias])],
+                head: layer(&[0.0, 1.0], &[0.0, 0.0]),
+                arithmetic: Arithmetic::SINGLE,
+            },
+            activations: vec![activation],
+        };
+        let moves = MoveSet {
+            norm: MoveNorm::Linf,
+            low: vec![-1.0; 2],
+            high: vec![1.0; 2],
+        };
+        let order = Order {
+            salient: &[0],
+            absolute: true,
+            gradient: &[0.5, 0.25],
+            class: 1,
+            ranked: Ranked::Logit,
+        };
+        run(&BoundedRow::new(&network, &[0.0, 0.0], &moves, order))
+    }
+
+    #[test]
+    fn sum_and_difference_of_two_features_fall_as_far_as_their_gate_does() {
+        // The gradient is (1, 1/2) times a sigmoid of 4 z, which falls to z = -0.3.
+        with_row(Activation::Softplus { beta: 4.0 }, 0.0, |row| {
+            let bounds = row.forward(RADIUS).unwrap();
+            let gradient = row.gradient(&row.seeds[0], &bounds.gates, &bounds.first, RADIUS);
+            let lowest = 1.0 / (1.0 + 1.2_f64.exp());
+            for (other, exact) in [(1.0, 1.5 * lowest), (-1.0, 0.5 * lowest)] {
+                let least = gradient.least(0, 1, 1.0, other);
+                assert!(least <= exact && least > exact - 0.03, "{least} {exact}");
+            }
+        });
+    }
+
+    #[test]
+    fn rounding_counts_the_most_that_can_come_from_above() {
+        with_row(Activation::Relu, 5.0, |row| {
+            let bounds = row.forward(RADIUS).unwrap();
+            let [known, open] = [(4.0, 0.0), (1.0, 3.0)].map(|(center, reach)| {
+                let seed = Interval {
+                    center: vec![center],
+                    reach: vec![reach],
+                };
+                let gradient = row.gradient(&seed, &bounds.gates, &bounds.first, RADIUS);
+                gradient.rounding[0]
+            });
+            assert!(known > 0.0 && (open - known).abs() < 1e-9 * known);
+        });
+    }
+}

@@ -500,6 +500,9 @@ fn holds_complete(open: &[Vec<usize>], t: usize, columns: &[usize]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::explained::Ranked;
+    use super::super::super::network::DenseLayer;
+    use super::super::super::rounding::Arithmetic;
     use super::*;
 
     #[test]
@@ -508,5 +511,61 @@ mod tests {
         assert!(holds_complete(&open, 2, &[1, 2, 3]));
         assert!(!holds_complete(&open, 3, &[1, 2, 3]));
         assert!(!holds_complete(&[vec![], vec![]], 1, &[1]));
+    }
+
+    #[test]
+    fn a_gate_is_decided_where_its_bounds_are_beyond_the_slack() {
+        let gate = |least: f64, most: f64| decide(Side::Unsplit, least, most, 0.5).unwrap().0;
+        assert_eq!(gate(0.5, 2.0), Gate::Open);
+        assert_eq!(gate(0.4, 2.0), Gate::Free);
+        assert_eq!(gate(-2.0, -0.4), Gate::Free);
+        assert_eq!(gate(-2.0, -0.5), Gate::Closed);
+    }
+
+    #[test]
+    fn what_is_never_negative_passes_as_it_is() {
+        let (_, line) = decide(Side::Unsplit, 0.0, 1.0, 0.0).unwrap();
+        let numbers = [line.low_slope, line.high_slope, line.high_offset];
+        assert_eq!(numbers.map(f64::to_bits), [1.0, 1.0, 0.0].map(f64::to_bits));
+    }
+
+    #[test]
+    fn what_rounding_can_add_to_a_line_leaves_its_gate_free() {
+        let layer = |weight: &[f64], bias: &[f64]| DenseLayer {
+            weight: weight.to_vec(),
+            bias: bias.to_vec(),
+            inputs: weight.len() / bias.len(),
+        };
+        // The one gate is closed by 1/4 at the row.
+        let network = DenseNetwork {
+            hidden: vec![layer(&[1.0, 0.0], &[-0.25])],
+            head: layer(&[1.0, 0.0], &[0.0, 0.0]),
+            arithmetic: Arithmetic::DOUBLE,
+        };
+        let explained = Explained::new(&network, Ranked::Logit, 0).unwrap();
+        let proof = Proof {
+            row: 1,
+            x: vec![0.0, 0.0],
+            class: 0,
+            salient: vec![0],
+            of: Ranked::Logit,
+            absolute: true,
+            groups: None,
+            norm: MoveNorm::L2,
+            radius: 0.1,
+            low: vec![None; 2],
+            high: vec![None; 2],
+            hold: false,
+            lost_at_most: 0,
+            splits: vec![-1],
+        };
+        for (rounding, gate) in [(0.0, Gate::Closed), (0.5, Gate::Free)] {
+            let mut checker = Checker::new(&network, &explained, &proof, 1);
+            checker.slack.line[0] = rounding;
+            // The bounds of intervals, which know nothing of that rounding, are left out.
+            (checker.slack.low[0], checker.slack.high[0]) = (f64::NEG_INFINITY, f64::INFINITY);
+            let bounds = checker.bound(&[Side::Unsplit]).unwrap();
+            assert_eq!(bounds.gates, [gate], "{rounding}");
+        }
     }
 }

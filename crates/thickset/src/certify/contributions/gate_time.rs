@@ -104,3 +104,32 @@ pub(super) struct Added {
     /// The most that the integral of its absolute value can be.
     pub(super) most: f64,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_above_a_level_from_where_it_reaches_it() {
+        let rising = Line {
+            at_0: 0.0,
+            at_1: 4.0,
+        };
+        let falling = Line {
+            at_0: 4.0,
+            at_1: 0.0,
+        };
+        // They reach 1 at a quarter and at three quarters.
+        for (line, from, to, expected) in [
+            (rising, 0.0, 1.0, 0.75),
+            (falling, 0.0, 1.0, 0.75),
+            (rising, 0.0, 0.5, 0.25),
+            (falling, 0.5, 1.0, 0.25),
+            (rising, 0.5, 1.0, 0.5),
+            (falling, 0.75, 1.0, 0.0),
+        ] {
+            let found = line.time_above(1.0, from, to);
+            assert!((found - expected).abs() < 1e-15, "{line:?}, {from} to {to}");
+        }
+    }
+}

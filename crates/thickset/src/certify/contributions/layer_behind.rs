@@ -144,3 +144,29 @@ impl VectorLoop for Sum<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_adjoint_is_least_where_what_it_takes_most_off_is_open_longest() {
+        // One neuron in front of two, with weights 2 and -3, each open for a quarter to a half of the time.
+        let layer = DenseLayer {
+            weight: vec![2.0, -3.0],
+            bias: vec![0.0, 0.0],
+            inputs: 1,
+        };
+        let behind = LayerBehind::new(&layer, &[1.0, 1.0]);
+        let time = Interval {
+            low: 0.25,
+            high: 0.5,
+        };
+        let mut adjoints = Adjoints::new(1);
+        adjoints.sum(&behind, &[time, time], 1.0);
+        let integral = adjoints.added(0, State::Open).integral;
+        // 2/4 - 3/2 and 2/2 - 3/4.
+        assert!((integral.low + 1.0).abs() < 1e-15, "{integral:?}");
+        assert!((integral.high - 0.25).abs() < 1e-15, "{integral:?}");
+    }
+}

@@ -98,3 +98,29 @@ impl PairBound for OverWays<'_> {
         self.middle[ahead].0 - self.middle[behind].0 - falls - rest - SLACK * size
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounding_is_taken_off_by_all_that_was_added_up() {
+        // The columns contribute 3 - 2 and 1/2, for which 5 and 1/2 were added up, and nothing moves.
+        let groups = vec![vec![0, 1], vec![2]];
+        let still = [0.0; 3];
+        let set = MoveSet {
+            x: &[3.0, -2.0, 0.5],
+            norm: MoveNorm::L2,
+            radius: 0.0,
+            low: &still,
+            high: &still,
+        };
+        let rest: Vec<(f64, Vec<f64>)> = Vec::new();
+        let ways = OverWays::new(&groups, &still, &set, vec![1.0; 3], rest);
+        let taken_off = 0.5 - ways.least(0, 1);
+        assert!(
+            (taken_off - 5.5 * SLACK).abs() < 1e-6 * SLACK,
+            "{taken_off}"
+        );
+    }
+}

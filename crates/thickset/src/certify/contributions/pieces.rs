@@ -212,3 +212,34 @@ fn inside(kinks: &[f64], piece: usize) -> f64 {
         (None, None) => 0.0,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::rounding::Arithmetic;
+    use super::*;
+
+    #[test]
+    fn a_feature_at_a_kink_can_be_on_both_of_its_pieces() {
+        // max(0, x - 1), passed on twice.
+        let layer = |bias: f64| DenseLayer {
+            weight: vec![1.0],
+            bias: vec![bias],
+            inputs: 1,
+        };
+        let network = DenseNetwork {
+            hidden: vec![layer(-1.0), layer(0.0), layer(0.0)],
+            head: layer(0.0),
+            arithmetic: Arithmetic::DOUBLE,
+        };
+        let pieces = Pieces::of(&network).unwrap();
+        let range = |low: f64, high: f64| {
+            let PieceRange { first, last } = pieces.range(0, low, high);
+            (first, last)
+        };
+        assert_eq!(range(0.0, 0.5), (0, 0));
+        assert_eq!(range(1.5, 2.0), (1, 1));
+        for (low, high) in [(1.0, 1.0), (0.5, 1.0), (1.0, 1.5)] {
+            assert_eq!(range(low, high), (0, 1), "{low} to {high}");
+        }
+    }
+}

@@ -332,4 +332,50 @@ mod tests {
         let refused = certified([1.0, 0.0, 0.5, 0.5], [1.0, 0.0, 0.0, 0.0], gate);
         assert!(matches!(refused, Err(Error::CertifyInput { .. })));
     }
+
+    /// As [`Toy`], with three classes whose scores are `3 a + b`, `4 b` and `2 a`, whatever the category.
+    struct ThreeClasses;
+
+    impl ParameterSource for ThreeClasses {
+        fn values(
+            &mut self,
+            name: &str,
+            shape: &[usize],
+            init: Init,
+            role: Role,
+        ) -> thickset_engine::Result<Tensor<2>> {
+            let values = match name {
+                "layers.1.weight" => {
+                    vec![0.0, 0.0, 3.0, 1.0, 0.0, 0.0, 0.0, 4.0, 0.0, 0.0, 2.0, 0.0]
+                }
+                "layers.1.gated_weight" => vec![0.0; shape.iter().product()],
+                _ => return Toy.values(name, shape, init, role),
+            };
+            let data = TensorData::new(values, Parameter::matrix_size(shape));
+            Ok(Tensor::from_data(data, (&Device::flex(), DType::F32)))
+        }
+
+        fn dtype(&self) -> DType {
+            DType::F32
+        }
+    }
+
+    #[test]
+    fn of_three_classes_the_others_count_half_each() {
+        let model = ModelConfig::Segmented(SegmentedConfig {
+            gate: Gate::Argmax,
+            prototypes: None,
+            blocks: vec![2],
+        });
+        let shape = InputShape::Table;
+        let network = model.network(&shape, 4, 3, &mut ThreeClasses).unwrap();
+        let groups: Vec<Vec<usize>> = (0..4).map(|feature| vec![feature]).collect();
+        let reference = [1.0, 0.0, 0.0, 0.0];
+        let ways = SegmentWays::new(&network, &groups, &reference, 4, 0).unwrap();
+        // 3 a + b - 4 b / 2 - 2 a / 2 is 2 a - b.
+        let found = ways.contributions(&[1.0, 0.0, 0.5, 0.5]).unwrap();
+        for (found, expected) in found.iter().zip([0.0, 0.0, 1.0, -0.5]) {
+            assert!((found - expected).abs() < 1e-6, "{found} {expected}");
+        }
+    }
 }

@@ -8,7 +8,7 @@ use super::super::rounding::Arithmetic;
 use super::{free_moves, radius, with_case, worst_case};
 
 /// The margin is `max(0, 3 x1 + 1) + max(0, 4 x2 - 2)`.
-fn network() -> DenseNetwork {
+pub(super) fn network() -> DenseNetwork {
     DenseNetwork {
         hidden: vec![DenseLayer {
             weight: vec![3.0, 0.0, 0.0, 4.0],
@@ -178,4 +178,64 @@ fn an_order_that_underflow_can_decide_is_not_certified() {
         let found = with_case(&network, &explained, &moves, &[0.0, 0.0], 1, radius);
         assert_eq!(found.certified > 0.0, is_certain, "{found:?}");
     }
+}
+
+#[test]
+fn behind_a_layer_that_is_closed_altogether_ties_decide() {
+    // Beyond x1 = -1/3 both gates are closed and both gradients zero, a tie that the first feature wins.
+    let network = network();
+    let explained = Explained::new(&network, Ranked::Probability, 0).unwrap();
+    for norm in [MoveNorm::L2, MoveNorm::Linf] {
+        let moves = free_moves(norm, 0.4, 2, false);
+        let found = with_case(&network, &explained, &moves, &[0.0, 0.0], 1, radius);
+        assert_eq!(found.status, Status::Certified, "{norm:?}: {found:?}");
+    }
+}
+
+#[test]
+fn of_equal_importances_the_first_is_ahead() {
+    let network = network();
+    let explained = Explained::new(&network, Ranked::Probability, 0).unwrap();
+    let moves = free_moves(MoveNorm::L2, 0.1, 2, false);
+    // The gradient is (3, 0) at the first row and (3, 4) at the second.
+    for (x, lost) in [([0.0, 0.0], 0), ([0.0, 1.0], 1)] {
+        let found = with_case(&network, &explained, &moves, &x, 1, |case| {
+            case.lost(&[1.0, 1.0])
+        });
+        assert_eq!(found, lost, "{x:?}");
+    }
+}
+
+#[test]
+fn a_feature_overtakes_through_two_gates_that_are_not_decided() {
+    // The margin is max(0, 1.5 x1 + 10) + max(0, 0.03 - 2 max(0, x2)). The first gradient is 1.5; the second is -2 while 0 < x2 < 0.015, and else zero. From
+    // x2 = -0.1 that is 0.1 away.
+    let network = DenseNetwork {
+        hidden: vec![
+            DenseLayer {
+                weight: vec![1.5, 0.0, 0.0, 1.0],
+                bias: vec![10.0, 0.0],
+                inputs: 2,
+            },
+            DenseLayer {
+                weight: vec![1.0, 0.0, 0.0, -2.0],
+                bias: vec![0.0, 0.03],
+                inputs: 2,
+            },
+        ],
+        head: DenseLayer {
+            weight: vec![1.0, 1.0, 0.0, 0.0],
+            bias: vec![0.0, 0.0],
+            inputs: 2,
+        },
+        arithmetic: Arithmetic::DOUBLE,
+    };
+    let explained = Explained::new(&network, Ranked::Probability, 0).unwrap();
+    let moves = free_moves(MoveNorm::L2, 0.2, 2, false);
+    let (found, worst) = with_case(&network, &explained, &moves, &[0.0, -0.1], 1, |case| {
+        (radius(case), worst_case(case))
+    });
+    assert_eq!(found.status, Status::Exact);
+    assert!(found.certified <= 0.1 && found.certified > 0.1 - 1e-6);
+    assert_eq!((worst.kept_at_least, worst.kept_at_most), (0, 0));
 }

@@ -109,3 +109,19 @@ fn a_tree_that_is_no_tree_is_refused() {
         }
     });
 }
+
+#[test]
+fn a_proof_lists_the_gates_that_were_split_and_a_mark_for_every_part() {
+    // Up to 0.3 no gate changes; up to 0.4 the first one can close.
+    let network = super::by_hand::network();
+    let explained = Explained::new(&network, Ranked::Probability, 0).unwrap();
+    let moves = free_moves(MoveNorm::L2, 0.4, 2, false);
+    for (size, splits) in [(0.3, &[-1][..]), (0.4, &[0, -1, -1])] {
+        let proof = with_case(&network, &explained, &moves, &[0.0, 0.0], 1, |case| {
+            Proof::new(case, 1, Ranked::Probability, (size, 0), NODES)
+        });
+        let proof = proof.unwrap();
+        assert_eq!(proof.splits, splits, "{size}");
+        assert_eq!(follow(&network, &explained, &proof), Checked::Holds);
+    }
+}

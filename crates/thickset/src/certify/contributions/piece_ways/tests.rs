@@ -303,3 +303,24 @@ fn no_move_is_below_the_bound() {
         }
     }
 }
+
+#[test]
+fn of_a_row_that_stays_the_bounds_of_both_orders_meet() {
+    // Of the way from 0 to 2 the first feature counts half, the second all: they contribute 1 and 2.
+    let network = one_kink();
+    let groups = vec![vec![0], vec![1]];
+    let pieces = PieceWays::new(&network, &groups, &[0.0, 0.0], 1).unwrap();
+    let set = MoveSet {
+        x: &[2.0, 2.0],
+        norm: MoveNorm::L2,
+        radius: 0.0,
+        low: &[0.0, 0.0],
+        high: &[0.0, 0.0],
+    };
+    let bound = pieces.bound(&set);
+    let (ahead, behind) = (bound.least(1, 0), bound.least(0, 1));
+    assert!(
+        (ahead - 1.0).abs() < 1e-5 && (behind + 1.0).abs() < 1e-5,
+        "{ahead} {behind}"
+    );
+}
