@@ -80,6 +80,10 @@ pub enum TaughtBy {
 }
 
 impl TaughtBy {
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "serde passes a reference"
+    )]
     fn is_usual(&self) -> bool {
         *self == Self::default()
     }
@@ -112,7 +116,7 @@ pub struct TaughtConfig {
     pub teacher: Option<DistinctConfig>,
     /// A segmented teacher's architecture; the usual segmented model where absent.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub teacher_model: Option<SegmentedConfig>,
+    pub teacher_model: Option<Box<SegmentedConfig>>,
     /// What is ranked; the papers' explanation for the kind of data if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub explain: Option<InlineExplain>,
@@ -269,13 +273,14 @@ impl Objective for TaughtConfig {
                 train: Self::training(),
             });
         }
+        let model = self.teacher_model.as_deref().cloned().unwrap_or_default();
         let given = self.teacher.clone().unwrap_or_default();
         let objective = DistinctConfig {
             explain: self.explain.clone().or(given.explain.clone()),
             ..given
         };
         Some(Teacher {
-            model: Some(self.teacher_model.clone().unwrap_or_default().into()),
+            model: Some(ModelConfig::Segmented(model)),
             objective: objective.into(),
             train: DistinctConfig::training(),
         })
