@@ -349,4 +349,20 @@ mod tests {
             ]
         );
     }
+
+    #[test]
+    fn a_change_begins_at_what_the_rows_table_has() {
+        let mut found = changes(
+            &schema(),
+            &[0.5, 1.0, 0.0, 0.0, 1.0],
+            &[0.525, 0.0, 1.0, 0.0, 1.0],
+        );
+        own_values(&schema(), &[(0, Given::Number(95.0))], &mut found);
+        let from = |name: &str| {
+            let change = found.iter().find(|change| change.name == name);
+            change.unwrap().from.clone()
+        };
+        assert_eq!(from("age"), Value::Number(95.0));
+        assert_eq!(from("job"), Value::Category("cook".to_owned()));
+    }
 }

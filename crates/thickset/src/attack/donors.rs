@@ -74,10 +74,41 @@ fn towards(x: &[f64], donor: &[f64], reach: &[(f64, f64)]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::attack::{AttackConfig, CheckedAttack};
+    use crate::explain::{ExplainConfig, Points};
+    use crate::toy::{KINKED_ROW, kinked_network};
+    use crate::{Schema, Seed};
 
     #[test]
     fn what_cannot_move_is_taken_from_the_row() {
         let got = towards(&[1.0, 2.0], &[5.0, 6.0], &[(-1.0, 1.0), (0.0, 0.0)]);
         assert!((got[0] - 5.0).abs() < 1e-15 && (got[1] - 2.0).abs() < 1e-15);
+    }
+
+    #[test]
+    fn a_row_goes_towards_a_donor_and_not_away_from_it() {
+        let mut config = AttackConfig {
+            k: 1,
+            ..AttackConfig::default()
+        };
+        config.threat.ball.radius = 0.5;
+        let attack = config
+            .check(&ExplainConfig::default(), &Schema::table(&["x0", "x1"]))
+            .unwrap();
+        // The kink is at 0, 0.3 away on the way to the first donor.
+        for (donor, kept) in [([-1.0, 1.0], 0), ([2.0, 1.0], 1)] {
+            let attack = CheckedAttack {
+                plan: plan(donor.to_vec().into()),
+                ..attack.clone()
+            };
+            let rows = Points {
+                values: &KINKED_ROW,
+                ids: &[0],
+            };
+            let found = attack
+                .perturb(&kinked_network(), rows, Seed::new(1))
+                .unwrap();
+            assert_eq!(1 - found[0].lost(1), kept, "{donor:?}");
+        }
     }
 }

@@ -381,4 +381,11 @@ mod tests {
             assert!((slope - gradient[place]).abs() < 1e-8, "{place}");
         }
     }
+
+    #[test]
+    fn across_the_last_step_the_direction_has_the_scale_of_its_curvature() {
+        // The step along the first weight showed a curvature of 2, so the second slope is divided by 2 as well.
+        let past = VecDeque::from([Step::new(&[1.0, 0.0], 1.0, &[0.0, 6.0], &[2.0, 6.0])]);
+        assert_eq!(newton(&[0.0, 6.0], &past), [0.0, -3.0]);
+    }
 }

@@ -419,4 +419,21 @@ mod tests {
         assert_eq!(chosen(&all[..1]), [0]);
         assert!(chosen(&[]).is_empty());
     }
+
+    #[test]
+    fn of_many_rows_every_second_or_third_is_looked_at() {
+        let steps = [0, 1, MOST_ROWS, MOST_ROWS + 1, 3 * MOST_ROWS].map(step);
+        assert_eq!(steps, [1, 1, 1, 2, 3]);
+    }
+
+    #[test]
+    fn without_a_cut_off_half_way_is_counted_from_an_even_split() {
+        let decision = Decision {
+            adverse: 1,
+            cutoff: None,
+        };
+        // Half-way between a quarter and 1 is 0.625.
+        let people = [(0.95, 1), (0.65, 2), (0.8, 3), (0.3, 4)];
+        assert_eq!(chosen_people(people.into_iter(), decision, 4), [1, 2, 4]);
+    }
 }

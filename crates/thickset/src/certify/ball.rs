@@ -290,4 +290,24 @@ mod tests {
             assert!((found + 1.0).abs() < 1e-12, "{norm:?}: {found}");
         }
     }
+
+    #[test]
+    fn the_more_a_multiplier_adds_the_more_rounding_is_taken_off() {
+        let cut = HalfSpace::new(vec![4.0, 0.0], 2.0, 0.0);
+        let mut room = Room::default();
+        let mut ascent = Ascent::new(MoveNorm::L2, &[0.0, 0.0], 1.0, 1, &mut room);
+        ascent.set(0, &cut, 3.0);
+        // Three times the normal's length and the offset.
+        assert!((ascent.travelled - 18.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn how_long_the_normal_of_a_cut_is_does_not_matter() {
+        // The least of x over the unit disc with y >= 0.6 is -0.8.
+        for length in [0.5, 2.0] {
+            let cut = HalfSpace::new(vec![0.0, length], -0.6 * length, 0.0);
+            let found = bound(MoveNorm::L2, &[1.0, 0.0], 1.0, &[cut]);
+            assert!((found + 0.8).abs() < 1e-12, "{length}: {found}");
+        }
+    }
 }

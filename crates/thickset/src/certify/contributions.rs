@@ -300,4 +300,23 @@ mod tests {
         let said = proved.rounded(size, &[x]);
         assert!(moved <= said && said < 1.01 * moved, "{moved} {said}");
     }
+
+    #[test]
+    fn a_feature_alone_may_move_as_far_as_its_limits_on_either_side() {
+        let row = Choice {
+            x: vec![0.0],
+            moved: 0.0,
+        };
+        let proved = Proved {
+            bounds: &Apart,
+            groups: &[vec![0]],
+            salient: vec![0],
+            norm: MoveNorm::L2,
+            radius: 1.0,
+            choices: vec![(row, vec![-0.25], vec![0.5])],
+        };
+        let found = proved.tolerances(&|_| true);
+        let sides: Vec<[f64; 2]> = found.iter().map(|one| [one.down, one.up]).collect();
+        assert_eq!(sides, [[0.25, 0.5]]);
+    }
 }

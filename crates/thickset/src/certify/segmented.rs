@@ -843,4 +843,17 @@ mod tests {
         };
         assert!(a + 2.0 * b > 0.0, "{change:?}");
     }
+
+    #[test]
+    fn a_border_beyond_which_the_reasons_stay_is_certified_across() {
+        // The number 2 counts 6 in the first category and 5 in the second, the other at most 2; the border is 0.71 away.
+        let toy = Toy {
+            weight: [0.0, 0.0, 5.0, 1.0],
+            ..Toy::default()
+        };
+        let network = network_of(Gate::Argmax, &toy);
+        let found = asked(0.8, &[], |asked| radius(asked, &network, points()).unwrap());
+        assert_eq!(found[0].status, Status::Certified);
+        assert!((found[0].certified - 0.8).abs() < 1e-12);
+    }
 }

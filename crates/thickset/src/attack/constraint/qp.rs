@@ -380,4 +380,9 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn vectors_whose_squares_vanish_are_weighed_like_longer_ones() {
+        assert_eq!(found(&[vec![2e-200], vec![1e-200]]), [0.0, 1.0]);
+    }
 }

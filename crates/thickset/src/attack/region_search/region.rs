@@ -573,4 +573,13 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn of_many_values_the_first_three_are_kept_in_order() {
+        let mut order = [0.0; SWAPS];
+        for (taken, value) in [5.0, 2.0, 4.0, 9.0, 3.0].into_iter().enumerate() {
+            insert(&mut order, taken, value, |new, old| new < old);
+        }
+        assert_eq!(order.map(f64::to_bits), [2.0, 3.0, 4.0].map(f64::to_bits));
+    }
 }

@@ -335,4 +335,9 @@ mod tests {
             "share of images whose 5 pixels are proved to stay whatever the small change"
         );
     }
+
+    #[test]
+    fn a_name_in_a_table_says_of_how_many_features() {
+        assert_eq!(certified_p_at_k::FIGURE.short(5), "certified P@5");
+    }
 }

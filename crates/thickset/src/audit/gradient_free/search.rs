@@ -416,3 +416,15 @@ fn checked(what: &'static str, values: Vec<f64>, expected: usize) -> Result<Vec<
     }
     Ok(values)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gap_is_a_share_of_the_largest_importance() {
+        let importance = [8.0, 2.0, -1.0];
+        let top = TopK::of(&importance, 1).unwrap();
+        assert!((gap(&top, &top, &importance) - 0.75).abs() < 1e-15);
+    }
+}

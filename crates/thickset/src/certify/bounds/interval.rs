@@ -112,3 +112,26 @@ pub(super) fn gate_bounds(
     }
     gates
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gate_that_may_be_half_open_leaves_the_ends_of_what_it_multiplies() {
+        // From -1 to 3, by a half to 1.
+        let interval = Interval {
+            center: vec![1.0],
+            reach: vec![2.0],
+        };
+        let gates = GateBounds {
+            low: vec![0.5],
+            high: vec![1.0],
+            chord: vec![0.0],
+            offset: vec![0.75],
+            error: vec![0.25],
+        };
+        let product = interval.through(&gates, 0.0);
+        assert_eq!((product.center, product.reach), (vec![1.0], vec![2.0]));
+    }
+}

@@ -175,4 +175,20 @@ mod tests {
             assert!(known > 0.0 && (open - known).abs() < 1e-9 * known);
         });
     }
+
+    #[test]
+    fn the_rounding_of_the_last_sum_grows_with_what_is_summed() {
+        with_row(Activation::Relu, 5.0, |row| {
+            let gradient = MarginGradient {
+                row,
+                radius: RADIUS,
+                layer: None,
+                value: vec![8.0, 0.0],
+                slope: vec![0.0; 4],
+                doubt: Vec::new(),
+                rounding: vec![0.0; 2],
+            };
+            assert!(gradient.least(0, 1, 1.0, 1.0) <= 8.0 - 8.0 * gamma(2, SEARCH_UNIT));
+        });
+    }
 }

@@ -505,6 +505,26 @@ mod tests {
     use super::super::super::rounding::Arithmetic;
     use super::*;
 
+    /// Of a row at 0 with two features, the first of which is salient; nothing was split.
+    fn proof() -> Proof {
+        Proof {
+            row: 1,
+            x: vec![0.0, 0.0],
+            class: 0,
+            salient: vec![0],
+            of: Ranked::Logit,
+            absolute: true,
+            groups: None,
+            norm: MoveNorm::L2,
+            radius: 0.1,
+            low: vec![None; 2],
+            high: vec![None; 2],
+            hold: false,
+            lost_at_most: 0,
+            splits: vec![-1],
+        }
+    }
+
     #[test]
     fn rows_that_share_columns_are_found() {
         let open = [vec![1, 2], vec![3], vec![1, 2, 3]];
@@ -543,22 +563,7 @@ mod tests {
             arithmetic: Arithmetic::DOUBLE,
         };
         let explained = Explained::new(&network, Ranked::Logit, 0).unwrap();
-        let proof = Proof {
-            row: 1,
-            x: vec![0.0, 0.0],
-            class: 0,
-            salient: vec![0],
-            of: Ranked::Logit,
-            absolute: true,
-            groups: None,
-            norm: MoveNorm::L2,
-            radius: 0.1,
-            low: vec![None; 2],
-            high: vec![None; 2],
-            hold: false,
-            lost_at_most: 0,
-            splits: vec![-1],
-        };
+        let proof = proof();
         for (rounding, gate) in [(0.0, Gate::Closed), (0.5, Gate::Free)] {
             let mut checker = Checker::new(&network, &explained, &proof, 1);
             checker.slack.line[0] = rounding;
@@ -567,5 +572,23 @@ mod tests {
             let bounds = checker.bound(&[Side::Unsplit]).unwrap();
             assert_eq!(bounds.gates, [gate], "{rounding}");
         }
+    }
+
+    #[test]
+    fn without_hidden_layers_a_form_is_a_sum_of_weights() {
+        let network = DenseNetwork {
+            hidden: Vec::new(),
+            head: DenseLayer {
+                weight: vec![2.0, 3.0, 0.0, 0.0],
+                bias: vec![0.0, 0.0],
+                inputs: 2,
+            },
+            arithmetic: Arithmetic::DOUBLE,
+        };
+        let explained = Explained::new(&network, Ranked::Logit, 0).unwrap();
+        let proof = proof();
+        let checker = Checker::new(&network, &explained, &proof, 1);
+        let (least, most) = checker.form(&[], &[], &[(0, 5.0), (1, -1.0)]);
+        assert_eq!([least, most].map(f64::to_bits), [7.0_f64.to_bits(); 2]);
     }
 }

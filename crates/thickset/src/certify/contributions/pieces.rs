@@ -242,4 +242,16 @@ mod tests {
             assert_eq!(range(low, high), (0, 1), "{low} to {high}");
         }
     }
+
+    #[test]
+    fn the_size_of_a_unit_counts_all_that_it_adds_up() {
+        let unit = Unit {
+            feature: 0,
+            inner: -2.0,
+            shift: -3.0,
+            outer: -5.0,
+            offset: 7.0,
+        };
+        assert!((unit.magnitude(10.0) - 122.0).abs() < 1e-12);
+    }
 }

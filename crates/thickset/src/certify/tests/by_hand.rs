@@ -239,3 +239,20 @@ fn a_feature_overtakes_through_two_gates_that_are_not_decided() {
     assert!(found.certified <= 0.1 && found.certified > 0.1 - 1e-6);
     assert_eq!((worst.kept_at_least, worst.kept_at_most), (0, 0));
 }
+
+#[test]
+fn of_a_gradient_times_its_input_each_feature_moves_to_the_side_that_it_may() {
+    // As above; the nearest change lowers x1 and raises x2, which is all that they may do, or all that they may not.
+    let network = network();
+    let mut explained = Explained::new(&network, Ranked::Probability, 0).unwrap();
+    explained.times_input = true;
+    let mut moves = free_moves(MoveNorm::L2, 0.49, 2, true);
+    (moves.high[0], moves.low[1]) = (0.0, 0.0);
+    let found = with_case(&network, &explained, &moves, &[2.0, 1.0], 1, radius);
+    assert_eq!(found.status, Status::Exact);
+    assert!((found.certified - 0.4).abs() < 1e-6, "{found:?}");
+    let mut moves = free_moves(MoveNorm::L2, 0.49, 2, true);
+    (moves.low[0], moves.high[1]) = (0.0, 0.0);
+    let found = with_case(&network, &explained, &moves, &[2.0, 1.0], 1, radius);
+    assert_eq!(found.status, Status::Certified);
+}

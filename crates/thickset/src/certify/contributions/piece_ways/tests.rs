@@ -324,3 +324,22 @@ fn of_a_row_that_stays_the_bounds_of_both_orders_meet() {
         "{ahead} {behind}"
     );
 }
+
+#[test]
+fn a_neuron_is_bent_by_how_much_its_slope_changes() {
+    // As above, but the same feature is also added as it is: its slope changes from 1 to 2.
+    let mut network = one_kink();
+    network.hidden[0].weight = vec![1.0, 1.0];
+    network.hidden[0].inputs = 1;
+    let groups = vec![vec![0]];
+    let ways = PieceWays::new(&network, &groups, &[0.0], 1).unwrap();
+    let set = MoveSet {
+        x: &[2.0],
+        norm: MoveNorm::L2,
+        radius: 0.0,
+        low: &[0.0],
+        high: &[0.0],
+    };
+    let bent = Timed::new(&ways, &set).bent(&ways.pieces.slopes, 1, 0.0, 1.0)[0];
+    assert!((bent - 0.5).abs() < 1e-9, "{bent}");
+}

@@ -232,3 +232,47 @@ impl VectorLoop for OpenTimes<'_, '_> {
         second.times = times;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::super::network::{DenseLayer, DenseNetwork};
+    use super::super::super::super::rounding::Arithmetic;
+    use super::*;
+
+    #[test]
+    fn what_rounding_can_add_comes_through_a_gate_that_is_not_decided() {
+        let layer = |weight: &[f64], bias: &[f64]| DenseLayer {
+            weight: weight.to_vec(),
+            bias: bias.to_vec(),
+            inputs: weight.len() / bias.len(),
+        };
+        let network = DenseNetwork {
+            hidden: vec![layer(&[1.0], &[0.0]), layer(&[2.0], &[0.0])],
+            head: layer(&[0.0, 1.0], &[0.0, 0.0]),
+            arithmetic: Arithmetic::DOUBLE,
+        };
+        let groups = vec![vec![0]];
+        let ways = Ways::new(&network, &groups, &[0.0], 1).unwrap();
+        let set = MoveSet {
+            x: &[1.0],
+            norm: MoveNorm::Linf,
+            radius: 0.1,
+            low: &[-0.1],
+            high: &[0.1],
+        };
+        let always = |value: f64| Line {
+            at_0: value,
+            at_1: value,
+        };
+        // Up to 1, or 1.5 by rounding, which counts twice.
+        let first = [Neuron {
+            low: always(-1.0),
+            high: always(1.0),
+            slack: 0.5,
+        }];
+        let mut second = SecondLayer::new(&ways, &set, &first).unwrap();
+        second.open_as_at(0.5);
+        second.sum_undecided(0.0, 1.0);
+        assert_eq!(second.undecided, [vec![0.0], vec![3.0]]);
+    }
+}
