@@ -124,8 +124,7 @@ impl AuditPart {
             });
         }
         let places = part.shard.places(part.data.rows);
-        let fits = part.shard.of > 0
-            && part.shard.number > 0
+        let fits = part.shard.exists()
             && places.len() == part.rows.len()
             && part.blocks.len() == places.len().div_ceil(super::BLOCK)
             && part.block_hashes.len() == part.blocks.len();

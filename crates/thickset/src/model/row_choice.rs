@@ -81,6 +81,12 @@ impl Shard {
     /// All rows on one machine.
     pub const WHOLE: Self = Self { number: 1, of: 1 };
 
+    /// Whether there is such a machine, among as many as there may be.
+    #[must_use]
+    pub fn exists(self) -> bool {
+        (1..=MOST_SHARDS).contains(&self.of) && (1..=self.of).contains(&self.number)
+    }
+
     /// Whether the rows are shared at all.
     #[must_use]
     pub fn is_whole(self) -> bool {
@@ -92,8 +98,11 @@ impl Shard {
     #[must_use]
     pub fn places(self, rows: usize) -> Range<usize> {
         let blocks = rows.div_ceil(BLOCK);
-        let end = |number: usize| (blocks * number / self.of * BLOCK).min(rows);
-        end(self.number - 1)..end(self.number)
+        let end = |number: usize| {
+            let before = blocks.saturating_mul(number) / self.of.max(1);
+            before.saturating_mul(BLOCK).min(rows)
+        };
+        end(self.number.saturating_sub(1))..end(self.number)
     }
 }
 
@@ -117,12 +126,11 @@ impl FromStr for Shard {
                 of: of.trim().parse().ok()?,
             })
         });
-        let fits = |shard: &Self| {
-            (1..=MOST_SHARDS).contains(&shard.of) && (1..=shard.of).contains(&shard.number)
-        };
-        parsed.filter(fits).ok_or_else(|| Error::Shard {
-            got: text.to_owned(),
-        })
+        parsed
+            .filter(|shard| shard.exists())
+            .ok_or_else(|| Error::Shard {
+                got: text.to_owned(),
+            })
     }
 }
 
