@@ -359,23 +359,38 @@ impl<'a> Segments<'a> {
         })
     }
 
-    fn importances(&self, open: &[usize], class: usize) -> Importances {
+    /// How far from 1 the deployed model's share of an open gate can be: sparsemax takes `s / delta - 1` off `s / delta`, both rounded.
+    fn share_error(&self, x: &[f64], gate: usize) -> f64 {
+        if self.delta <= 0.0 {
+            return 0.0;
+        }
+        let reach = self.asked.threat.ball().radius * self.dual(self.map_of(gate));
+        let largest = (self.score(gate, x).abs() + reach) / self.delta;
+        (2.0 * largest + 3.0) * Arithmetic::SINGLE.unit
+    }
+
+    fn importances(&self, x: &[f64], open: &[usize], class: usize) -> Importances {
         // Of two classes there is one map, and of many the class has its own, as in `gradient`.
         let map = if self.maps == 1 { 0 } else { class };
         let mut sizes: Vec<f64> = self.weight[map * self.features..(map + 1) * self.features]
             .iter()
             .map(|part| part.abs())
             .collect();
+        let mut shared = vec![0.0; self.features];
         for &gate in open {
             let start = (map * self.gates + gate) * self.features;
-            for (size, part) in sizes.iter_mut().zip(&self.gated[start..]) {
+            let error = self.share_error(x, gate);
+            let sums = sizes.iter_mut().zip(&mut shared);
+            for ((size, shared), part) in sums.zip(&self.gated[start..]) {
                 *size += part.abs();
+                *shared += error * part.abs();
             }
         }
         // Closed gates add zeros, which costs nothing; the factor that all have in common is one more product.
         let slack_of = |features: &[usize]| {
-            let size: f64 = features.iter().map(|feature| sizes[*feature]).sum();
-            size * gamma(open.len() + 1 + features.len(), Arithmetic::SINGLE.unit)
+            let sum = |of: &[f64]| features.iter().map(|feature| of[*feature]).sum::<f64>();
+            let relative = gamma(open.len() + 1 + features.len(), Arithmetic::SINGLE.unit);
+            sum(&sizes) * relative + sum(&shared)
         };
         let slack = match self.asked.groups {
             None => (0..self.features)
@@ -391,7 +406,7 @@ impl<'a> Segments<'a> {
 
     /// How many of the salient features are surely among the first k with these gates open, whatever rounding does.
     fn kept(&self, x: &[f64], open: &[usize], class: usize, salient: &TopK) -> usize {
-        let Importances { values, slack } = self.importances(open, class);
+        let Importances { values, slack } = self.importances(x, open, class);
         if values.iter().all(|value| *value == 0.0) || self.may_saturate(x, open) {
             return 0;
         }
@@ -805,6 +820,23 @@ mod tests {
         assert_eq!(found(1.999_99)[0].status, Status::Exact);
         let tied = found(f64::from(2.0_f32.next_down()));
         assert_eq!((tied[0].kept_at_least, tied[0].kept_at_most), (0, 1));
+    }
+
+    #[test]
+    fn sparsemax_gates_are_open_up_to_rounding_only() {
+        // The numbers count 2 and 2e-6 less. The second unit of the first comes through the gate, which is 1 up to 18 units of roundoff.
+        let toy = Toy {
+            weight: [0.0, 0.0, 1.0, 2.0 - 2e-6],
+            ..Toy::default()
+        };
+        let gates = [(Gate::Argmax, 1), (Gate::Sparsemax { delta: 0.2 }, 0)];
+        for (gate, least) in gates {
+            let network = network_of(gate, &toy);
+            let found = asked(0.5, &[], |asked| {
+                worst_case(asked, &network, points()).unwrap()
+            });
+            assert_eq!(found[0].kept_at_least, least, "{gate:?}");
+        }
     }
 
     #[test]
