@@ -18,12 +18,15 @@ PEERS = {"torch": "PyTorch", "jax": "JAX"}
 
 
 def run(command, threads):
+    """What a program printed as JSON, and the most memory that it took, in megabytes."""
     print("$ " + " ".join(map(str, command)), file=sys.stderr)
     environment = {**os.environ, "RAYON_NUM_THREADS": str(threads)}
-    done = subprocess.run(command, cwd=WORKSPACE, env=environment, stdout=subprocess.PIPE, text=True)
-    if done.returncode != 0:
-        sys.exit(f"`{' '.join(map(str, command))}` ended with exit code {done.returncode}")
-    return json.loads(done.stdout)
+    started = subprocess.Popen(command, cwd=WORKSPACE, env=environment, stdout=subprocess.PIPE, text=True)
+    printed = started.stdout.read()
+    _, status, used = os.wait4(started.pid, 0)
+    if code := os.waitstatus_to_exitcode(status):
+        sys.exit(f"`{' '.join(map(str, command))}` ended with exit code {code}")
+    return json.loads(printed), used.ru_maxrss / 1024
 
 
 def built():
@@ -90,9 +93,12 @@ def main():
         command = [sys.executable, HERE / f"{peer}_step.py", *common, "--threads", str(arguments.threads)]
         commands[peer] = command + ["--hessian", arguments.hessian] + (["--only", only] if only else [])
     found = {name: [] for name in commands}
+    most = dict.fromkeys(commands, 0.0)
     for _ in range(arguments.rounds):
         for name, command in commands.items():
-            found[name].append(run(command, arguments.threads))
+            rows, memory = run(command, arguments.threads)
+            found[name].append(rows)
+            most[name] = max(most[name], memory)
     if arguments.results:
         arguments.results.write_text(json.dumps(found, indent=1))
 
@@ -108,6 +114,7 @@ def main():
         batch = next(row["batch"] for row in theirs if row)
         line = [model, step, str(batch), *map(speed, theirs), speed(mine), *(ratio(mine, row) for row in theirs)]
         print(f"| {' | '.join(line)} |")
+    print("\nMost memory: " + ", ".join(f"{PEERS.get(name, name)} {memory:,.0f} MB" for name, memory in most.items()))
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ def main():
     for number in range(arguments.rounds):
         print(f"round {number + 1} of {arguments.rounds}, load {os.getloadavg()[0]:.1f}", file=sys.stderr)
         for name, command in commands.items():
-            found[name].append(cells(run(command, arguments.threads)))
+            found[name].append(cells(run(command, arguments.threads)[0]))
 
     def median(name, cell):
         return statistics.median(one[cell] for one in found[name])

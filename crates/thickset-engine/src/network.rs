@@ -193,9 +193,7 @@ impl Network {
         if let Some(dense) = self.dense(&x) {
             return dense.output();
         }
-        last(run(&self.nodes, &x, |node, inputs| {
-            node.layer.forward(inputs)
-        }))
+        forward(&self.nodes, x)
     }
 
     /// Softmax of the logits.
@@ -211,9 +209,7 @@ impl Network {
         let Some(Source::Layer(place)) = reads else {
             return x;
         };
-        last(run(&self.nodes[..=place], &x, |node, inputs| {
-            node.layer.forward(inputs)
-        }))
+        forward(&self.nodes[..=place], x)
     }
 
     /// Logits with batch statistics where a layer has them, and those statistics.
@@ -339,6 +335,38 @@ fn run(
         outputs.push(step(node, &inputs));
     }
     outputs
+}
+
+/// The output of the last of some first layers. Every other output is let go with its last reader, so that a deep network takes the
+/// memory of few layers.
+fn forward(nodes: &[Node], x: Tensor<2>) -> Tensor<2> {
+    let mut last_reader = vec![0; nodes.len()];
+    for (place, node) in nodes.iter().enumerate() {
+        for source in &node.inputs {
+            if let Source::Layer(read) = source {
+                last_reader[*read] = place;
+            }
+        }
+    }
+    let mut outputs: Vec<Option<Tensor<2>>> = Vec::with_capacity(nodes.len());
+    for (place, node) in nodes.iter().enumerate() {
+        interrupt::check();
+        let read = |source: &Source| match source {
+            Source::Input => x.clone(),
+            Source::Layer(read) => outputs[*read].clone().expect("it has a reader to come"),
+        };
+        let inputs: Vec<_> = node.inputs.iter().map(read).collect();
+        for source in &node.inputs {
+            if let Source::Layer(read) = source
+                && last_reader[*read] == place
+            {
+                outputs[*read] = None;
+            }
+        }
+        outputs.push(Some(node.layer.forward(&inputs)));
+    }
+    let last = outputs.pop().flatten();
+    last.expect("the builder makes no network without a layer")
 }
 
 /// The output of the last layer; the builder makes no network without one.

@@ -27,6 +27,9 @@ pub(crate) struct DatasetPlan {
     pub(crate) radius: f64,
     /// The largest change of a feature in one step of an attack.
     pub(crate) step_cap: f64,
+    /// What R2ET's gap weights are multiplied by.
+    #[serde(default)]
+    pub(crate) gap_times: Option<f64>,
     /// How attacks keep the predictions.
     #[serde(default)]
     pub(crate) constraint: Option<ConstraintConfig>,

@@ -188,7 +188,7 @@ pub(crate) fn note(bench: &mut BenchBuilder, runner: &BenchRunner<'_>) {
 /// other paper have the first of their settings.
 fn objective(method: &BenchMethod, scale: &Scale, radius: f64) -> Result<Vec<ObjectiveConfig>> {
     let Some((_, text)) = OBJECTIVES.iter().find(|(id, _)| *id == method.id) else {
-        let first = method.settings(radius)?.into_iter().take(1);
+        let first = method.settings(radius, 1.0)?.into_iter().take(1);
         return Ok(first.collect());
     };
     let default = settings(text)?;

@@ -154,11 +154,12 @@ impl BenchMethod {
         Ok(methods().iter().filter(wanted).collect())
     }
 
-    /// What it is trained with, setting by setting, where explanations are attacked within this radius.
+    /// What it is trained with, setting by setting, where explanations are attacked within this radius and R2ET's gap weights are so many
+    /// times what they are on tables.
     ///
     /// # Errors
     /// [`Error::Settings`] if there is no such objective or setting.
-    pub(crate) fn settings(&self, radius: f64) -> Result<Vec<ObjectiveConfig>> {
+    pub(crate) fn settings(&self, radius: f64, gap_times: f64) -> Result<Vec<ObjectiveConfig>> {
         let objectives = self.objectives.iter();
         objectives
             .map(|settings| {
@@ -166,6 +167,11 @@ impl BenchMethod {
                 let path = self.times_radius.as_deref();
                 if let Some(share) = path.and_then(|path| number_at(&mut settings, path)) {
                     *share *= radius;
+                }
+                if self.role == MethodRole::R2et
+                    && let Some(weight) = number_at(&mut settings, "gap_weight")
+                {
+                    *weight *= gap_times;
                 }
                 objective(settings)
             })
@@ -260,7 +266,7 @@ mod tests {
         assert!(!of_papers().is_empty(), "the papers' rows are read");
         let rows = methods()
             .iter()
-            .flat_map(|method| method.settings(0.5).unwrap());
+            .flat_map(|method| method.settings(0.5, 1.0).unwrap());
         let used: BTreeSet<&str> = rows
             .map(|objective| objective.objective().info().id)
             .collect();
@@ -279,7 +285,7 @@ mod tests {
         let added = rows.last().unwrap();
         assert_eq!(added.id, "ssr");
         assert_eq!(added.role, MethodRole::Rival);
-        let settings = added.settings(0.5).unwrap();
+        let settings = added.settings(0.5, 1.0).unwrap();
         assert_eq!(settings.len(), 1);
         assert_eq!(settings[0].objective().info().id, "ssr");
     }
@@ -287,7 +293,7 @@ mod tests {
     #[test]
     fn every_method_of_the_papers_with_settings_has_as_many_as_the_others_and_all_make_sense() {
         for method in of_papers() {
-            let settings = method.settings(0.5).unwrap();
+            let settings = method.settings(0.5, 1.0).unwrap();
             let is_plain = matches!(settings[0], ObjectiveConfig::Vanilla(_));
             assert_eq!(
                 settings.len(),
@@ -306,7 +312,7 @@ mod tests {
 
     #[test]
     fn a_share_of_the_radius_is_multiplied_by_it() {
-        let settings = BenchMethod::find("at").unwrap().settings(0.4).unwrap();
+        let settings = BenchMethod::find("at").unwrap().settings(0.4, 1.0).unwrap();
         let radii: Vec<f64> = settings
             .iter()
             .map(|objective| match objective {

@@ -79,7 +79,8 @@ impl GridEntry {
         let data = &datasets.seeds[0];
         let shape = data.dataset.shape();
         let (mut model, optimizer) = method.architecture(shape);
-        let mut settings = method.settings(data.radius)?;
+        let gap_times = data.plan.and_then(|plan| plan.gap_times).unwrap_or(1.0);
+        let mut settings = method.settings(data.radius, gap_times)?;
         let mut refusal = method.refusal(shape);
         if let (Some(plan), Some(effort)) = (data.plan, data.effort) {
             settings.truncate(effort.settings);

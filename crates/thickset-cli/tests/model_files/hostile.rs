@@ -208,3 +208,26 @@ fn another_element_type_is_refused() {
     std::fs::write(&path, replaced(&bytes, "\"F32\"", "\"I32\"")).unwrap();
     refused(&path, "must hold F32 or F64");
 }
+
+/// What the command says of a small file that names layers of millions of numbers, where it gets a gigabyte of addresses.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_small_file_of_a_wide_network_takes_little_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("wide.onnx");
+    std::fs::write(&path, include_bytes!("wide_convolution.onnx")).unwrap();
+    let command = format!(
+        "ulimit -v 1000000; exec '{}' model wide.onnx",
+        env!("CARGO_BIN_EXE_thickset")
+    );
+    // Addresses that an allocator sets aside for each thread are no memory.
+    let output = std::process::Command::new("sh")
+        .current_dir(folder.path())
+        .env("MALLOC_ARENA_MAX", "1")
+        .args(["-c", &command])
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{told}");
+    assert!(told.contains("do not sum to 1"), "{told}");
+}

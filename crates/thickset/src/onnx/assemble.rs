@@ -13,6 +13,8 @@ pub(super) struct Assembled {
     pub(super) weights: GraphWeights,
     /// About how many products a row takes.
     pub(super) steps: usize,
+    /// The numbers that the widest layer makes of a row.
+    pub(super) widest: usize,
 }
 
 /// Weights by name, as a network asks for them.
@@ -122,6 +124,7 @@ pub(super) fn assemble(
     }
     let dtype = if to.is_double { DType::F64 } else { DType::F32 };
     let steps = layers.iter().map(steps).fold(0, usize::saturating_add);
+    let widest = layers.iter().map(|layer| layer.features).max();
     let mut weights = Weights::new();
     let mut graph = GraphConfig::default();
     for (place, layer) in layers.into_iter().enumerate() {
@@ -141,6 +144,7 @@ pub(super) fn assemble(
         graph,
         weights: GraphWeights { weights, dtype },
         steps,
+        widest: widest.unwrap_or(0).max(input_features),
     })
 }
 

@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
+use super::by_key::ByKey;
 use super::fold::{of_two, unary};
 
 /// Expressions larger than this are computed by layers instead, so that each stays quick to walk and to evaluate.
@@ -52,7 +53,7 @@ pub(super) enum Cell {
     Lookup {
         column: usize,
         keys: Rc<Vec<Key>>,
-        values: Vec<f64>,
+        values: ByKey,
         otherwise: f64,
     },
     /// One number stands in for another, mostly for a missing one.
@@ -94,10 +95,7 @@ impl Cell {
             } => Self::Lookup {
                 column,
                 keys,
-                values: values
-                    .into_iter()
-                    .map(|value| unary(operator, value))
-                    .collect(),
+                values: values.iter().map(|value| unary(operator, value)).collect(),
                 otherwise: unary(operator, otherwise),
             },
             other => Self::Unary(operator.into(), Rc::new(other)),
@@ -142,7 +140,7 @@ impl Cell {
         Self::Lookup {
             column: *column,
             keys: Rc::clone(keys),
-            values: values.iter().map(|&value| map(value)).collect(),
+            values: values.iter().map(&map).collect(),
             otherwise: map(*otherwise),
         }
     }
@@ -207,7 +205,7 @@ impl Cell {
                 let is_it = |key: &Key| matches!(key, Key::Whole(whole) if *whole as f64 == x);
                 keys.iter()
                     .position(is_it)
-                    .map_or(*otherwise, |place| values[place])
+                    .map_or(*otherwise, |place| values.at(place))
             }
             Self::Replace { of, missing, with } => {
                 let value = of.value(x);
@@ -363,7 +361,7 @@ mod tests {
         let cell = Cell::Lookup {
             column: 0,
             keys,
-            values: vec![0.0, 1.0],
+            values: [0.0, 1.0].into_iter().collect(),
             otherwise: 0.0,
         };
         let Cell::Lookup {
@@ -372,6 +370,7 @@ mod tests {
         else {
             panic!("a category")
         };
+        let values: Vec<f64> = values.iter().collect();
         assert_eq!((values, otherwise), (vec![1.0, 0.0], 1.0));
     }
 

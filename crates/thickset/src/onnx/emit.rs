@@ -110,7 +110,7 @@ impl Front {
                 },
             ) => {
                 let places = self.groups.get(&column)?;
-                let listed = own.iter().zip(values);
+                let listed = own.iter().zip(values.iter());
                 let mut weights: Vec<(usize, f64)> = listed
                     .filter_map(|(key, value)| {
                         let place = places.get(&key.text())?;

@@ -110,15 +110,21 @@ pub(super) fn are_probabilities(
     names: &[String],
     reach: f64,
 ) -> Result<bool> {
-    /// Rows that are looked at, how much work they may be, and how far a sum may be from one.
+    /// Rows that are looked at, how much work they may be, the numbers that a layer may make of them whatever the file, and how far
+    /// a sum may be from one.
     const ROWS: usize = 24;
     const MOST_STEPS: usize = 1 << 34;
-    const MOST_NUMBERS: usize = 1 << 22;
+    const LEAST_NUMBERS: usize = 1 << 19;
     const CLOSE: f64 = 1e-3;
     let classes = to.features(place);
     let ended = end(&mut to, place, names, &BTreeMap::new())?;
-    // Few rows of a large network; none of one that would take minutes.
-    let most = (MOST_NUMBERS / ended.features.max(1)).clamp(2, ROWS);
+    // Few rows of a large network; none of one that would take minutes, or far more memory than its file.
+    let numbers = to
+        .graph
+        .held
+        .saturating_mul(2)
+        .saturating_add(LEAST_NUMBERS);
+    let most = (numbers / ended.assembled.widest.max(1)).min(ROWS);
     let rows = (MOST_STEPS / ended.assembled.steps.max(1)).min(most);
     if rows == 0 {
         return Ok(false);

@@ -11,7 +11,7 @@ use super::problem::{Result, broken};
 use super::read::{Graph, Node};
 
 /// The most numbers that an operator may make of smaller constants.
-pub(super) const MOST_MADE: usize = 1 << 23;
+pub(super) const MOST_MADE: usize = 1 << 22;
 
 /// What the operator makes of constants; `None` if it is not one that is computed here.
 ///

@@ -5,8 +5,12 @@
 
 use super::problem::{OnnxError, Result};
 
-/// The most messages and texts of a file: a network of a thousand layers has some ten thousand.
-const MOST_PARTS: usize = 1 << 20;
+/// The most messages and texts of a file, a message counting as [`MESSAGE`] texts: a network of a thousand layers has some ten
+/// thousand messages, a table's categories may be a hundred thousand texts.
+const MOST_PARTS: usize = 1 << 19;
+
+/// What a message takes in memory, in texts.
+const MESSAGE: usize = 4;
 
 /// The most bytes of numbers that are packed in fewer bytes than they take in memory.
 const MOST_PACKED: usize = 1 << 27;
@@ -103,12 +107,16 @@ impl Count {
     }
 
     fn add(&mut self, inner: &[u8], kind: Kind, field: u64) -> Result<()> {
-        self.parts += 1;
+        self.parts += kind.child(field).map_or(1, |_| MESSAGE);
         if kind.is_packed(field) {
             self.packed += inner.len();
         }
         let (what, most, got) = if self.parts > MOST_PARTS {
-            ("messages and texts", MOST_PARTS, self.parts)
+            (
+                "texts, where a message counts as four",
+                MOST_PARTS,
+                self.parts,
+            )
         } else if self.packed > MOST_PACKED {
             ("bytes of packed numbers", MOST_PACKED, self.packed)
         } else {
@@ -155,7 +163,7 @@ mod tests {
     fn two_million_empty_nodes_are_refused_before_they_are_made() {
         let nodes = field(1, &[]).repeat(2 << 20);
         let refused = check(&field(7, &nodes)).unwrap_err().to_string();
-        assert!(refused.contains("more than 1048576 messages"), "{refused}");
+        assert!(refused.contains("more than 524288 texts"), "{refused}");
         assert!(check(&field(7, &field(1, &[]).repeat(1000))).is_ok());
     }
 

@@ -19,6 +19,7 @@ mod agreement;
 mod array;
 mod assemble;
 mod background;
+mod by_key;
 mod cell;
 mod classes;
 mod column_kind;

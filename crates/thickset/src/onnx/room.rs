@@ -5,18 +5,21 @@
 
 use super::problem::{Result, broken};
 
-/// The numbers that any file may make, 128 megabytes of them; of 735 real exports none made 12,000 more than four times what it held.
-const LEAST_NUMBERS: usize = 1 << 24;
+/// The numbers that any file may make, 32 megabytes of them; of 735 real exports none made 12,000 more than four times what it held.
+const LEAST_NUMBERS: usize = 1 << 22;
 /// How many more for each number that it holds: weights are read, turned, and become a layer's.
 const FOR_EACH: usize = 4;
 /// Numbers that may be read and made together, about a second of work.
 const LEAST_STEPS: usize = 1 << 26;
+/// The numbers that a layer of any file may make of a row: an image of a million pixels and four channels.
+const LEAST_WIDTH: usize = 1 << 22;
 
 /// What is left of it.
 #[derive(Clone, Debug)]
 pub(super) struct Room {
     numbers: usize,
     steps: usize,
+    widest: usize,
 }
 
 impl Room {
@@ -25,7 +28,13 @@ impl Room {
         Self {
             numbers: LEAST_NUMBERS.saturating_add(held.saturating_mul(FOR_EACH)),
             steps: LEAST_STEPS.saturating_add(held.saturating_mul(16 * FOR_EACH)),
+            widest: LEAST_WIDTH.saturating_add(held),
         }
+    }
+
+    /// The most numbers that a layer may make of a row.
+    pub(super) fn widest(&self) -> usize {
+        self.widest
     }
 
     /// Whether there is room for numbers that are about to be made.

@@ -28,7 +28,7 @@ use crate::explain::CheckedExplain;
 use crate::model::binned::monotone::SignRule;
 use crate::model::{Model, single_classifier};
 use crate::objective::term::reading::value;
-use crate::objective::{Batch, Objective};
+use crate::objective::{Batch, Objective, ObjectiveConfig};
 use crate::{Error, Result, defaults, file};
 
 /// A validation AUC that has fallen by more than this is told.
@@ -360,9 +360,13 @@ impl<'r> Trainer<'r> {
         if std::mem::replace(&mut self.fall_told, true) {
             return ControlFlow::Continue(());
         }
+        let why = if matches!(self.config.objective, ObjectiveConfig::Vanilla(_)) {
+            "fewer epochs, a smaller step or more rows to judge by would keep it"
+        } else {
+            "where the added terms win over the class loss, a smaller weight of them, or fewer epochs, would keep it"
+        };
         let text = format!(
-            "the validation AUC has fallen from {best:.3} to {auc:.3} (epoch {}): the added terms win over the class loss; \
-             a smaller weight of them, or fewer epochs, would keep it",
+            "the validation AUC has fallen from {best:.3} to {auc:.3} (epoch {}): {why}",
             record.epoch
         );
         observer.on_event(&Event::Note { text: &text })

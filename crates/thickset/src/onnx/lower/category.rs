@@ -40,7 +40,7 @@ impl Listed {
         Cell::Lookup {
             column: self.column,
             keys: Rc::clone(&self.keys),
-            values,
+            values: values.into_iter().collect(),
             otherwise,
         }
     }

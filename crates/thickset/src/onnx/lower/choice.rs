@@ -214,7 +214,11 @@ fn text_filled_in(condition: &Cells, with: &Array, of: &Cells) -> Option<Cells> 
             },
         ) if column == own => {
             let mut replaced = replaced.clone();
-            for (key, _) in keys.iter().zip(values).filter(|(_, value)| **value != 0.0) {
+            for (key, _) in keys
+                .iter()
+                .zip(values.iter())
+                .filter(|(_, value)| *value != 0.0)
+            {
                 replaced.push((key.text(), with.clone()));
             }
             Some(Cell::Text {

@@ -7,7 +7,7 @@ use crate::onnx::problem::{Result, broken};
 use crate::onnx::read::Node;
 
 /// What a cell takes in memory, in numbers.
-const CELL: usize = 16;
+pub(super) const CELL: usize = 32;
 /// The most columns of a table, and the most numbers that are made of columns at once: a small image of four channels is a table too.
 const MOST_CELLS: usize = 1 << 18;
 
@@ -42,7 +42,7 @@ pub(super) fn size(value: &Value) -> usize {
         Value::Constant(array) => array.len(),
         Value::Cells(cells) => {
             let one = |cell: &Cell| match cell {
-                Cell::Lookup { values, .. } => CELL + values.len(),
+                Cell::Lookup { values, .. } => CELL + values.stored(),
                 _ => CELL,
             };
             cells.cells.iter().map(one).sum()

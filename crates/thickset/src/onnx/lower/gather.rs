@@ -94,7 +94,7 @@ pub(super) fn embedding(
                     node,
                     *column,
                     keys,
-                    index,
+                    &index.iter().collect::<Vec<_>>(),
                     *otherwise,
                     &values,
                     (count, width),

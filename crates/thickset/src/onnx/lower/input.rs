@@ -81,6 +81,7 @@ impl<'g> Lowering<'g> {
         }
         let first = self.columns.len();
         super::check_cells(&[first.saturating_add(count)])?;
+        self.room.keep(count.saturating_mul(super::CELL))?;
         self.columns.extend((0..count).map(|at| RawColumn {
             input: place,
             place: at,

@@ -41,7 +41,7 @@ use super::fold::{fold, shape_part};
 use super::problem::{Result, WITHOUT_GRADIENT, broken};
 use super::read::{Graph, Node};
 use super::room::Room;
-use extent::{check_cells, kept, masked, products, size, sizes};
+use extent::{CELL, check_cells, kept, masked, products, size, sizes};
 use refused::{never_read, refused};
 pub(super) use value::{Block, Cells, Image, Made, MadeLayer, Place, RawColumn, Value};
 
@@ -129,6 +129,8 @@ impl<'g> Lowering<'g> {
                 .filter_map(|input| self.values.get(input))
                 .map(kept)
                 .sum();
+            // Most operators make about as much as they read, and what has no room must not be made first.
+            self.room.check(read)?;
             let made = self.node(node)?;
             let new: usize = made.iter().map(kept).sum();
             let products = products(node, &made, read);
@@ -256,7 +258,7 @@ impl<'g> Lowering<'g> {
         let features = dims
             .iter()
             .fold(1_usize, |product, &size| product.saturating_mul(size));
-        if features == 0 || features > MOST_FEATURES {
+        if features == 0 || features > MOST_FEATURES.min(self.room.widest()) {
             return Err(broken(format!(
                 "a layer would make the sizes {dims:?} for each row"
             )));

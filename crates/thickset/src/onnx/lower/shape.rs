@@ -238,7 +238,7 @@ fn as_category(columns: &[RawColumn], cell: &Cell) -> Option<Cell> {
     (is_plain && value.fract() == 0.0 && value.abs() < 9e15).then(|| Cell::Lookup {
         column,
         keys: Rc::new(vec![Key::Whole(value as i64)]),
-        values: vec![1.0],
+        values: std::iter::once(1.0).collect(),
         otherwise: 0.0,
     })
 }
