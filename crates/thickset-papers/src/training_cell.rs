@@ -107,9 +107,19 @@ impl TrainingJob<'_> {
             },
             retrain: from.map(|from| RetrainConfig {
                 from,
+                least_agreement: self.least_agreement(),
                 ..RetrainConfig::default()
             }),
             ..RunConfig::default()
+        }
+    }
+
+    /// The share of the reference's salient features that a retrained model must keep. Salient pixels of a ResNet change with any epoch, so
+    /// there the AUC alone ends it.
+    fn least_agreement(&self) -> f64 {
+        match self.data.plan {
+            Some(_) => 0.0,
+            None => RetrainConfig::default().least_agreement,
         }
     }
 
