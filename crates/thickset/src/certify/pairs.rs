@@ -451,3 +451,19 @@ fn stages(case: &Case<'_>, node: &Node, free: &[usize]) -> Vec<Stage> {
     }
     all
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gates_at_the_edge_of_a_part_are_split_first_and_later_layers_last() {
+        // The kink cuts off a quarter, from either side; or nothing.
+        for (low, high) in [(-1.0, 3.0), (-3.0, 1.0)] {
+            assert!((preference(0, low, high) - 1.0 / 0.3).abs() < 1e-12);
+        }
+        assert!((preference(0, 1.0, 3.0) - 20.0).abs() < 1e-12);
+        assert!((preference(0, -2.0, 2.0) - 1.0 / 0.55).abs() < 1e-12);
+        assert!((preference(1, -2.0, 2.0) - 0.5).abs() < 1e-12);
+    }
+}

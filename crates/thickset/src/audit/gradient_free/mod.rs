@@ -451,4 +451,29 @@ mod tests {
         .sum();
         assert_eq!(counted, found.rows.len());
     }
+
+    #[test]
+    fn the_radius_is_positive_and_k_leaves_a_feature_out() {
+        let check = |k: usize, radius: f64| {
+            let config = GradientFreeConfig {
+                k,
+                radius,
+                ..GradientFreeConfig::default()
+            };
+            config.check(3)
+        };
+        assert!(check(1, 0.5).is_ok() && check(2, 0.5).is_ok());
+        for radius in [0.0, -1.0, f64::INFINITY, f64::NAN] {
+            assert!(
+                matches!(check(1, radius), Err(Error::OutOfRange { .. })),
+                "{radius}"
+            );
+        }
+        for k in [0, 3] {
+            assert!(
+                matches!(check(k, 0.5), Err(Error::TopKOutOfRange { .. })),
+                "{k}"
+            );
+        }
+    }
 }

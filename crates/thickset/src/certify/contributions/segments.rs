@@ -230,6 +230,7 @@ mod tests {
         DType, Device, Init, Parameter, ParameterSource, Role, Tensor, TensorData,
     };
 
+    use super::super::MoveNorm;
     use super::*;
     use crate::attack::ThreatConfig;
     use crate::attack::threat::BallConfig;
@@ -377,5 +378,84 @@ mod tests {
         for (found, expected) in found.iter().zip([0.0, 0.0, 1.0, -0.5]) {
             assert!((found - expected).abs() < 1e-6, "{found} {expected}");
         }
+    }
+
+    /// Moves of up to `by` of a row, in the largest norm.
+    fn around<'s>(x: &'s [f64], limits: &'s [[f64; 4]; 2], radius: f64) -> MoveSet<'s> {
+        MoveSet {
+            x,
+            norm: MoveNorm::Linf,
+            radius,
+            low: &limits[0],
+            high: &limits[1],
+        }
+    }
+
+    const FREE: [[f64; 4]; 2] = [[-1.0; 4], [1.0; 4]];
+
+    #[test]
+    fn a_way_from_one_category_to_the_other_has_half_of_each() {
+        let network = network(Gate::Argmax);
+        let groups: Vec<Vec<usize>> = (0..4).map(|feature| vec![feature]).collect();
+        let reference = [0.0, 1.0, 0.0, 1.0];
+        for (class, sign) in [(1, 1.0), (0, -1.0)] {
+            let ways = SegmentWays::new(&network, &groups, &reference, 4, class).unwrap();
+            // (0, 0, 1, 1) and the gates' parts.
+            let found = ways.contributions(&[1.0, 0.0, 2.0, 3.0]).unwrap();
+            for (found, expected) in found.iter().zip([0.0, 0.0, 3.0, 3.0]) {
+                assert!((found - sign * expected).abs() < 1e-6, "{found} {expected}");
+            }
+            let found = ways.contributions(&[0.0, 1.0, 2.0, 3.0]).unwrap();
+            for (found, expected) in found.iter().zip([0.0, 0.0, 2.0, 4.0]) {
+                assert!((found - sign * expected).abs() < 1e-6, "{found} {expected}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_gate_is_open_while_no_move_brings_another_as_far() {
+        let network = network(Gate::Argmax);
+        let groups: Vec<Vec<usize>> = (0..4).map(|feature| vec![feature]).collect();
+        let reference = [0.0; 4];
+        let ways = SegmentWays::new(&network, &groups, &reference, 4, 1).unwrap();
+        let x = [0.2, 0.8, 0.0, 0.0];
+        // The scores are 0.6 apart at the row and come together by 2 for each unit of a move; half way all of it counts half.
+        for (radius, open) in [(0.29, Some(1)), (0.31, None)] {
+            let set = around(&x, &FREE, radius);
+            for place in [0.5, 1.0] {
+                assert_eq!(ways.open_gate(&set, place, 0..2), open, "{radius} {place}");
+            }
+        }
+        // A tie is nobody's, and gates without a rival stay.
+        let tied = [0.5, 0.5, 0.0, 0.0];
+        let set = around(&tied, &FREE, 0.0);
+        assert_eq!(ways.open_gate(&set, 1.0, 0..2), None);
+        assert_eq!(ways.open_gate(&set, 1.0, 1..2), Some(1));
+        assert!(ways.contributions(&tied).is_none());
+    }
+
+    #[test]
+    fn within_a_segment_a_pair_falls_by_moves_and_rounding() {
+        let network = network(Gate::Argmax);
+        // Columns of both categories, and of each number.
+        let groups = vec![vec![0, 1], vec![2], vec![3]];
+        let reference = [1.0, 0.0, 0.0, 0.0];
+        let ways = SegmentWays::new(&network, &groups, &reference, 4, 1).unwrap();
+        let x = [1.0, 0.0, 0.5, 0.5];
+        let limits = [[-0.1, -0.1, -0.1, -0.05], [0.1, 0.1, 0.05, 0.1]];
+        let bound = ways.bound(&around(&x, &limits, 0.1));
+        // 2 a and b are 1 and 1/2, and fall and rise by 0.2 and 0.1, or by 0.05 and 0.1.
+        for (ahead, behind, apart, falls, size) in [
+            (1, 2, 0.5, 0.2 + 0.1, 1.5),
+            (2, 1, -0.5, 0.05 + 0.1, 1.5),
+            (1, 0, 1.0, 0.2, 1.0),
+        ] {
+            let expected = apart - falls - SINGLE_SLACK * (size + falls);
+            let found = bound.least(ahead, behind);
+            assert!((found - expected).abs() < 1e-6, "{found} {expected}");
+        }
+        // Where a gate may change nothing is known.
+        let bound = ways.bound(&around(&x, &FREE, 0.6));
+        assert_eq!(vec![bound.least(1, 2)], [f64::NEG_INFINITY]);
     }
 }

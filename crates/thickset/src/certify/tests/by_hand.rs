@@ -256,3 +256,23 @@ fn of_a_gradient_times_its_input_each_feature_moves_to_the_side_that_it_may() {
     let found = with_case(&network, &explained, &moves, &[2.0, 1.0], 1, radius);
     assert_eq!(found.status, Status::Certified);
 }
+
+#[test]
+fn a_negative_importance_is_ranked_by_its_size() {
+    // Both gates are open: the importances are 3 x1 and 4 x2, -6 and 4 at the row, and tied where -3 x1 = 4 x2, which is 2 / 5 away.
+    let mut network = network();
+    network.hidden[0].bias = vec![100.0, 100.0];
+    let mut explained = Explained::new(&network, Ranked::Logit, 0).unwrap();
+    explained.times_input = true;
+    let moves = free_moves(MoveNorm::L2, 0.49, 2, false);
+    let found = with_case(&network, &explained, &moves, &[-2.0, 1.0], 1, radius);
+    assert_eq!(found.status, Status::Exact);
+    assert!((found.certified - 0.4).abs() < 1e-6, "{found:?}");
+    assert!((found.counterexample.unwrap().size - 0.4).abs() < 1e-4);
+    // With their signs it is the second that is ahead, and its lead of 10 falls by 5 a unit.
+    explained.absolute = false;
+    let moves = free_moves(MoveNorm::L2, 2.5, 2, false);
+    let found = with_case(&network, &explained, &moves, &[-2.0, 1.0], 1, radius);
+    assert_eq!(found.status, Status::Exact);
+    assert!((found.certified - 2.0).abs() < 1e-5, "{found:?}");
+}
