@@ -419,4 +419,24 @@ mod tests {
             assert!(bound(norm, &[0.0, 1.0], 2.0, &[missed]).is_infinite());
         }
     }
+
+    #[test]
+    fn cuts_that_share_a_direction_are_improved_in_turn() {
+        // The least of x in the ball of 2 where y >= 0.8 and y + 2 z >= 2.5: at y = 0.8 and z = 0.85.
+        let cuts = [
+            HalfSpace::new(vec![0.0, 3.0, 0.0], -2.4, 0.0),
+            HalfSpace::new(vec![0.0, 1.0, 2.0], -2.5, 0.0),
+        ];
+        let exact = -(4.0_f64 - 0.64 - 0.7225).sqrt();
+        let found = bound(MoveNorm::L2, &[1.0, 0.0, 0.0], 2.0, &cuts);
+        assert!(found <= exact && found > exact - 1e-5, "{found} {exact}");
+    }
+
+    #[test]
+    fn in_the_largest_norm_the_best_multiplier_is_where_the_slope_turns() {
+        // x + 2 y - z in the cube of 2 where x + y + z >= 0.5: at (0.5, -2, 2).
+        let cut = HalfSpace::new(vec![1.0, 1.0, 1.0], -0.5, 0.0);
+        let found = bound(MoveNorm::Linf, &[1.0, 2.0, -1.0], 2.0, &[cut]);
+        assert!((found + 5.5).abs() < 1e-9, "{found}");
+    }
 }

@@ -316,22 +316,32 @@ mod tests {
 
     #[test]
     fn a_moved_row_stays_within_its_limits_when_it_is_rounded() {
-        // Next to 8 single precision has steps of 9.5e-7 upwards and half of that downwards; to go nine tenths of one goes all of it.
+        // Beyond 8 and below -8 single precision has steps of 9.5e-7; to go nine tenths of one goes all of it.
         let step = 8.0 * f64::from(f32::EPSILON);
-        let moves = moves([-1.0, -0.45 * step, 0.0], [0.9 * step, 1.0, 0.0], false);
-        with_case(&[8.0, 8.0, 3.0], &moves, |case| {
+        let moves = moves([-1.0, -0.9 * step, 0.0], [0.9 * step, 1.0, 0.0], false);
+        with_case(&[8.0, -8.0, 3.0], &moves, |case| {
             assert!(case.deployed.nearest_input(8.0 + 0.9 * step) - 8.0 > 0.9 * step);
-            for d in [[0.9 * step, -0.45 * step], [1.0, -1.0]] {
+            for d in [[0.9 * step, -0.9 * step], [1.0, -1.0]] {
                 let point = case.moved(&d);
                 assert!(case.size(&point).is_some(), "{d:?}: {point:?}");
             }
-            let near = case.moved(&[0.9 * step, -0.45 * step]);
+            let near = case.moved(&[0.9 * step, -0.9 * step]);
             for value in &near[..2] {
-                assert!((value - 8.0).abs() <= 2.0 * step, "{near:?}");
+                assert!((value.abs() - 8.0).abs() <= step, "{near:?}");
             }
-            let point = case.moved(&[-0.25, 0.5]);
-            assert_eq!(point, [7.75, 8.5, 3.0]);
+            assert_eq!(case.moved(&[-0.25, 0.5]), [7.75, -7.5, 3.0]);
         });
+    }
+
+    #[test]
+    fn a_feature_that_can_only_fall_reaches_as_far_as_one_that_can_only_rise() {
+        for (low, high) in [([-0.25, 0.0, 0.0], [0.0; 3]), ([0.0; 3], [0.25, 0.0, 0.0])] {
+            let moves = moves(low, high, false);
+            with_case(&[1.0, 1.0, 1.0], &moves, |case| {
+                let (low, high) = (case.slack.low[0], case.slack.high[0]);
+                assert!((low - 6.25).abs() < 1e-9 && (high - 6.75).abs() < 1e-9);
+            });
+        }
     }
 
     #[test]

@@ -454,4 +454,12 @@ mod tests {
         let some = proved.tolerances(&|feature| feature == 2);
         assert_eq!((some.len(), some[0].feature), (1, 2));
     }
+
+    #[test]
+    fn rounding_a_move_changes_it_by_a_share_of_where_it_ends() {
+        let added = proved([0.5, 0.4], 1.0, None, |row| {
+            row.rounded(0.5, &[3.0, 4.0]) - 0.5
+        });
+        assert!((added * 16_777_216.0 - 5.5).abs() < 1e-6, "{added}");
+    }
 }

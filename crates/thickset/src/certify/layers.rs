@@ -14,7 +14,7 @@ use super::explained::Scale;
 use super::gate::{Gate, Relaxation};
 use super::half_space::HalfSpace;
 use super::node::Node;
-use super::vector::add_scaled;
+use super::vector::{add_scaled, dot};
 
 /// `q.d + c` below and above one neuron's exact pre-activation.
 #[derive(Clone, Debug, Default)]
@@ -209,6 +209,15 @@ impl<'a> Known<'a> {
         let case = self.case;
         let mut weights = weights.to_vec();
         let mut constant = bias;
+        if layer == 0 {
+            // No layer lies before: what is read are the features themselves.
+            constant += dot(&weights, case.x);
+            weights = case
+                .moving
+                .iter()
+                .map(|&feature| weights[feature])
+                .collect();
+        }
         for below in (0..layer).rev() {
             let start = case.starts[below];
             let map = &case.network.hidden[below];
@@ -650,8 +659,7 @@ mod tests {
                         let mut neuron = 0;
                         for layer in &network.hidden {
                             let rows = layer.rows().zip(&layer.bias);
-                            let sums = rows
-                                .map(|(row, bias)| super::super::vector::dot(row, &values) + bias);
+                            let sums = rows.map(|(row, bias)| dot(row, &values) + bias);
                             let sums: Vec<f64> = sums.collect();
                             for sum in &sums {
                                 assert!(node.low[neuron] <= *sum && *sum <= node.high[neuron]);
@@ -664,6 +672,72 @@ mod tests {
                     }
                 });
             }
+        }
+    }
+
+    #[test]
+    fn a_gate_is_decided_where_its_bounds_are_beyond_what_rounding_can_do() {
+        // So coarse that a gate may open a hundredth beside its kink.
+        let coarse = Arithmetic {
+            unit: 1e-3,
+            tiny: 1e-3,
+        };
+        let mut counts = [0, 0, 0];
+        for step in -70..=70 {
+            let mut network = network();
+            network.arithmetic = coarse;
+            network.hidden[0].bias = vec![f64::from(step) / 100.0 + 0.005, 0.1];
+            let explained = Explained::new(&network, Ranked::Logit, 0).unwrap();
+            let moves = free_moves(MoveNorm::L2, RADIUS, 2, false);
+            with_case(&network, &explained, &moves, &[0.0, 0.0], 1, |case| {
+                let slack = case.slack.gate[0];
+                assert!(slack > 5e-3);
+                let mut node = Node::root(case);
+                bounded(case, &mut node);
+                let (low, high) = (node.low[0], node.high[0]);
+                let gate = if low >= slack {
+                    Gate::Open
+                } else if high <= -slack {
+                    Gate::Closed
+                } else {
+                    Gate::Free
+                };
+                assert_eq!(node.gates[0], gate, "{step}");
+                counts[usize::from(gate == Gate::Open) + 2 * usize::from(gate == Gate::Closed)] +=
+                    1;
+            });
+        }
+        assert!(counts.iter().all(|count| *count > 10), "{counts:?}");
+    }
+
+    #[test]
+    fn margins_and_splits_are_wider_by_what_rounding_can_do() {
+        let mut network = network();
+        let of = |network: &DenseNetwork, gate: Gate| {
+            let explained = Explained::new(network, Ranked::Probability, 0).unwrap();
+            let moves = free_moves(MoveNorm::L2, 0.1, 2, false);
+            // At 0.2 the first layer and the second are open, whatever rounding does.
+            with_case(network, &explained, &moves, &[0.0, 0.2], 1, |case| {
+                let mut node = Node::root(case);
+                let paths = bound_layers(case, &mut node, 0.1, None, &mut Room::default());
+                assert!(matches!(paths, Bounded::Paths(_)));
+                let margins = node.margins;
+                split(case, &mut node, 2, gate);
+                let offset = node.cuts[0].half_space.offset;
+                (margins, offset, case.slack.class[0], case.slack.gate[2])
+            })
+        };
+        for gate in [Gate::SplitOpen, Gate::SplitClosed] {
+            network.arithmetic = Arithmetic::DOUBLE;
+            let (exact, sharp, ..) = of(&network, gate);
+            network.arithmetic = Arithmetic {
+                unit: 1e-4,
+                tiny: 0.0,
+            };
+            let (margins, offset, class, slack) = of(&network, gate);
+            assert!(class > 1e-4 && slack > 1e-4);
+            assert_near(&[margins.1], &[exact.1 + class]);
+            assert_near(&[offset], &[sharp + slack]);
         }
     }
 }

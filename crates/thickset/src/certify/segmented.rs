@@ -1206,4 +1206,124 @@ mod tests {
             },
         );
     }
+
+    #[test]
+    fn a_row_whose_reasons_are_tied_has_no_radius() {
+        let toy = Toy {
+            weight: [0.0, 0.0, 1.0, 2.0],
+            ..Toy::default()
+        };
+        let network = network_of(Gate::Argmax, &toy);
+        let found = asked(0.5, &[], |asked| radius(asked, &network, points()).unwrap());
+        assert_eq!(found[0].status, Status::Unknown);
+        assert!(found[0].certified <= 0.0 && found[0].counterexample.is_none());
+    }
+
+    #[test]
+    fn what_was_found_beyond_one_border_is_exact_and_took_two_parts() {
+        let network = network(Gate::Argmax);
+        let (found, worst) = asked(0.8, &[], |asked| {
+            let found = radius(asked, &network, points()).unwrap().remove(0);
+            (
+                found,
+                worst_case(asked, &network, points()).unwrap().remove(0),
+            )
+        });
+        assert_eq!((found.status, found.nodes), (Status::Exact, 2));
+        assert_eq!((worst.status, worst.nodes), (Status::Exact, 2));
+        let size = found.counterexample.unwrap().size - found.certified;
+        assert!((0.0..3e-4).contains(&size), "{size}");
+    }
+
+    #[test]
+    fn in_the_largest_norm_what_is_left_of_the_ball_holds_the_class_too() {
+        // The border lies 0.5 away. The margin is 2 a + b = 0.6, and a + 2 b = -0.3 beyond; b stays, so a has to rise by more than 0.3 of the 0.5 that are left.
+        let x = [1.0, 0.0, 0.5, -0.4];
+        let (radius, worst) = with_segments(
+            &Toy::default(),
+            Gate::Argmax,
+            Norm::Linf,
+            |_| (),
+            |segments| {
+                (
+                    segments.radius(&x).unwrap(),
+                    segments.worst_case(&x).unwrap(),
+                )
+            },
+        );
+        assert!((radius.certified - 0.5).abs() < 1e-4, "{radius:?}");
+        let change = radius.counterexample.unwrap();
+        assert!(
+            (change.point[2] - 0.5 - 0.999 * 0.5).abs() < 1e-3,
+            "{change:?}"
+        );
+        assert!((change.point[3] + 0.4).abs() < 1e-6 && change.size <= 1.0 + 1e-6);
+        assert_eq!((worst.kept_at_least, worst.kept_at_most), (0, 0));
+    }
+
+    #[test]
+    fn of_three_classes_only_logits_are_certified_each_by_its_own_map() {
+        let model = ModelConfig::Segmented(SegmentedConfig {
+            gate: Gate::Argmax,
+            prototypes: None,
+            blocks: vec![2],
+        });
+        /// Weights 0, 1, 2 and so on, of 3 maps and 2 gates.
+        struct Counted;
+        impl ParameterSource for Counted {
+            fn values(
+                &mut self,
+                name: &str,
+                shape: &[usize],
+                init: Init,
+                role: Role,
+            ) -> thickset_engine::Result<Tensor<2>> {
+                let count = u32::try_from(shape.iter().product::<usize>()).unwrap();
+                let values: Vec<f64> = match name {
+                    "layers.1.weight" => (0..count).map(f64::from).collect(),
+                    "layers.1.gated_weight" => {
+                        (0..count).map(|one| 100.0 * f64::from(one)).collect()
+                    }
+                    "layers.0.score_bias" => vec![0.0, 0.25],
+                    "layers.1.gated_bias" => vec![0.0; shape.iter().product()],
+                    _ => return Toy::default().values(name, shape, init, role),
+                };
+                let data = TensorData::new(values, Parameter::matrix_size(shape));
+                Ok(Tensor::from_data(data, (&Device::flex(), DType::F32)))
+            }
+
+            fn dtype(&self) -> DType {
+                DType::F32
+            }
+        }
+        let network = model
+            .network(&InputShape::Table, 4, 3, &mut Counted)
+            .unwrap();
+        asked(0.5, &[], |asked| {
+            assert!(fits(asked, &network).is_err());
+            let asked = Asked {
+                ranked: Ranked::Logit,
+                ..*asked
+            };
+            assert!(fits(&asked, &network).unwrap());
+            let segments = Segments::new(&asked, &network).unwrap();
+            // The second map begins at 4, and its second gate at 12.
+            let expected = [4.0 + 1200.0, 5.0 + 1300.0, 6.0 + 1400.0, 7.0 + 1500.0];
+            assert_eq!(segments.gradient(&[1], 1), expected);
+            let slack = segments.importances(&X, &[1], 1).slack;
+            let off = gamma(3, Arithmetic::SINGLE.unit);
+            let sizes: Vec<f64> = slack.iter().map(|slack| slack / off).collect();
+            assert_near(&sizes, &expected);
+            // The first gate is ahead by 1 less the other's bias.
+            assert_near(
+                &[segments.score(0, &X), segments.score(1, &X)],
+                &[1.0, 0.25],
+            );
+            let border = segments.border(&X, 0, 1).unwrap();
+            assert_near(&[border.distance], &[0.75 / 2.0_f64.sqrt() - SCORE_SLACK]);
+        });
+        // Of two classes everything is certified.
+        let network = super::tests::network(Gate::Argmax);
+        assert!(asked(0.5, &[], |asked| fits(asked, &network).unwrap()));
+    }
 }

@@ -295,4 +295,21 @@ mod tests {
         };
         assert!(forward(&network, 1, Ranked::Logit).is_none());
     }
+
+    #[test]
+    fn margins_of_a_linear_model_hold_the_rounding_of_both_logits() {
+        // The margin is -2 x0 - 3 x1 + 3/4, -4.25 at the row and 2.5 to either side. Of features up to 1.5 both logits add up 4 and 3 times as much.
+        let network = SmoothNetwork {
+            dense: DenseNetwork {
+                hidden: Vec::new(),
+                head: layer(&[3.0, 1.0, 1.0, -2.0], &[-0.25, 0.5]),
+                arithmetic: COARSE,
+            },
+            activations: Vec::new(),
+        };
+        let found = forward(&network, 1, Ranked::Probability).unwrap();
+        let slack = gamma(80, 1e-3) * (10.5 + 0.75 + 1.0);
+        assert_near(found.rivals[0].least, (4.25 - 2.5 - slack).exp() * 0.968);
+        assert_near(found.rivals[0].most, (4.25 + 2.5 + slack).exp() * 1.032);
+    }
 }

@@ -268,4 +268,93 @@ mod tests {
             assert!(least < exact && least > exact - 1e-4, "{least} {exact}");
         }
     }
+
+    #[test]
+    fn a_gradient_falls_to_the_side_that_features_may_move_to() {
+        let layer = |weight: &[f64], bias: &[f64]| DenseLayer {
+            weight: weight.to_vec(),
+            bias: bias.to_vec(),
+            inputs: weight.len() / bias.len(),
+        };
+        let coarse = Arithmetic {
+            unit: 1e-3,
+            tiny: 0.125,
+        };
+        let network = SmoothNetwork {
+            dense: DenseNetwork {
+                hidden: vec![layer(&[1.0, 0.5], &[0.0])],
+                head: layer(&[0.0, 1.0], &[0.0, 0.0]),
+                arithmetic: coarse,
+            },
+            activations: vec![Activation::Relu],
+        };
+        // The first feature can only fall, by 1/4, and the second not move at all.
+        let moves = MoveSet {
+            norm: MoveNorm::Linf,
+            low: vec![-0.25, 0.0],
+            high: vec![0.0; 2],
+        };
+        let order = Order {
+            salient: &[0],
+            absolute: true,
+            gradient: &[0.5, 0.25],
+            class: 1,
+            ranked: Ranked::Logit,
+        };
+        let row = BoundedRow::new(&network, &[0.0, 0.0], &moves, order);
+        let gradient = MarginGradient {
+            row: &row,
+            radius: 1.0,
+            layer: None,
+            value: vec![3.0, 1.0],
+            slope: vec![2.0, 0.0, -4.0, 0.0],
+            doubt: Vec::new(),
+            rounding: vec![0.0; 2],
+        };
+        // 3 + 2 d, and 1 - 4 d.
+        for (sign, other, least) in [
+            (1.0, 0.0, 2.5),
+            (-1.0, 0.0, -3.0),
+            (0.0, 1.0, 1.0),
+            (0.0, -1.0, -2.0),
+        ] {
+            let found = gradient.least(0, 1, sign, other);
+            assert!((found - least).abs() < 1e-12, "{found} {least}");
+        }
+        // A product of weights may underflow whatever its size.
+        let seed = Interval {
+            center: vec![0.0],
+            reach: vec![0.0],
+        };
+        let gates = GateBounds {
+            low: vec![0.0],
+            high: vec![1.0],
+            chord: vec![0.0],
+            offset: vec![0.5],
+            error: vec![0.5],
+        };
+        assert_eq!(
+            row.gradient(&seed, &[gates], &[0.0], 1.0).rounding,
+            [0.125; 2]
+        );
+    }
+
+    #[test]
+    fn what_is_doubted_is_rounded_too() {
+        with_row(Activation::Relu, 5.0, |row| {
+            let gradient = MarginGradient {
+                row,
+                radius: RADIUS,
+                layer: row.network.dense.hidden.first(),
+                value: vec![8.0, 0.0],
+                slope: vec![0.0; 4],
+                doubt: vec![8.0],
+                rounding: vec![0.0; 2],
+            };
+            // 8 less 8, and 16 were added up.
+            let expected = -16.0 * gamma(3, SEARCH_UNIT);
+            let found = gradient.least(0, 1, 1.0, 0.0);
+            assert!((found / expected - 1.0).abs() < 1e-9, "{found} {expected}");
+        });
+    }
 }

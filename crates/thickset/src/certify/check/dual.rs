@@ -303,4 +303,25 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn how_long_normals_are_does_not_matter() {
+        for length in [0.1, 3.0] {
+            // y >= 1.2 in the disc of 2; and x >= 1 with x <= 0.9.
+            let cuts = [cut([0.0, length], -1.2 * length)];
+            let dual = Dual {
+                norm: MoveNorm::L2,
+                radius: 2.0,
+                cuts: &cuts,
+            };
+            let found = dual.least(&[1.0, 0.0]);
+            assert!((found + 1.6).abs() < 1e-6, "{length}: {found}");
+            let cuts = [cut([length, 0.0], -length), cut([-1.0, 0.0], 0.9)];
+            let dual = Dual {
+                cuts: &cuts,
+                ..dual
+            };
+            assert!(dual.is_empty(2), "{length}");
+        }
+    }
 }

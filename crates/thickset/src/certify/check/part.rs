@@ -612,7 +612,7 @@ mod tests {
     fn with_checker<T>(
         ranked: Ranked,
         change: impl FnOnce(&mut Proof),
-        run: impl FnOnce(&Checker<'_>) -> T,
+        run: impl FnOnce(&mut Checker<'_>) -> T,
     ) -> T {
         let network = two_layers();
         let explained = Explained::new(&network, ranked, 0).unwrap();
@@ -622,7 +622,7 @@ mod tests {
             ..proof()
         };
         change(&mut proof);
-        run(&Checker::new(&network, &explained, &proof, 1))
+        run(&mut Checker::new(&network, &explained, &proof, 1))
     }
 
     fn assert_near(found: &[f64], expected: &[f64]) {
@@ -743,6 +743,13 @@ mod tests {
                     assert_near(&[part.cuts[0].c], &[at]);
                     assert!(part.cuts[0].c > at);
                 }
+                // Both sides are wider by what rounding can do.
+                checker.slack.gate[2] = 0.125;
+                for (side, at) in [(Side::Open, 1.45), (Side::Closed, -0.85)] {
+                    let part = checker.bound(&[Side::Unsplit, Side::Unsplit, side]);
+                    assert_near(&[part.unwrap().cuts[0].c], &[at + 0.125]);
+                }
+                checker.slack.gate[2] = 0.0;
                 // Without the second neuron the third is 2 d0 + 1.75.
                 let part = checker
                     .bound(&[Side::Unsplit, Side::Closed, Side::Unsplit])
@@ -769,21 +776,23 @@ mod tests {
         let most = slope * (1.45 + 0.5 * 13.0_f64.sqrt() - least);
         for (ranked, hold, expected, count) in [
             (Ranked::Logit, false, [0.0, 0.0], 0),
-            (Ranked::Logit, true, [0.0, most], 1),
-            (Ranked::Probability, false, [least, most], 0),
-            (Ranked::Probability, true, [0.0, most], 1),
+            (Ranked::Logit, true, [0.0, most + 0.125], 1),
+            (Ranked::Probability, false, [least - 0.125, most + 0.125], 0),
+            (Ranked::Probability, true, [0.0, most + 0.125], 1),
         ] {
             with_checker(
                 ranked,
                 |proof| proof.hold = hold,
                 |checker| {
+                    // What rounding can do widens them to either side.
+                    checker.slack.class[0] = 0.125;
                     let mut cuts = Vec::new();
                     let (low, high) = checker.margins(&lines(least, 2.75), &mut cuts).unwrap();
                     assert_near(&[low, high], &expected);
                     assert_eq!(cuts.len(), count, "{ranked:?} {hold}");
                     if let [cut] = &cuts[..] {
                         assert_near(&cut.a, &[2.0 * slope, -3.0 * slope]);
-                        assert_near(&[cut.c], &[slope * (1.45 - least)]);
+                        assert_near(&[cut.c], &[slope * (1.45 - least) + 0.125]);
                     }
                 },
             );
@@ -866,5 +875,106 @@ mod tests {
         assert!(follow(&[]).is_err() && follow(&[2, -1]).is_err());
         assert!(follow(&[-1, -1]).is_err() && follow(&[-2]).is_err());
         assert!(follow(&[2, 2, -1, -1, -1]).is_err() && follow(&[3, -1, -1]).is_err());
+    }
+
+    #[test]
+    fn a_line_from_below_goes_along_zero_where_most_is_closed() {
+        with_checker(
+            Ranked::Logit,
+            |_| (),
+            |checker| {
+                let decided = |least, most| decide(Side::Unsplit, least, most, 0.0).unwrap().1;
+                let lines = [decided(0.5, 1.5), decided(-0.6, 0.4)];
+                // 2 z0 + 3 z1 - 1/4, with z1 above 0 and below 0.4 z + 0.24.
+                for (above, slope, at) in [(false, [2.0, 0.0], 1.75), (true, [2.0, 1.2], 2.59)] {
+                    let (line, offset) = checker.line(&lines, 1, &[2.0, 3.0], -0.25, above);
+                    assert_near(&line, &slope);
+                    assert_near(&[offset], &[at]);
+                }
+            },
+        );
+    }
+
+    #[test]
+    fn with_their_signs_features_are_compared_by_their_difference_alone() {
+        // The gradient is (2, -3).
+        let network = two_layers();
+        let mut explained = Explained::new(&network, Ranked::Logit, 0).unwrap();
+        let proof = proof();
+        for absolute in [false, true] {
+            explained.absolute = absolute;
+            let checker = Checker::new(&network, &explained, &proof, 1);
+            let bounds = Bounds {
+                gates: vec![Gate::Open; 3],
+                importance_slack: vec![0.0, 0.0],
+                cuts: Vec::new(),
+            };
+            let behind = checker.behind(&bounds.gates);
+            assert_eq!(checker.can_lose(&bounds, &behind), absolute);
+            // Worth more is what weighs more times what lies behind it.
+            let free = [Gate::Open, Gate::Free, Gate::Free];
+            let behind = [(0.0, 0.0), (-4.0, 0.0), (1.0, 1.0)];
+            assert_eq!(checker.next_split(&free, &behind), Some(1));
+        }
+    }
+
+    #[test]
+    fn ways_lead_through_every_neuron_of_the_layer_behind() {
+        let mut network = two_layers();
+        network.hidden[1] = DenseLayer {
+            weight: vec![2.0, -3.0, 1.0, 4.0],
+            bias: vec![0.0, 0.0],
+            inputs: 2,
+        };
+        network.head = DenseLayer {
+            weight: vec![1.0, -1.0, 0.0, 0.0],
+            bias: vec![0.0, 0.0],
+            inputs: 2,
+        };
+        let explained = Explained::new(&network, Ranked::Logit, 0).unwrap();
+        let proof = proof();
+        let checker = Checker::new(&network, &explained, &proof, 1);
+        let behind = |first, second| {
+            let behind = checker.behind(&[Gate::Open, Gate::Open, first, second]);
+            (behind[0], behind[1])
+        };
+        assert_eq!(behind(Gate::Open, Gate::Closed), ((2.0, 2.0), (-3.0, -3.0)));
+        assert_eq!(
+            behind(Gate::Closed, Gate::Open),
+            ((-1.0, -1.0), (-4.0, -4.0))
+        );
+        assert_eq!(behind(Gate::Open, Gate::Free), ((1.0, 2.0), (-7.0, -3.0)));
+    }
+
+    #[test]
+    fn a_feature_that_can_only_fall_has_the_slack_of_one_that_can_only_rise() {
+        for (low, high) in [(Some(-0.25), Some(0.0)), (Some(0.0), Some(0.25))] {
+            let change = |proof: &mut Proof| {
+                (proof.low, proof.high) = (vec![low, Some(0.0)], vec![high, Some(0.0)]);
+            };
+            with_checker(Ranked::Logit, change, |checker| {
+                assert_near(&checker.slack.low[..1], &[0.75]);
+                assert_near(&checker.slack.high[..1], &[1.25]);
+            });
+        }
+        // A move of length 1/2 takes x0 + x1 no further than the root of 1/2.
+        let network = DenseNetwork {
+            hidden: vec![DenseLayer {
+                weight: vec![1.0, 1.0],
+                bias: vec![0.0],
+                inputs: 2,
+            }],
+            ..two_layers()
+        };
+        let explained = Explained::new(&network, Ranked::Logit, 0).unwrap();
+        for (norm, most) in [(MoveNorm::L2, 0.5_f64.sqrt()), (MoveNorm::Linf, 1.0)] {
+            let proof = Proof {
+                radius: 0.5,
+                norm,
+                ..proof()
+            };
+            let checker = Checker::new(&network, &explained, &proof, 1);
+            assert_near(&checker.slack.high, &[most]);
+        }
     }
 }

@@ -458,4 +458,108 @@ mod tests {
         let bound = ways.bound(&around(&x, &FREE, 0.6));
         assert_eq!(vec![bound.least(1, 2)], [f64::NEG_INFINITY]);
     }
+
+    /// The ways of a network of one block of two gates, with these scores and what each gate adds.
+    fn ways_of<'s>(
+        groups: &'s [Vec<usize>],
+        reference: &'s [f64],
+        bias: [f64; 2],
+    ) -> SegmentWays<'s> {
+        let mut ways = SegmentWays::new(&network(Gate::Argmax), groups, reference, 4, 1).unwrap();
+        ways.score_bias = bias.to_vec();
+        ways
+    }
+
+    #[test]
+    fn a_gate_must_be_ahead_by_a_share_of_what_its_score_adds_up() {
+        let groups: Vec<Vec<usize>> = (0..4).map(|feature| vec![feature]).collect();
+        let reference = [0.0; 4];
+        let still = [[0.0; 4]; 2];
+        let open = |x: [f64; 4], bias: [f64; 2]| {
+            ways_of(&groups, &reference, bias).open_gate(&around(&x, &still, 0.0), 1.0, 0..2)
+        };
+        // Biases decide where scores are equal.
+        assert_eq!(open([0.5, 0.5, 0.0, 0.0], [0.1, 0.0]), Some(0));
+        assert_eq!(open([0.5, 0.5, 0.0, 0.0], [0.0, 0.1]), Some(1));
+        // Scores of 1000 and less, of which 2000 are added up: a lead of 0.02 is too little, of products or of biases.
+        assert_eq!(open([1000.0, 999.981, 0.0, 0.0], [0.0, 0.0]), None);
+        assert_eq!(open([1000.0, 999.979, 0.0, 0.0], [0.0, 0.0]), Some(0));
+        assert_eq!(open([0.0; 4], [1000.0, 999.981]), None);
+        assert_eq!(open([0.0; 4], [1000.0, 999.979]), Some(0));
+        assert_eq!(open([0.0; 4], [-999.979, -1000.0]), Some(0));
+    }
+
+    #[test]
+    fn a_gate_stays_where_features_may_only_move_in_its_favour() {
+        let groups: Vec<Vec<usize>> = (0..4).map(|feature| vec![feature]).collect();
+        let reference = [0.0; 4];
+        let ways = ways_of(&groups, &reference, [0.0; 2]);
+        // The first category may only fall and the second only rise.
+        let limits = [[-1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0]];
+        let x = [0.2, 0.8, 0.0, 0.0];
+        assert_eq!(
+            ways.open_gate(&around(&x, &limits, 0.9), 1.0, 0..2),
+            Some(1)
+        );
+        let turned = [0.8, 0.2, 0.0, 0.0];
+        assert_eq!(
+            ways.open_gate(&around(&turned, &limits, 0.9), 1.0, 0..2),
+            None
+        );
+    }
+
+    #[test]
+    fn contributions_begin_at_the_reference() {
+        let groups = vec![vec![0, 1], vec![2], vec![3]];
+        let reference = [1.0, 0.0, 0.25, -0.5];
+        let ways = ways_of(&groups, &reference, [0.0; 2]);
+        let x = [1.0, 0.0, 0.5, 0.5];
+        let still = [[0.0; 4]; 2];
+        let bound = ways.bound(&around(&x, &still, 0.0));
+        // 2 a and b are 0.5 and 1 further on.
+        let found = bound.least(2, 1);
+        assert!((found - (0.5 - SINGLE_SLACK * 1.5)).abs() < 1e-6, "{found}");
+    }
+
+    /// As [`ThreeClasses`], with gates that add other numbers for each class.
+    struct GatedClasses;
+
+    impl ParameterSource for GatedClasses {
+        fn values(
+            &mut self,
+            name: &str,
+            shape: &[usize],
+            init: Init,
+            role: Role,
+        ) -> thickset_engine::Result<Tensor<2>> {
+            if name != "layers.1.gated_weight" {
+                return ThreeClasses.values(name, shape, init, role);
+            }
+            let values: Vec<f64> = (0..24_u32).map(f64::from).collect();
+            let data = TensorData::new(values, Parameter::matrix_size(shape));
+            Ok(Tensor::from_data(data, (&Device::flex(), DType::F32)))
+        }
+
+        fn dtype(&self) -> DType {
+            DType::F32
+        }
+    }
+
+    #[test]
+    fn each_class_has_its_own_numbers_for_each_gate() {
+        let model = ModelConfig::Segmented(SegmentedConfig {
+            gate: Gate::Argmax,
+            prototypes: None,
+            blocks: vec![2],
+        });
+        let shape = InputShape::Table;
+        let network = model.network(&shape, 4, 3, &mut GatedClasses).unwrap();
+        let groups: Vec<Vec<usize>> = (0..4).map(|feature| vec![feature]).collect();
+        let reference = [0.0; 4];
+        let ways = SegmentWays::new(&network, &groups, &reference, 4, 2).unwrap();
+        // The third class less half of the others: of gates numbered 4, 5 and so on, 20 - (4 + 12) / 2.
+        assert_eq!(ways.gated[1], [12.0; 4]);
+        assert_eq!(ways.gated[0], [12.0; 4]);
+        assert_eq!(ways.common, [0.0, 0.0, 2.0 - 1.5, -2.5]);
+    }
 }

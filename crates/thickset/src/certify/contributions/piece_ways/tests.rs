@@ -529,3 +529,174 @@ fn between_two_times_a_neuron_is_as_far_off_as_it_is_bent() {
     assert_near(&ends, &[0.5, 2.5, 2.5, 5.5]);
     assert_eq!((state(&one), state(&of(1.0))), (State::Open, State::Either));
 }
+
+#[test]
+fn between_two_slopes_a_gradient_is_doubted_by_half_of_what_they_differ() {
+    // As in one_kink, with a first feature that counts once below 1 and twice above it: from 0 to 2 it contributes 3, and the second 2.
+    let rows = |weight: &[f64], bias: &[f64]| DenseLayer {
+        weight: weight.to_vec(),
+        bias: bias.to_vec(),
+        inputs: weight.len() / bias.len(),
+    };
+    let network = DenseNetwork {
+        hidden: vec![
+            rows(&[1.0, 0.0, 1.0, 0.0, 0.0, 1.0], &[-1.0, 10.0, 10.0]),
+            identity(3, 0.0),
+            rows(&[1.0, 1.0, 1.0], &[5.0]),
+        ],
+        head: rows(&[-0.5, 0.5], &[0.0, 0.0]),
+        arithmetic: Arithmetic::SINGLE,
+    };
+    let groups = vec![vec![0], vec![1]];
+    let pieces = PieceWays::new(&network, &groups, &[0.0, 0.0], 1).unwrap();
+    let set = MoveSet {
+        x: &[2.0, 2.0],
+        norm: MoveNorm::Linf,
+        radius: 0.1,
+        low: &[-0.1, -0.1],
+        high: &[0.1, 0.1],
+    };
+    // The kink lies between 1 / 2.1 and 1 / 1.9 of the way; exactly the lead falls to 3 - 0.2 - 2 - 0.1.
+    let (first, last) = (1.0 / 2.1, 1.0 / 1.9);
+    let gradient = first + 1.5 * (last - first) + 2.0 * (1.0 - last);
+    let doubt = 0.5 * (last - first);
+    let expected = 2.0 * gradient - 2.0 - 0.1 * (gradient + 1.0) - doubt * 2.1;
+    let least = pieces.bound(&set).least(0, 1);
+    assert!((least - expected).abs() < 1e-5, "{least} {expected}");
+    assert!(least <= 0.7);
+}
+
+#[test]
+fn a_way_back_is_as_long_as_its_farther_end() {
+    let network = two_neurons();
+    let groups = vec![vec![0], vec![1]];
+    let ways = PieceWays::new(&network, &groups, &[2.0, 0.0], 1).unwrap();
+    let set = MoveSet {
+        x: &[0.5, 0.0],
+        norm: MoveNorm::L2,
+        radius: 0.25,
+        low: &[-0.2, 0.0],
+        high: &[0.1, 0.25],
+    };
+    let timed = Timed::new(&ways, &set);
+    // From 2 back to 0.3 or 0.6. The second feature is where it was, but can rise.
+    let bent = timed.bent(&ways.pieces.slopes, 2, 0.0, 1.0);
+    assert_near(&bent, &[1.7 / 4.0, 2.0 * 1.7 / 4.0]);
+    assert_eq!(timed.active, [0, 1]);
+    assert!(timed.is_felt(1));
+    let falling = MoveSet {
+        low: &[-0.2, -0.25],
+        high: &[0.1, 0.0],
+        ..set
+    };
+    let timed = Timed::new(&ways, &falling);
+    assert_eq!(timed.active, [0, 1]);
+    assert!(timed.is_felt(1));
+}
+
+#[test]
+fn a_gate_changes_between_later_times_where_its_lines_do() {
+    // The first feature passes its kink at a third of the way; from there on the neuron is 3.5 t - 2.25.
+    let mut network = two_neurons();
+    network.hidden[2].bias = vec![-11.75, -90.0];
+    let groups = vec![vec![0], vec![1]];
+    let ways = PieceWays::new(&network, &groups, &[0.5, 0.0], 1).unwrap();
+    let set = MoveSet {
+        x: &[2.0, 2.0],
+        norm: MoveNorm::L2,
+        radius: 0.5,
+        low: &[0.0; 2],
+        high: &[0.0; 2],
+    };
+    let timed = Timed::new(&ways, &set);
+    let times: Vec<f64> = timed.times().iter().map(|at| at.t).collect();
+    let (kink, crossed) = (1.0 / 3.0, 2.25 / 3.5);
+    let expected = [0.0, kink - BESIDE, kink + BESIDE, crossed, crossed, 1.0];
+    assert_eq!(times.len(), 6, "{times:?}");
+    for (found, expected) in times.iter().zip(expected) {
+        assert!((found - expected).abs() < 1e-8, "{times:?}");
+    }
+    assert!(times[3] < times[4]);
+}
+
+/// Runs something on the layer behind two neurons, whose one neuron adds them up with this bias.
+fn with_behind(bias: f64, run: impl FnOnce(&Timed<'_>, &mut Behind<'_>)) {
+    let mut network = two_neurons();
+    network.hidden.push(DenseLayer {
+        weight: vec![1.0, 1.0],
+        bias: vec![bias],
+        inputs: 2,
+    });
+    network.head = DenseLayer {
+        weight: vec![-0.5, 0.5],
+        bias: vec![0.0, 0.0],
+        inputs: 1,
+    };
+    let groups = vec![vec![0], vec![1]];
+    let ways = PieceWays::new(&network, &groups, &[0.5, 0.0], 1).unwrap();
+    let set = MoveSet {
+        x: &[2.0, 2.0],
+        norm: MoveNorm::L2,
+        radius: 0.25,
+        low: &[-0.2, -0.1],
+        high: &[0.3, 0.0],
+    };
+    let timed = Timed::new(&ways, &set);
+    run(
+        &timed,
+        &mut Behind::new(&timed, ways.second.as_ref().unwrap()),
+    );
+}
+
+#[test]
+fn a_neuron_behind_two_open_ones_is_open_as_long_as_moves_and_kinks_leave_it() {
+    with_behind(-25.5, |timed, behind| {
+        let (a, b) = (timed.first_at(0.25), timed.first_at(0.75));
+        let neurons: Vec<Neuron> = (0..2).map(|one| neuron((&a, &b), one, 0.5, 0.0)).collect();
+        // Through both it is 25 and 26.375, and its slopes are 0 and then -1 of the first feature, and 2 of the second: moves take it down by a quarter
+        // of 0.2 and three quarters of 0.45, and up by three quarters of 0.2; the kink bends it by a quarter of 0.875.
+        let bent = 0.875 / 4.0;
+        let low = [-0.5 - bent - 0.25 * 0.2, 0.875 - bent - 0.75 * 0.45];
+        let high = [-0.5 + bent, 0.875 + bent + 0.75 * 0.2];
+        let sizes = neurons.iter().map(|one| {
+            let ends = one.low.at_0.abs() + one.low.at_1.abs();
+            one.high.at_0.max(one.high.at_1) + ends
+        });
+        let slack = 1e-9 * (25.5 + sizes.sum::<f64>());
+        // The time of 1/2 in which it is above its slack, or above minus that.
+        let open = [
+            0.5 * (low[1] - slack) / (low[1] - low[0]),
+            0.5 * (high[1] + slack) / (high[1] - high[0]),
+        ];
+        for added in behind.added(&neurons, &a, &b) {
+            let found = [added.integral.low, added.integral.high];
+            for (found, open) in found.iter().zip(open) {
+                assert!((found - open).abs() < 1e-11, "{found} {open}");
+            }
+        }
+    });
+}
+
+#[test]
+fn what_may_come_through_a_gate_that_is_not_decided_counts_its_slack() {
+    let line = |at_0: f64, at_1: f64| Line { at_0, at_1 };
+    let either = Neuron {
+        low: line(-1.0, -1.0),
+        high: line(1.0, 2.0),
+        slack: 0.5,
+    };
+    let closed = Neuron {
+        low: line(-3.0, -3.0),
+        high: line(-2.0, -2.0),
+        slack: 0.5,
+    };
+    // Up to 2.5 comes through.
+    for (bias, most) in [(-2.4, 0.5), (-2.6, 0.0)] {
+        with_behind(bias, |timed, behind| {
+            let (a, b) = (timed.first_at(0.25), timed.first_at(0.75));
+            let added = behind.added(&[either, closed], &a, &b);
+            let found = [added[0].integral.low, added[0].integral.high, added[1].most];
+            assert_near(&found, &[0.0, most, 0.0]);
+        });
+    }
+}

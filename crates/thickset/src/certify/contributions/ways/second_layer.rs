@@ -384,4 +384,18 @@ mod tests {
             );
         });
     }
+
+    #[test]
+    fn a_limit_that_allows_no_rise_leaves_the_sums_of_rising_as_they_are() {
+        with_second(MoveNorm::L2, |second| {
+            second.moving = vec![(0, [0.1, 0.0]), (1, [0.2, 0.0])];
+            second.open_as_at(0.75);
+            second.sum_moves();
+            // The weights are 4 and 5, and -2 and 8: only the -2 can rise, where the first feature falls.
+            let [falls, rises] = &second.reach;
+            assert_eq!(rises[0], [0.0, 4.0]);
+            assert_eq!(falls[0], [41.0, 64.0]);
+            assert!(rises[1][0].abs() < 1e-12 && (rises[1][1] - 0.2).abs() < 1e-12);
+        });
+    }
 }
