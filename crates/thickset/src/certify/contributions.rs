@@ -391,10 +391,12 @@ mod tests {
             ([0.2, 0.3], 1.0, 0.2, Status::Unknown),
             ([0.5, 0.3], 0.25, 0.25, Status::Certified),
         ] {
-            let found = proved(gaps, radius, None, |row| row.radius());
-            assert_eq!(found.status, status, "{gaps:?}");
-            let is_near = found.certified <= certified && found.certified > certified - 1e-3;
-            assert!(is_near, "{gaps:?}: {found:?}");
+            proved(gaps, radius, None, |row| {
+                let found = row.radius();
+                assert_eq!(found.status, status, "{gaps:?}");
+                let is_near = found.certified <= certified && found.certified > certified - 1e-3;
+                assert!(is_near, "{gaps:?}: {found:?}");
+            });
         }
     }
 
@@ -402,18 +404,22 @@ mod tests {
     fn a_row_with_other_categories_counts_from_where_it_is() {
         // It is 0.3 away and holds for another 0.04: to the root of 0.09 + 0.0016. Where it is 0.45 away the row itself ends at 0.4.
         for (moved, certified) in [(0.3, 0.0916_f64.sqrt()), (0.45, 0.4)] {
-            let found = proved([0.5, 0.4], 1.0, Some(moved), |row| row.radius());
-            let is_near = found.certified <= certified && found.certified > certified - 1e-3;
-            assert!(is_near, "{moved}: {found:?}");
+            proved([0.5, 0.4], 1.0, Some(moved), |row| {
+                let found = row.radius();
+                let is_near = found.certified <= certified && found.certified > certified - 1e-3;
+                assert!(is_near, "{moved}: {found:?}");
+            });
         }
     }
 
     #[test]
     fn what_is_kept_is_counted_around_every_choice() {
         let worst = |gaps, radius, other| {
-            let found = proved(gaps, radius, other, |row| row.worst_case());
-            assert_eq!(found.kept_at_most, 2);
-            (found.status, found.kept_at_least)
+            proved(gaps, radius, other, |row| {
+                let found = row.worst_case();
+                assert_eq!(found.kept_at_most, 2);
+                (found.status, found.kept_at_least)
+            })
         };
         assert_eq!(worst([0.5, 0.4], 0.3, None), (Status::Exact, 2));
         assert_eq!(worst([0.5, 0.2], 0.3, None), (Status::Certified, 1));

@@ -1261,6 +1261,34 @@ mod tests {
         assert_eq!((worst.kept_at_least, worst.kept_at_most), (0, 0));
     }
 
+    /// Weights 0, 1, 2 and so on, of 3 maps and 2 gates.
+    struct Counted;
+
+    impl ParameterSource for Counted {
+        fn values(
+            &mut self,
+            name: &str,
+            shape: &[usize],
+            init: Init,
+            role: Role,
+        ) -> thickset_engine::Result<Tensor<2>> {
+            let count = u32::try_from(shape.iter().product::<usize>()).unwrap();
+            let values: Vec<f64> = match name {
+                "layers.1.weight" => (0..count).map(f64::from).collect(),
+                "layers.1.gated_weight" => (0..count).map(|one| 100.0 * f64::from(one)).collect(),
+                "layers.0.score_bias" => vec![0.0, 0.25],
+                "layers.1.gated_bias" => vec![0.0; shape.iter().product()],
+                _ => return Toy::default().values(name, shape, init, role),
+            };
+            let data = TensorData::new(values, Parameter::matrix_size(shape));
+            Ok(Tensor::from_data(data, (&Device::flex(), DType::F32)))
+        }
+
+        fn dtype(&self) -> DType {
+            DType::F32
+        }
+    }
+
     #[test]
     fn of_three_classes_only_logits_are_certified_each_by_its_own_map() {
         let model = ModelConfig::Segmented(SegmentedConfig {
@@ -1268,34 +1296,6 @@ mod tests {
             prototypes: None,
             blocks: vec![2],
         });
-        /// Weights 0, 1, 2 and so on, of 3 maps and 2 gates.
-        struct Counted;
-        impl ParameterSource for Counted {
-            fn values(
-                &mut self,
-                name: &str,
-                shape: &[usize],
-                init: Init,
-                role: Role,
-            ) -> thickset_engine::Result<Tensor<2>> {
-                let count = u32::try_from(shape.iter().product::<usize>()).unwrap();
-                let values: Vec<f64> = match name {
-                    "layers.1.weight" => (0..count).map(f64::from).collect(),
-                    "layers.1.gated_weight" => {
-                        (0..count).map(|one| 100.0 * f64::from(one)).collect()
-                    }
-                    "layers.0.score_bias" => vec![0.0, 0.25],
-                    "layers.1.gated_bias" => vec![0.0; shape.iter().product()],
-                    _ => return Toy::default().values(name, shape, init, role),
-                };
-                let data = TensorData::new(values, Parameter::matrix_size(shape));
-                Ok(Tensor::from_data(data, (&Device::flex(), DType::F32)))
-            }
-
-            fn dtype(&self) -> DType {
-                DType::F32
-            }
-        }
         let network = model
             .network(&InputShape::Table, 4, 3, &mut Counted)
             .unwrap();

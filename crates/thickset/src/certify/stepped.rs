@@ -327,12 +327,12 @@ mod tests {
         assert_eq!(count(9, 2.1), Some(46));
     }
 
-    fn example(size: f64, kept: usize) -> Option<Counterexample> {
-        Some(Counterexample {
+    fn example(size: f64, kept: usize) -> Counterexample {
+        Counterexample {
             point: vec![size],
             size,
             kept,
-        })
+        }
     }
 
     fn worst(least: usize, most: usize, status: Status) -> CertifiedWorstCase {
@@ -340,7 +340,7 @@ mod tests {
             status,
             kept_at_least: least,
             kept_at_most: most,
-            counterexample: if most < 3 { example(1.0, most) } else { None },
+            counterexample: (most < 3).then(|| example(1.0, most)),
             nodes: 5,
         }
     }
@@ -384,7 +384,7 @@ mod tests {
         CertifiedRadius {
             status,
             certified,
-            counterexample: size.and_then(|size| example(size, 1)),
+            counterexample: size.map(|size| example(size, 1)),
             nodes: 5,
         }
     }
