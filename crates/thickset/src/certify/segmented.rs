@@ -1326,4 +1326,84 @@ mod tests {
         let network = super::tests::network(Gate::Argmax);
         assert!(asked(0.5, &[], |asked| fits(asked, &network).unwrap()));
     }
+
+    /// Two blocks of two categories each, of which the second gates of both turn the numbers round.
+    struct TwoBlocks;
+
+    impl ParameterSource for TwoBlocks {
+        fn values(
+            &mut self,
+            name: &str,
+            shape: &[usize],
+            _: Init,
+            _: Role,
+        ) -> thickset_engine::Result<Tensor<2>> {
+            let mut values = vec![0.0; shape.iter().product()];
+            match name {
+                // Gate g reads feature g.
+                "layers.0.score_weight" => (0..4).for_each(|gate| values[gate * 6 + gate] = 1.0),
+                "layers.1.weight" => (values[4], values[5]) = (3.0, 1.0),
+                // Each of the second gates adds 1.5 to the second number; one alone is not enough.
+                "layers.1.gated_weight" => (values[6 + 5], values[18 + 5]) = (1.5, 1.5),
+                _ => {}
+            }
+            let data = TensorData::new(values, Parameter::matrix_size(shape));
+            Ok(Tensor::from_data(data, (&Device::flex(), DType::F32)))
+        }
+
+        fn dtype(&self) -> DType {
+            DType::F32
+        }
+    }
+
+    #[test]
+    fn two_borders_that_change_the_reasons_only_together_are_crossed_together() {
+        let model = ModelConfig::Segmented(SegmentedConfig {
+            gate: Gate::Argmax,
+            prototypes: None,
+            blocks: vec![2, 2],
+        });
+        let network = model
+            .network(&InputShape::Table, 6, 2, &mut TwoBlocks)
+            .unwrap();
+        let x = [0.8, 0.2, 0.1, 0.9, 0.5, 0.5];
+        let schema = Schema::table(&["c0", "c1", "d0", "d1", "a", "b"]);
+        let row = |radius: f64, x: &[f64]| {
+            let threat = ThreatConfig {
+                ball: BallConfig {
+                    radius,
+                    ..BallConfig::default()
+                },
+                ..ThreatConfig::papers()
+            };
+            let threat = threat.check(&schema).unwrap();
+            let asked = Asked {
+                k: 1,
+                threat: &threat,
+                hold: true,
+                nodes: 100,
+                ranked: Ranked::Probability,
+                absolute: true,
+                times_input: false,
+                groups: None,
+            };
+            let segments = Segments::new(&asked, &network).unwrap();
+            let row = segments.row(x).unwrap();
+            (row.open, row.first, segments.radius(x).unwrap())
+        };
+        // The second block has its second gate open already, so the first border alone, 0.6 / sqrt(2) away, brings 4 against 3.
+        let (open, first, found) = row(0.7, &x);
+        let near = 0.6 / 2.0_f64.sqrt();
+        assert_eq!(open, [0, 3]);
+        assert!((first - near).abs() < 1e-4);
+        assert!((found.certified - near).abs() < 1e-4, "{found:?}");
+        assert_eq!(found.status, Status::Exact);
+        // From the first gates of both, 0.6 and 0.2 apart, only both borders together do.
+        let x = [0.8, 0.2, 0.6, 0.4, 0.5, 0.5];
+        let both = f64::hypot(near, 0.2 / 2.0_f64.sqrt());
+        let (open, _, found) = row(0.7, &x);
+        assert_eq!(open, [0, 2]);
+        assert!((found.certified - both).abs() < 1e-4, "{found:?} {both}");
+        assert_eq!((found.status, found.nodes), (Status::Exact, 4));
+    }
 }

@@ -6,7 +6,7 @@ use super::super::ball::{MoveNorm, Room};
 use super::super::explained::{Explained, Ranked};
 use super::super::layers::{Bounded, bound_layers};
 use super::super::node::Node;
-use super::super::pairs::Gradient;
+use super::super::pairs::{Form, Gradient};
 use super::{free_moves, largest, random_network, with_case};
 use crate::Seed;
 
@@ -184,4 +184,49 @@ fn a_pair_is_apart_where_no_pattern_brings_it_within_what_is_needed() {
         });
     }
     assert!((10..140).contains(&apart.get()), "{apart:?} of 150");
+}
+
+#[test]
+fn of_columns_bounds_are_reached_by_sums_over_their_features() {
+    let groups = vec![vec![0, 1], vec![2], vec![3, 4]];
+    for number in 0..20 {
+        let mut stream = Seed::new(59).stream_at("columns", number);
+        let network = random_network(&[5, 6, 2], &mut stream);
+        let x: Vec<f64> = (0..5).map(|_| stream.normal()).collect();
+        let mut explained = Explained::new(&network, Ranked::Logit, 0).unwrap();
+        (explained.absolute, explained.groups) = (false, Some(groups.clone()));
+        let moves = free_moves(MoveNorm::L2, 0.5, 5, false);
+        with_case(&network, &explained, &moves, &x, 1, |case| {
+            let mut node = Node::root(case);
+            let bounded = bound_layers(case, &mut node, 0.5, None, &mut Room::default());
+            let Bounded::Paths(paths) = bounded else {
+                panic!("the row itself is in the ball");
+            };
+            let gradient = Gradient::new(case, &node, &paths, 0.5);
+            let sums: Vec<Vec<f64>> = (0_u32..1 << gradient.free.len())
+                .map(|pattern| {
+                    let mut open: Vec<bool> =
+                        node.gates.iter().map(|gate| gate.is_open()).collect();
+                    for (place, &neuron) in gradient.free.iter().enumerate() {
+                        open[neuron] = pattern >> place & 1 == 1;
+                    }
+                    let found = network.gradient(&explained.seed, &[open]);
+                    let sum = |group: &Vec<usize>| group.iter().map(|&one| found[one]).sum();
+                    groups.iter().map(sum).collect()
+                })
+                .collect();
+            for column in 0..3 {
+                let low = least(sums.iter().map(|sums| sums[column]));
+                assert!((gradient.low[column] - low).abs() < ROUNDED);
+            }
+            for (salient, other) in [(0, 1), (2, 0), (1, 2)] {
+                let forms: Vec<Form> = gradient.forms_of(salient, other).collect();
+                let [form] = &forms[..] else {
+                    panic!("with their signs a pair has one form")
+                };
+                let exact = least(sums.iter().map(|sums| sums[salient] - sums[other]));
+                assert!((gradient.bound(form, false) - exact).abs() < ROUNDED);
+            }
+        });
+    }
 }
