@@ -476,4 +476,12 @@ mod tests {
             );
         }
     }
+
+    #[test]
+    fn beside_a_tie_about_half_of_the_random_neighbours_change_the_order() {
+        let near = gradual(0, &[0.001, 0.0].repeat(20)).noise_p_at_k.value;
+        assert!((0.25..0.75).contains(&near), "{near}");
+        let far = gradual(0, &[0.9, 0.0].repeat(20)).noise_p_at_k.value;
+        assert!((far - 1.0).abs() < 1e-12, "{far}");
+    }
 }
