@@ -388,4 +388,18 @@ mod tests {
         let past = VecDeque::from([Step::new(&[1.0, 0.0], 1.0, &[0.0, 6.0], &[2.0, 6.0])]);
         assert_eq!(newton(&[0.0, 6.0], &past), [0.0, -3.0]);
     }
+
+    #[test]
+    fn the_slope_that_a_step_took_away_asks_for_that_step() {
+        // As an inverse of the curvature must: what was gained along (1, 2) was (3, 1).
+        let step = Step::new(&[2.0, 4.0], 0.5, &[5.0, 5.0], &[8.0, 6.0]);
+        assert_eq!(
+            (&step.weights[..], &step.gradient[..]),
+            (&[1.0, 2.0][..], &[3.0, 1.0][..])
+        );
+        let found = newton(&[3.0, 1.0], &VecDeque::from([step]));
+        for (found, expected) in found.iter().zip([-1.0, -2.0]) {
+            assert!((found - expected).abs() < 1e-12, "{found} {expected}");
+        }
+    }
 }

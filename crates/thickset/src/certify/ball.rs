@@ -310,4 +310,133 @@ mod tests {
             assert!((found + 0.8).abs() < 1e-12, "{length}: {found}");
         }
     }
+
+    #[test]
+    fn sizes_of_moves_and_of_what_they_are_multiplied_by() {
+        let d = [3.0, -4.0];
+        assert_eq!(vec![MoveNorm::L2.of(&d), MoveNorm::Linf.of(&d)], [5.0, 4.0]);
+        assert_eq!(
+            vec![MoveNorm::L2.dual(&d), MoveNorm::Linf.dual(&d)],
+            [5.0, 7.0]
+        );
+    }
+
+    #[test]
+    fn a_multiplier_is_added_to_everything_that_its_cut_changes() {
+        let cut = HalfSpace::new(vec![4.0, 1.0], 2.0, 0.0);
+        for (norm, size) in [(MoveNorm::L2, 17.0_f64.sqrt()), (MoveNorm::Linf, 5.0)] {
+            let mut room = Room::default();
+            let mut ascent = Ascent::new(norm, &[1.0, 1.0], 2.0, 1, &mut room);
+            let began = ascent.travelled;
+            ascent.set(0, &cut, 3.0);
+            ascent.set(0, &cut, 3.0);
+            ascent.set(0, &cut, 1.0);
+            assert_eq!(ascent.room.residual, [-3.0, 0.0]);
+            assert_eq!(vec![ascent.square, ascent.offsets], [9.0, 2.0]);
+            assert_eq!(
+                (ascent.steps, &ascent.room.multipliers[..]),
+                (2, &[1.0][..])
+            );
+            // Three up and two down, each by twice the normal's size and the offset.
+            let travelled = began + 5.0 * (2.0 * size + 2.0);
+            assert!((ascent.travelled - travelled).abs() < 1e-12);
+            let rounding = gamma(2 + 4 * 2 + 8, SEARCH_UNIT) * travelled;
+            assert!(rounding > 1e-13);
+            assert!((ascent.proved() - (-2.0 - 6.0 - rounding)).abs() < 1e-14);
+        }
+    }
+
+    #[test]
+    fn what_rounding_can_add_is_taken_off_without_cuts_too() {
+        let exact = -5000.0;
+        let found = bound(MoveNorm::L2, &[3.0, -4.0], 1000.0, &[]);
+        let rounding = gamma(10, SEARCH_UNIT) * 5000.0;
+        assert!(rounding > 5e-12);
+        assert!((found - (exact - rounding)).abs() < 1e-12, "{found}");
+    }
+
+    #[test]
+    fn cuts_on_either_side_of_zero_are_answered_exactly_in_a_larger_ball() {
+        let cut = |normal: [f64; 2], offset: f64| HalfSpace::new(normal.to_vec(), offset, 0.0);
+        let cases = [
+            // y >= 1.2 and y >= -1.2 in the disc of 2; y >= -1.2 leaves the least of x as it is.
+            (MoveNorm::L2, [1.0, 0.0], vec![cut([0.0, 1.0], -1.2)], -1.6),
+            (MoveNorm::L2, [0.0, 1.0], vec![cut([0.0, 1.0], 1.2)], -1.2),
+            (MoveNorm::L2, [1.0, 0.0], vec![cut([0.0, 1.0], 1.2)], -2.0),
+            // 3 x + 4 y over y >= -1.2: at (-1.6, -1.2).
+            (MoveNorm::L2, [3.0, 4.0], vec![cut([0.0, 2.0], 2.4)], -9.6),
+            (
+                MoveNorm::L2,
+                [1.0, 1.0],
+                vec![cut([1.0, 0.0], -0.5), cut([0.0, 1.0], -0.25)],
+                0.75,
+            ),
+            (
+                MoveNorm::Linf,
+                [1.0, 1.0],
+                vec![cut([1.0, 0.0], -0.5), cut([0.0, 1.0], -0.25)],
+                0.75,
+            ),
+            // In the square of 2, x + y >= -1 and x >= 0.5.
+            (MoveNorm::Linf, [2.0, 1.0], vec![cut([1.0, 1.0], 1.0)], -3.0),
+            (
+                MoveNorm::Linf,
+                [1.0, 2.0],
+                vec![cut([1.0, 1.0], 1.0), cut([1.0, 0.0], -0.5)],
+                -3.0,
+            ),
+            (
+                MoveNorm::Linf,
+                [3.0, -1.0],
+                vec![cut([2.0, 0.0], 1.0)],
+                -3.5,
+            ),
+            // A cut that holds everywhere in the ball.
+            (
+                MoveNorm::Linf,
+                [3.0, -1.0],
+                vec![cut([1.0, 1.0], 4.0)],
+                -8.0,
+            ),
+            (MoveNorm::L2, [3.0, 4.0], vec![cut([0.0, 1.0], 2.0)], -10.0),
+        ];
+        for (norm, q, cuts, exact) in cases {
+            let found = bound(norm, &q, 2.0, &cuts);
+            assert!(
+                found <= exact && found > exact - 1e-6,
+                "{norm:?} {q:?}: {found} {exact}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_ball_that_touches_a_half_space_does_not_miss_it() {
+        for norm in [MoveNorm::L2, MoveNorm::Linf] {
+            let touching = HalfSpace::new(vec![0.0, 2.0], -4.0, 0.0);
+            let found = bound(norm, &[0.0, 1.0], 2.0, &[touching]);
+            assert!(found <= 2.0, "{norm:?}: {found}");
+            let missed = HalfSpace::new(vec![0.0, 2.0], -4.0 - 1e-9, 0.0);
+            assert!(bound(norm, &[0.0, 1.0], 2.0, &[missed]).is_infinite());
+        }
+    }
+
+    #[test]
+    fn cuts_that_share_a_direction_are_improved_in_turn() {
+        // The least of x in the ball of 2 where y >= 0.8 and y + 2 z >= 2.5: at y = 0.8 and z = 0.85.
+        let cuts = [
+            HalfSpace::new(vec![0.0, 3.0, 0.0], -2.4, 0.0),
+            HalfSpace::new(vec![0.0, 1.0, 2.0], -2.5, 0.0),
+        ];
+        let exact = -(4.0_f64 - 0.64 - 0.7225).sqrt();
+        let found = bound(MoveNorm::L2, &[1.0, 0.0, 0.0], 2.0, &cuts);
+        assert!(found <= exact && found > exact - 1e-5, "{found} {exact}");
+    }
+
+    #[test]
+    fn in_the_largest_norm_the_best_multiplier_is_where_the_slope_turns() {
+        // x + 2 y - z in the cube of 2 where x + y + z >= 0.5: at (0.5, -2, 2).
+        let cut = HalfSpace::new(vec![1.0, 1.0, 1.0], -0.5, 0.0);
+        let found = bound(MoveNorm::Linf, &[1.0, 2.0, -1.0], 2.0, &[cut]);
+        assert!((found + 5.5).abs() < 1e-9, "{found}");
+    }
 }

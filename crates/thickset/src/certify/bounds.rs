@@ -296,4 +296,181 @@ mod tests {
         assert!(row.seeds[0].center[0].abs() < f64::MIN_POSITIVE);
         assert!(row.seeds[0].reach[0] >= 6.0 * Arithmetic::SINGLE.unit);
     }
+
+    fn layer(weight: &[f64], bias: &[f64]) -> DenseLayer {
+        DenseLayer {
+            weight: weight.to_vec(),
+            bias: bias.to_vec(),
+            inputs: weight.len() / bias.len(),
+        }
+    }
+
+    /// Logits that are linear in the features, one row of weights a class.
+    fn linear(weight: &[f64], bias: &[f64], arithmetic: Arithmetic) -> SmoothNetwork {
+        SmoothNetwork {
+            dense: DenseNetwork {
+                hidden: Vec::new(),
+                head: layer(weight, bias),
+                arithmetic,
+            },
+            activations: Vec::new(),
+        }
+    }
+
+    fn free(features: usize) -> MoveSet {
+        MoveSet {
+            norm: MoveNorm::L2,
+            low: vec![-9.0; features],
+            high: vec![9.0; features],
+        }
+    }
+
+    #[test]
+    fn a_direction_goes_as_far_as_ball_and_limits_both_allow() {
+        let set = |norm| MoveSet {
+            norm,
+            low: vec![-1.0, -0.1, 0.0],
+            high: vec![1.0, 1.0, 0.0],
+        };
+        // The third feature stays. The ball allows 0.5 * 5, or 0.5 * 7 by the largest entry; downwards the limits allow 0.5 * 3 + 0.1 * 4.
+        for (norm, direction, exact) in [
+            (MoveNorm::L2, [3.0, 4.0, 100.0], 2.5),
+            (MoveNorm::L2, [-3.0, -4.0, 100.0], 1.9),
+            (MoveNorm::Linf, [3.0, 4.0, 100.0], 3.5),
+            (MoveNorm::Linf, [-3.0, -4.0, 100.0], 1.9),
+        ] {
+            let found = set(norm).most(&direction, 0.5);
+            assert!(found > exact && found < exact + 1e-12, "{norm:?} {found}");
+        }
+        // What the sum of three products may have lost, of a ball that allows 1000.
+        let off = gamma(6, SEARCH_UNIT) * 1000.0;
+        let found = set(MoveNorm::L2).most(&[1200.0, 1600.0, 0.0], 0.5);
+        assert!((found - (1000.0 + off)).abs() <= f64::EPSILON * 1000.0);
+        assert!(off > 3.0 * f64::EPSILON * 1000.0);
+    }
+
+    #[test]
+    fn a_feature_is_as_large_as_its_farther_end() {
+        let set = MoveSet {
+            norm: MoveNorm::L2,
+            low: vec![-0.25, -9.0, 0.0],
+            high: vec![0.125, 9.0, 0.0],
+        };
+        assert_eq!(set.sizes(&[1.0, -2.0, 3.0], 0.5), [1.125, 2.5, 3.0]);
+        assert_eq!(set.sizes(&[-1.0, 2.0, -3.0], 0.5), [1.25, 2.5, 3.0]);
+    }
+
+    #[test]
+    fn what_is_explained_is_a_logit_or_its_margins_and_the_loss_turns_them_round() {
+        let arithmetic = Arithmetic {
+            unit: 1.0 / 1024.0,
+            tiny: 0.0,
+        };
+        let network = linear(&[1.0, 2.0, 4.0, -8.0, 16.0, 32.0], &[0.0; 3], arithmetic);
+        let moves = free(2);
+        let seeds = |ranked| {
+            let order = Order {
+                salient: &[0],
+                absolute: true,
+                gradient: &[1.0, 1.0],
+                class: 1,
+                ranked,
+            };
+            let row = BoundedRow::new(&network, &[0.0, 0.0], &moves, order);
+            let seeds = row.seeds.into_iter();
+            let (centers, reaches): (Vec<_>, Vec<_>) =
+                seeds.map(|seed| (seed.center, seed.reach)).unzip();
+            assert_eq!(row.others, [1]);
+            (centers, reaches)
+        };
+        // Of three classes the weights are off by 35 units of their sizes.
+        let unit = 35.0 / 1024.0;
+        let logit = (vec![vec![4.0, -8.0]], vec![vec![4.0 * unit, 8.0 * unit]]);
+        assert_eq!(seeds(Ranked::Logit), logit);
+        let reaches = vec![
+            vec![5.0 * unit, 10.0 * unit],
+            vec![20.0 * unit, 40.0 * unit],
+        ];
+        let margins = vec![vec![3.0, -10.0], vec![-12.0, -40.0]];
+        assert_eq!(seeds(Ranked::Probability), (margins, reaches.clone()));
+        let turned = vec![vec![-3.0, 10.0], vec![12.0, 40.0]];
+        assert_eq!(seeds(Ranked::Loss), (turned, reaches));
+    }
+
+    /// The worst case of a linear logit with these weights.
+    fn worst(weights: &[f64], salient: &[usize], absolute: bool) -> (Status, usize, usize) {
+        let zeros = vec![0.0; weights.len()];
+        let both = [weights, &zeros].concat();
+        let network = linear(&both, &[0.0; 2], Arithmetic::DOUBLE);
+        let moves = free(weights.len());
+        let order = Order {
+            salient,
+            absolute,
+            gradient: weights,
+            class: 0,
+            ranked: Ranked::Logit,
+        };
+        let found = BoundedRow::new(&network, &zeros, &moves, order).worst_case(1.0);
+        (found.status, found.kept_at_least, found.kept_at_most)
+    }
+
+    #[test]
+    fn of_a_linear_model_what_is_clearly_ahead_stays() {
+        assert_eq!(
+            worst(&[3.0, 2.0, 1.0], &[0, 1], true),
+            (Status::Exact, 2, 2)
+        );
+        // A tie may be lost, of two salient features or of one.
+        assert_eq!(
+            worst(&[3.0, 1.0, 1.0], &[0, 1], true),
+            (Status::Certified, 1, 2)
+        );
+        assert_eq!(worst(&[1.0, 1.0], &[0], true), (Status::Unknown, 0, 1));
+        assert_eq!(
+            worst(&[1.0, 1.0, 1.0], &[0, 1], true),
+            (Status::Certified, 1, 2)
+        );
+    }
+
+    #[test]
+    fn sizes_and_signs_are_ranked_differently() {
+        assert_eq!(worst(&[-3.0, 1.0], &[0], true).0, Status::Exact);
+        assert_eq!(worst(&[2.0, -1.0], &[0], true).0, Status::Exact);
+        assert_eq!(worst(&[1.0, -3.0], &[0], true).0, Status::Unknown);
+        assert_eq!(worst(&[1.0, 3.0], &[0], true).0, Status::Unknown);
+        assert_eq!(worst(&[1.0, -3.0], &[0], false).0, Status::Exact);
+        assert_eq!(worst(&[-3.0, 1.0], &[0], false).0, Status::Unknown);
+    }
+
+    #[test]
+    fn a_probability_that_may_underflow_is_not_ranked() {
+        // The margin is 50 at the row, and a move of 20 along a weight of 1 takes it beyond 60.
+        let network = linear(&[1.0, 0.5, 0.0, 0.0], &[50.0, 0.0], Arithmetic::DOUBLE);
+        let moves = MoveSet {
+            norm: MoveNorm::L2,
+            low: vec![0.0; 2],
+            high: vec![20.0, 0.0],
+        };
+        let order = Order {
+            salient: &[0],
+            absolute: true,
+            gradient: &[1.0, 0.5],
+            class: 0,
+            ranked: Ranked::Probability,
+        };
+        let row = BoundedRow::new(&network, &[0.0; 2], &moves, order);
+        assert_eq!(row.worst_case(9.0).status, Status::Exact);
+        let lost = row.worst_case(11.0);
+        assert_eq!((lost.status, lost.kept_at_least), (Status::Unknown, 0));
+        // Up to where it may, halving by halving.
+        let found = row.radius(20.0);
+        assert_eq!(found.status, Status::Unknown);
+        assert!(
+            found.certified <= 10.0 && found.certified > 9.99,
+            "{found:?}"
+        );
+        let near = row.radius(9.0);
+        assert_eq!(near.status, Status::Certified);
+        assert!((near.certified - 9.0).abs() < 1e-12);
+    }
 }

@@ -224,3 +224,160 @@ pub(super) fn largest(values: &[f64]) -> usize {
     }
     best
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::explained::Ranked;
+    use super::super::network::DenseLayer;
+    use super::super::rounding::Arithmetic;
+    use super::*;
+
+    /// A model that is given single precision and always says the same.
+    struct Single;
+
+    impl Deployed for Single {
+        fn nearest_input(&self, value: f64) -> f64 {
+            Arithmetic::SINGLE.nearest(value)
+        }
+
+        fn run(&self, _: &[f64], _: usize) -> (usize, Vec<f64>) {
+            (1, vec![1.0, 2.0, 3.0])
+        }
+    }
+
+    /// Two neurons, `x0 + 2 x1 + 3 x2 + 0.5` and `4 x0 + 5 x1 + 6 x2 - 1`, of which the first speaks for class 0.
+    fn with_case<T>(x: &[f64], moves: &Moves, run: impl FnOnce(&Case<'_>) -> T) -> T {
+        let network = DenseNetwork {
+            hidden: vec![DenseLayer {
+                weight: vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0],
+                bias: vec![0.5, -1.0],
+                inputs: 3,
+            }],
+            head: DenseLayer {
+                weight: vec![1.0, 0.0, 0.0, 1.0],
+                bias: vec![0.0, 0.0],
+                inputs: 2,
+            },
+            arithmetic: Arithmetic::SINGLE,
+        };
+        let explained = Explained::new(&network, Ranked::Logit, 0).unwrap();
+        run(&Case::new(
+            &network,
+            &explained,
+            &Single,
+            moves,
+            x,
+            0,
+            vec![0],
+        ))
+    }
+
+    fn moves(low: [f64; 3], high: [f64; 3], hold: bool) -> Moves {
+        Moves {
+            norm: MoveNorm::L2,
+            radius: 0.5,
+            low: low.to_vec(),
+            high: high.to_vec(),
+            hold,
+        }
+    }
+
+    #[test]
+    fn limits_that_the_radius_does_not_keep_are_half_spaces() {
+        // The first may fall by 1/4, the second rise by 1/8 and fall as far as the radius, the third stays.
+        let moves = moves([-0.25, -0.5, 0.0], [9.0, 0.125, 0.0], false);
+        with_case(&[1.0, -2.0, 3.0], &moves, |case| {
+            assert_eq!((&case.moving[..], case.dimensions()), (&[0, 1][..], 2));
+            let normals: Vec<&[f64]> = case.bounds.iter().map(|cut| &cut.normal[..]).collect();
+            assert_eq!(normals, [[1.0, 0.0], [0.0, -1.0]]);
+            for (cut, (limit, size)) in case.bounds.iter().zip([(0.25, 1.25), (0.125, 2.125)]) {
+                assert_eq!(vec![cut.widening], [ROUNDED * size]);
+                assert_eq!(vec![cut.offset], [limit + ROUNDED * size]);
+            }
+        });
+    }
+
+    #[test]
+    fn a_gate_of_the_first_layer_can_be_open_or_closed_a_little_beyond_its_kink() {
+        let moves = moves([-1.0, -1.0, 0.0], [1.0, 1.0, 0.0], false);
+        with_case(&[1.0, -2.0, 1.0], &moves, |case| {
+            assert_eq!(case.centre, [0.5, -1.0]);
+            assert_eq!((&case.starts[..], case.depth()), (&[0, 2][..], 1));
+            for (neuron, normal) in [[1.0, 2.0], [4.0, 5.0]].iter().enumerate() {
+                let widening = case.slack.gate[neuron] + case.slack.line[neuron];
+                let (open, closed) = (&case.open[neuron], case.closed(neuron));
+                assert_eq!(open.normal, normal);
+                assert_eq!(closed.normal, normal.map(|value| -value));
+                assert_eq!(vec![open.offset], [case.centre[neuron] + widening]);
+                assert_eq!(vec![closed.offset], [widening - case.centre[neuron]]);
+            }
+        });
+    }
+
+    #[test]
+    fn a_moved_row_stays_within_its_limits_when_it_is_rounded() {
+        // Beyond 8 and below -8 single precision has steps of 9.5e-7; to go nine tenths of one goes all of it.
+        let step = 8.0 * f64::from(f32::EPSILON);
+        let moves = moves([-1.0, -0.9 * step, 0.0], [0.9 * step, 1.0, 0.0], false);
+        with_case(&[8.0, -8.0, 3.0], &moves, |case| {
+            assert!(case.deployed.nearest_input(8.0 + 0.9 * step) - 8.0 > 0.9 * step);
+            for d in [[0.9 * step, -0.9 * step], [1.0, -1.0]] {
+                let point = case.moved(&d);
+                assert!(case.size(&point).is_some(), "{d:?}: {point:?}");
+            }
+            let near = case.moved(&[0.9 * step, -0.9 * step]);
+            for value in &near[..2] {
+                assert!((value.abs() - 8.0).abs() <= step, "{near:?}");
+            }
+            assert_eq!(case.moved(&[-0.25, 0.5]), [7.75, -7.5, 3.0]);
+        });
+    }
+
+    #[test]
+    fn a_feature_that_can_only_fall_reaches_as_far_as_one_that_can_only_rise() {
+        for (low, high) in [([-0.25, 0.0, 0.0], [0.0; 3]), ([0.0; 3], [0.25, 0.0, 0.0])] {
+            let moves = moves(low, high, false);
+            with_case(&[1.0, 1.0, 1.0], &moves, |case| {
+                let (low, high) = (case.slack.low[0], case.slack.high[0]);
+                assert!((low - 6.25).abs() < 1e-9 && (high - 6.75).abs() < 1e-9);
+            });
+        }
+    }
+
+    #[test]
+    fn a_point_at_its_limits_is_within_them_and_one_beyond_is_not() {
+        let moves = moves([-0.25, -1.0, 0.0], [1.0, 0.5, 0.0], false);
+        with_case(&[1.0, 1.0, 1.0], &moves, |case| {
+            assert_eq!(case.size(&[0.75, 1.0, 1.0]), Some(0.25));
+            assert_eq!(case.size(&[1.0, 1.5, 1.0]), Some(0.5));
+            assert_eq!(case.size(&[1.75, 0.0, 1.0]), Some(1.25));
+            for outside in [[0.7, 1.0, 1.0], [1.0, 1.6, 1.0], [1.0, 1.0, 1.1]] {
+                assert_eq!(case.size(&outside), None, "{outside:?}");
+            }
+        });
+    }
+
+    #[test]
+    fn where_the_class_must_stay_nothing_is_lost_beside_it() {
+        // The exact gradient is (1, 2, 3) where the first neuron is open; the deployed model says class 1 and (1, 2, 3).
+        let x = [0.1, 0.0, 0.0];
+        for (hold, exactly, deployed) in [(false, 1, 1), (true, 1, 0)] {
+            let moves = moves([-1.0; 3], [1.0; 3], hold);
+            let found = with_case(&x, &moves, |case| {
+                (case.lost_exactly(&x), case.lost_deployed(&x))
+            });
+            assert_eq!(found, (exactly, deployed), "{hold}");
+        }
+        // At 2 the second logit is ahead.
+        let moves = moves([-9.0; 3], [9.0; 3], true);
+        let lost = with_case(&x, &moves, |case| case.lost_exactly(&[2.0, 0.0, 0.0]));
+        assert_eq!(lost, 0);
+    }
+
+    #[test]
+    fn the_largest_of_equals_is_the_first() {
+        assert_eq!(largest(&[1.0, 3.0, 3.0]), 1);
+        assert_eq!(largest(&[-1.0, -3.0]), 0);
+        assert_eq!(largest(&[-3.0, -1.0, -2.0]), 1);
+    }
+}

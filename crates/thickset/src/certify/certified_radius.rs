@@ -86,3 +86,69 @@ fn answer(case: &Case<'_>, certified: f64, searched: Searched, nodes: usize) -> 
         nodes,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::ball::MoveNorm;
+    use super::super::explained::{Explained, Ranked};
+    use super::super::tests::{free_moves, random_network, with_case};
+    use super::*;
+    use crate::Seed;
+
+    #[test]
+    fn a_bracket_is_closed_where_a_hundredth_of_it_is_left() {
+        let network = random_network(&[4, 3, 2], &mut Seed::new(3).stream("network"));
+        let explained = Explained::new(&network, Ranked::Probability, 0).unwrap();
+        let moves = free_moves(MoveNorm::L2, 1.0, 4, false);
+        with_case(&network, &explained, &moves, &[0.0; 4], 3, |case| {
+            let of = |certified: f64, is_finished: bool, size: Option<f64>| {
+                let witness = size.map(|size| Witness {
+                    point: vec![0.0; 4],
+                    size,
+                    lost: 1,
+                });
+                let searched = Searched {
+                    certified,
+                    is_finished,
+                    witness,
+                    nodes: 7,
+                    splits: Vec::new(),
+                };
+                let found = answer(case, certified, searched, 9);
+                let kept = found.counterexample.map(|found| found.kept);
+                assert_eq!((kept, found.nodes), (size.map(|_| 2), 9));
+                found.status
+            };
+            assert_eq!(of(0.99, true, Some(1.0)), Status::Exact);
+            assert_eq!(of(0.9899, true, Some(1.0)), Status::Unknown);
+            assert_eq!(of(1.0, false, Some(1.0)), Status::Unknown);
+            assert_eq!(of(0.5, true, None), Status::Unknown);
+            // Of a thousandth rounding is a larger share.
+            assert_eq!(of(0.00099, true, Some(0.001)), Status::Exact);
+            assert_eq!(of(0.00097, true, Some(0.001)), Status::Unknown);
+        });
+    }
+
+    #[test]
+    fn no_more_parts_are_searched_than_asked_for() {
+        for number in 0..10 {
+            let mut stream = Seed::new(47).stream_at("nodes", number);
+            let network = random_network(&[5, 8, 6, 2], &mut stream);
+            let x: Vec<f64> = (0..5).map(|_| stream.normal()).collect();
+            let explained = Explained::new(&network, Ranked::Probability, 0).unwrap();
+            let moves = free_moves(MoveNorm::L2, 1.0, 5, false);
+            with_case(&network, &explained, &moves, &x, 2, |case| {
+                let exact = certify(case, 100_000);
+                for most in [1, 3, 10, 30] {
+                    let found = certify(case, most);
+                    assert!(found.nodes <= most, "{} of {most}", found.nodes);
+                    // Less is certified, but nothing else.
+                    assert!(found.certified <= exact.certified + 1e-6);
+                    if let Some(change) = &found.counterexample {
+                        assert!(change.size + 1e-6 >= exact.certified);
+                    }
+                }
+            });
+        }
+    }
+}

@@ -92,3 +92,59 @@ pub(super) fn certify(case: &Case<'_>, most_nodes: usize, lost: usize) -> Certif
 
 /// Parts of the search for each bound that is given where the exact answer took too long.
 const AT_THE_ROOT: usize = 50;
+
+#[cfg(test)]
+mod tests {
+    use super::super::ball::MoveNorm;
+    use super::super::explained::{Explained, Ranked};
+    use super::super::tests::{free_moves, random_network, with_case};
+    use super::*;
+    use crate::Seed;
+
+    #[test]
+    fn brackets_of_a_search_that_ends_too_soon_hold_the_exact_answer() {
+        let mut statuses = Vec::new();
+        for number in 0..24 {
+            let mut stream = Seed::new(53).stream_at("brackets", number);
+            let network = random_network(&[7, 8, 6, 2], &mut stream);
+            let x: Vec<f64> = (0..7).map(|_| stream.normal()).collect();
+            let explained = Explained::new(&network, Ranked::Probability, 0).unwrap();
+            let moves = free_moves(MoveNorm::L2, 0.6, 7, false);
+            with_case(&network, &explained, &moves, &x, 3, |case| {
+                let exact = certify(case, 100_000, 0);
+                // Some rows are left open by rounding.
+                if exact.status != Status::Exact {
+                    return;
+                }
+                assert_eq!(exact.kept_at_least, exact.kept_at_most);
+                for most in [1, 2, 5, 20] {
+                    for lost in [0, 3 - exact.kept_at_most] {
+                        let found = certify(case, most, lost);
+                        let bracket = found.kept_at_least..=found.kept_at_most;
+                        assert!(
+                            bracket.contains(&exact.kept_at_least),
+                            "{number}: {found:?}"
+                        );
+                        assert!(found.kept_at_most <= 3 - lost);
+                        let status = match found.kept_at_least {
+                            least if least == found.kept_at_most => Status::Exact,
+                            0 => Status::Unknown,
+                            _ => Status::Certified,
+                        };
+                        assert_eq!(found.status, status, "{number}: {found:?}");
+                        if let Some(change) = &found.counterexample {
+                            assert_eq!(change.kept, found.kept_at_most, "{number}: {found:?}");
+                        }
+                        // The whole of it once, and each of two halvings at most as often.
+                        assert!(found.nodes <= 3 * most, "{number}: {found:?}");
+                        statuses.push(found.status);
+                    }
+                }
+            });
+        }
+        for status in [Status::Exact, Status::Certified, Status::Unknown] {
+            let count = statuses.iter().filter(|one| **one == status).count();
+            assert!(count > 5, "{status:?}: {count} of {}", statuses.len());
+        }
+    }
+}

@@ -319,4 +319,153 @@ mod tests {
         let sides: Vec<[f64; 2]> = found.iter().map(|one| [one.down, one.up]).collect();
         assert_eq!(sides, [[0.25, 0.5]]);
     }
+
+    /// Columns that are so far apart, less what a move changes: by its radius around the row itself, and by ten times that around others; of the first
+    /// feature alone by four times its fall and twice its rise.
+    struct Falling {
+        gaps: Vec<Vec<f64>>,
+        by_feature: bool,
+    }
+
+    struct Fallen<'a> {
+        gaps: &'a [Vec<f64>],
+        by: f64,
+    }
+
+    impl Bounds for Falling {
+        fn bound(&self, set: &MoveSet<'_>) -> Box<dyn PairBound + '_> {
+            let by = if self.by_feature {
+                -4.0 * set.low[0] + 2.0 * set.high[0]
+            } else if set.x[0] > 0.0 {
+                10.0 * set.radius
+            } else {
+                set.radius
+            };
+            Box::new(Fallen {
+                gaps: &self.gaps,
+                by,
+            })
+        }
+    }
+
+    impl PairBound for Fallen<'_> {
+        fn least(&self, ahead: usize, behind: usize) -> f64 {
+            self.gaps[ahead][behind] - self.by
+        }
+    }
+
+    /// Of three columns, of which the first two are salient and this far ahead of the third; with a row with other categories where it is this far away.
+    fn proved<T>(
+        gaps: [f64; 2],
+        radius: f64,
+        other: Option<f64>,
+        run: impl FnOnce(&Proved<'_>) -> T,
+    ) -> T {
+        let bounds = Falling {
+            gaps: gaps.iter().map(|gap| vec![0.0, 0.0, *gap]).collect(),
+            by_feature: false,
+        };
+        let choice = |x: f64, moved: f64| {
+            let row = Choice {
+                x: vec![x, 0.0, 0.0],
+                moved,
+            };
+            (row, vec![-1.0; 3], vec![1.0; 3])
+        };
+        let mut choices = vec![choice(0.0, 0.0)];
+        choices.extend(other.map(|moved| choice(1.0, moved)));
+        run(&Proved {
+            bounds: &bounds,
+            groups: &[vec![0], vec![1], vec![2]],
+            salient: vec![0, 1],
+            norm: MoveNorm::L2,
+            radius,
+            choices,
+        })
+    }
+
+    #[test]
+    fn the_radius_is_that_of_the_nearest_pair() {
+        for (gaps, radius, certified, status) in [
+            ([0.5, 0.3], 1.0, 0.3, Status::Unknown),
+            ([0.2, 0.3], 1.0, 0.2, Status::Unknown),
+            ([0.5, 0.3], 0.25, 0.25, Status::Certified),
+        ] {
+            proved(gaps, radius, None, |row| {
+                let found = row.radius();
+                assert_eq!(found.status, status, "{gaps:?}");
+                let is_near = found.certified <= certified && found.certified > certified - 1e-3;
+                assert!(is_near, "{gaps:?}: {found:?}");
+            });
+        }
+    }
+
+    #[test]
+    fn a_row_with_other_categories_counts_from_where_it_is() {
+        // It is 0.3 away and holds for another 0.04: to the root of 0.09 + 0.0016. Where it is 0.45 away the row itself ends at 0.4.
+        for (moved, certified) in [(0.3, 0.0916_f64.sqrt()), (0.45, 0.4)] {
+            proved([0.5, 0.4], 1.0, Some(moved), |row| {
+                let found = row.radius();
+                let is_near = found.certified <= certified && found.certified > certified - 1e-3;
+                assert!(is_near, "{moved}: {found:?}");
+            });
+        }
+    }
+
+    #[test]
+    fn what_is_kept_is_counted_around_every_choice() {
+        let worst = |gaps, radius, other| {
+            proved(gaps, radius, other, |row| {
+                let found = row.worst_case();
+                assert_eq!(found.kept_at_most, 2);
+                (found.status, found.kept_at_least)
+            })
+        };
+        assert_eq!(worst([0.5, 0.4], 0.3, None), (Status::Exact, 2));
+        assert_eq!(worst([0.5, 0.2], 0.3, None), (Status::Certified, 1));
+        assert_eq!(worst([0.1, 0.2], 0.3, None), (Status::Unknown, 0));
+        // Another choice within the radius has ten times what is left, and one beyond has no say.
+        assert_eq!(worst([0.5, 0.4], 0.3, Some(0.2)), (Status::Unknown, 0));
+        assert_eq!(worst([0.5, 0.4], 0.3, Some(0.31)), (Status::Exact, 2));
+    }
+
+    #[test]
+    fn tolerances_are_of_features_that_are_wanted_and_can_move() {
+        let bounds = Falling {
+            gaps: vec![vec![0.0, 1.0]],
+            by_feature: true,
+        };
+        let row = Choice {
+            x: vec![0.0; 5],
+            moved: 0.0,
+        };
+        // The first ends at 1/4 and 1/2; the others change nothing, and have limits on both sides, on one, on the other and on none.
+        let low = vec![-1.0, -0.75, -0.5, 0.0, 0.0];
+        let high = vec![1.0, 9.0, 0.0, 0.25, 0.0];
+        let proved = Proved {
+            bounds: &bounds,
+            groups: &[vec![0], vec![1]],
+            salient: vec![0],
+            norm: MoveNorm::L2,
+            radius: 2.0,
+            choices: vec![(row, low, high)],
+        };
+        let found = proved.tolerances(&|_| true);
+        let features: Vec<usize> = found.iter().map(|one| one.feature).collect();
+        assert_eq!(features, [0, 1, 2, 3]);
+        assert!(found[0].down <= 0.25 && found[0].down > 0.249, "{found:?}");
+        assert!(found[0].up <= 0.5 && found[0].up > 0.499, "{found:?}");
+        let rest: Vec<[f64; 2]> = found[1..].iter().map(|one| [one.down, one.up]).collect();
+        assert_eq!(rest, [[0.75, 2.0], [0.5, 0.0], [0.0, 0.25]]);
+        let some = proved.tolerances(&|feature| feature == 2);
+        assert_eq!((some.len(), some[0].feature), (1, 2));
+    }
+
+    #[test]
+    fn rounding_a_move_changes_it_by_a_share_of_where_it_ends() {
+        let added = proved([0.5, 0.4], 1.0, None, |row| {
+            row.rounded(0.5, &[3.0, 4.0]) - 0.5
+        });
+        assert!((added * 16_777_216.0 - 5.5).abs() < 1e-6, "{added}");
+    }
 }

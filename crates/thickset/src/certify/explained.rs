@@ -171,3 +171,82 @@ impl Explained {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::network::DenseLayer;
+    use super::super::rounding::Arithmetic;
+    use super::*;
+
+    /// Logits of two values, one row of weights a class.
+    fn linear(weight: &[f64], bias: &[f64]) -> DenseNetwork {
+        DenseNetwork {
+            hidden: Vec::new(),
+            head: DenseLayer {
+                weight: weight.to_vec(),
+                bias: bias.to_vec(),
+                inputs: 2,
+            },
+            arithmetic: Arithmetic::DOUBLE,
+        }
+    }
+
+    #[test]
+    fn what_is_explained_is_a_margin_a_logit_or_the_margin_turned_round() {
+        let network = linear(&[1.0, -2.0, 4.0, 8.0], &[3.0, -5.0]);
+        let of = |ranked| {
+            let found = Explained::new(&network, ranked, 1).unwrap();
+            (found.seed, found.seed_magnitude, found.scale)
+        };
+        let (sum, margin) = (vec![5.0, 10.0], vec![3.0, 10.0]);
+        assert_eq!(
+            of(Ranked::Probability),
+            (margin, sum.clone(), Scale::Probability)
+        );
+        assert_eq!(of(Ranked::Loss), (vec![-3.0, -10.0], sum, Scale::Loss));
+        assert_eq!(
+            of(Ranked::Logit),
+            (vec![4.0, 8.0], vec![4.0, 8.0], Scale::One)
+        );
+        let found = Explained::new(&network, Ranked::Logit, 1).unwrap();
+        let [margin] = &found.margins[..] else {
+            panic!("one other class")
+        };
+        assert_eq!(
+            (&margin.weights[..], &margin.magnitude[..]),
+            (&[3.0, 10.0][..], &[5.0, 10.0][..])
+        );
+        assert_eq!(vec![margin.bias, margin.bias_magnitude], [-8.0, 8.0]);
+        assert_eq!(found.classes, 2);
+    }
+
+    #[test]
+    fn of_many_classes_only_logits_rank_the_same_between_kinks() {
+        let network = linear(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], &[0.0; 3]);
+        assert!(Explained::new(&network, Ranked::Probability, 0).is_none());
+        assert!(Explained::new(&network, Ranked::Loss, 0).is_none());
+        assert_eq!(
+            Explained::new(&network, Ranked::Logit, 0)
+                .unwrap()
+                .margins
+                .len(),
+            2
+        );
+    }
+
+    #[test]
+    fn importances_are_gradients_with_or_without_signs_inputs_and_sums() {
+        let network = linear(&[1.0, -2.0, 4.0, 8.0], &[0.0; 2]);
+        let mut explained = Explained::new(&network, Ranked::Logit, 0).unwrap();
+        let (gradient, x) = ([2.0, -3.0], [-1.0, 5.0]);
+        assert_eq!(explained.importance(&gradient, &x), [2.0, 3.0]);
+        explained.times_input = true;
+        assert_eq!(explained.importance(&gradient, &x), [2.0, 15.0]);
+        explained.absolute = false;
+        assert_eq!(explained.importance(&gradient, &x), [-2.0, -15.0]);
+        assert_eq!(explained.importances(2), 2);
+        explained.groups = Some(vec![vec![0, 1]]);
+        assert_eq!(explained.importance(&gradient, &x), [-17.0]);
+        assert_eq!(explained.importances(2), 1);
+    }
+}

@@ -105,4 +105,41 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn a_free_gate_is_held_by_its_chord_and_by_the_nearer_side() {
+        // Between -1 and 3 the chord is 3/4 z + 3/4; most of it is open. Between -3 and 1 most is closed.
+        let open = Relaxation::new(Gate::Free, -1.0, 3.0, 0.5);
+        let closed = Relaxation::new(Gate::Free, -3.0, 1.0, 0.5);
+        let numbers = |of: &Relaxation| vec![of.low_slope, of.high_slope, of.high_offset];
+        assert_eq!(numbers(&open), [1.0, 0.75, 0.75]);
+        assert_eq!(numbers(&closed), [0.0, 0.25, 0.75]);
+        // A negative weight turns above and below round.
+        assert_eq!(open.line(2.0, true), (1.5, 1.5));
+        assert_eq!(open.line(2.0, false), (2.0, 0.0));
+        assert_eq!(open.line(-2.0, false), (-1.5, -1.5));
+        assert_eq!(open.line(-2.0, true), (-2.0, 0.0));
+    }
+
+    #[test]
+    fn a_gate_whose_neuron_stays_on_one_side_needs_no_chord() {
+        let numbers = |gate, low, high| {
+            let of = Relaxation::new(gate, low, high, 0.5);
+            vec![of.low_slope, of.high_slope, of.high_offset]
+        };
+        assert_eq!(numbers(Gate::Free, 0.0, 2.0), [1.0, 1.0, 0.0]);
+        assert_eq!(numbers(Gate::Free, -2.0, 0.0), [0.0, 0.0, 0.0]);
+        assert_eq!(numbers(Gate::SplitOpen, -1.0, 3.0), [1.0, 1.0, 0.5]);
+        assert_eq!(numbers(Gate::SplitClosed, -1.0, 3.0), [0.0, 0.0, 0.5]);
+        let both = [
+            Gate::Free,
+            Gate::Open,
+            Gate::Closed,
+            Gate::SplitOpen,
+            Gate::SplitClosed,
+        ]
+        .map(|gate| (gate.is_open(), gate.is_closed()));
+        let (neither, open, closed) = ((false, false), (true, false), (false, true));
+        assert_eq!(both, [neither, open, closed, open, closed]);
+    }
 }

@@ -49,3 +49,27 @@ impl HalfSpace {
         dot(&self.normal, d) + self.offset
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_other_side_has_the_same_kink_and_is_as_wide() {
+        // 3 x + 4 y + 2 >= 0, widened by 1/2.
+        let side = HalfSpace::new(vec![3.0, 4.0], 2.0, 0.5);
+        assert_eq!(
+            vec![side.square, side.length, side.offset],
+            [25.0, 5.0, 2.5]
+        );
+        assert_eq!(vec![side.at(&[1.0, -2.0])], [-2.5]);
+        let other = side.other_side();
+        assert_eq!(other.normal, [-3.0, -4.0]);
+        assert_eq!(
+            vec![other.offset, other.widening, other.length],
+            [-1.5, 0.5, 5.0]
+        );
+        assert!(!side.has_no_direction());
+        assert!(HalfSpace::new(vec![1e-150, 0.0], 1.0, 0.0).has_no_direction());
+    }
+}

@@ -14,7 +14,7 @@ use super::explained::Scale;
 use super::gate::{Gate, Relaxation};
 use super::half_space::HalfSpace;
 use super::node::Node;
-use super::vector::add_scaled;
+use super::vector::{add_scaled, dot};
 
 /// `q.d + c` below and above one neuron's exact pre-activation.
 #[derive(Clone, Debug, Default)]
@@ -209,6 +209,15 @@ impl<'a> Known<'a> {
         let case = self.case;
         let mut weights = weights.to_vec();
         let mut constant = bias;
+        if layer == 0 {
+            // No layer lies before: what is read are the features themselves.
+            constant += dot(&weights, case.x);
+            weights = case
+                .moving
+                .iter()
+                .map(|&feature| weights[feature])
+                .collect();
+        }
         for below in (0..layer).rev() {
             let start = case.starts[below];
             let map = &case.network.hidden[below];
@@ -421,4 +430,314 @@ pub(super) fn split(case: &Case<'_>, node: &mut Node, neuron: usize, gate: Gate)
         neuron,
         half_space: Rc::new(side(&lines, is_open, case.slack.gate[neuron])),
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::ball::MoveNorm;
+    use super::super::explained::{Explained, Ranked};
+    use super::super::network::{DenseLayer, DenseNetwork};
+    use super::super::rounding::Arithmetic;
+    use super::super::tests::{free_moves, random_network, with_case};
+    use super::*;
+    use crate::Seed;
+
+    /// The first layer is `x0 + 1` and `x1 + 0.1`, the second `2 max(0, .) - 3 max(0, .) - 0.25`, which is the margin where it is above zero.
+    fn network() -> DenseNetwork {
+        let layer = |weight: &[f64], bias: &[f64]| DenseLayer {
+            weight: weight.to_vec(),
+            bias: bias.to_vec(),
+            inputs: weight.len() / bias.len(),
+        };
+        DenseNetwork {
+            hidden: vec![
+                layer(&[1.0, 0.0, 0.0, 1.0], &[1.0, 0.1]),
+                layer(&[2.0, -3.0], &[-0.25]),
+            ],
+            head: layer(&[1.0, 0.0], &[0.0, 0.0]),
+            arithmetic: Arithmetic::DOUBLE,
+        }
+    }
+
+    const RADIUS: f64 = 0.5;
+
+    fn assert_near(found: &[f64], expected: &[f64]) {
+        assert_eq!(found.len(), expected.len());
+        for (one, other) in found.iter().zip(expected) {
+            assert!((one - other).abs() < 1e-9, "{found:?} {expected:?}");
+        }
+    }
+
+    fn bounded(case: &Case<'_>, node: &mut Node) -> Vec<Vec<f64>> {
+        match bound_layers(case, node, RADIUS, None, &mut Room::default()) {
+            Bounded::Paths(paths) => paths.0,
+            Bounded::Empty => panic!("the row itself is in the ball"),
+        }
+    }
+
+    #[test]
+    fn two_layers_are_bounded_as_on_paper() {
+        // The second neuron lies in [-0.4, 0.6], below 0.6 z + 0.24 and above z. So the third is above 2 d0 - 1.8 d1 + 0.85 and below 2 d0 - 3 d1 + 1.45; by
+        // intervals alone it is at most 3 - 0.25.
+        let network = network();
+        let explained = Explained::new(&network, Ranked::Probability, 0).unwrap();
+        let moves = free_moves(MoveNorm::L2, RADIUS, 2, false);
+        with_case(&network, &explained, &moves, &[0.0, 0.0], 1, |case| {
+            let mut node = Node::root(case);
+            let paths = bounded(case, &mut node);
+            assert_eq!(node.gates, [Gate::Open, Gate::Free, Gate::Free]);
+            let least = 0.85 - 0.5 * (4.0_f64 + 3.24).sqrt();
+            assert_near(&node.low, &[0.5, -0.4, least]);
+            assert_near(&node.high, &[1.5, 0.6, 2.75]);
+            // Ways to the third lead through the first alone, which is open.
+            assert_eq!(paths, [vec![1.0, 0.0, 0.0, 1.0], vec![2.0, 0.0]]);
+            // The margin is below its chord, and above the third itself.
+            let slope = 2.75 / (2.75 - least);
+            let most = slope * (1.45 + 0.5 * 13.0_f64.sqrt()) - slope * least;
+            assert_near(&[node.margins.0, node.margins.1], &[least, most]);
+            assert!(node.class_cuts.is_empty() && node.cuts.is_empty());
+        });
+    }
+
+    #[test]
+    fn where_the_class_must_stay_its_margin_is_a_half_space() {
+        let network = network();
+        let explained = Explained::new(&network, Ranked::Probability, 0).unwrap();
+        let moves = free_moves(MoveNorm::L2, RADIUS, 2, true);
+        with_case(&network, &explained, &moves, &[0.0, 0.0], 1, |case| {
+            let mut node = Node::root(case);
+            bounded(case, &mut node);
+            let slope = 2.75 / (2.75 - node.low[2]);
+            let [cut] = &node.class_cuts[..] else {
+                panic!("one margin")
+            };
+            assert_near(&cut.normal, &[2.0 * slope, -3.0 * slope]);
+            assert_near(&[cut.offset], &[slope * (1.45 - node.low[2])]);
+            // Only how large it can be matters.
+            assert_near(&[node.margins.0], &[0.0]);
+            assert!(node.margins.1 > 3.0);
+        });
+        // Of class 1 the margin is never above zero where the third neuron is open.
+        let explained = Explained::new(&network, Ranked::Probability, 1).unwrap();
+        with_case(&network, &explained, &moves, &[1.0, 0.0], 1, |case| {
+            let mut node = Node::root(case);
+            let empty = bound_layers(case, &mut node, 0.1, None, &mut Room::default());
+            assert!(matches!(empty, Bounded::Empty));
+        });
+    }
+
+    #[test]
+    fn a_logit_needs_no_margins_unless_the_class_must_stay() {
+        let network = network();
+        let explained = Explained::new(&network, Ranked::Logit, 0).unwrap();
+        for hold in [false, true] {
+            let moves = free_moves(MoveNorm::L2, RADIUS, 2, hold);
+            with_case(&network, &explained, &moves, &[0.0, 0.0], 1, |case| {
+                let mut node = Node::root(case);
+                bounded(case, &mut node);
+                assert_eq!(node.margins.1 > 0.0, hold);
+                assert_eq!(node.class_cuts.len(), usize::from(hold));
+            });
+        }
+    }
+
+    #[test]
+    fn a_gate_behind_the_first_layer_is_split_at_its_lines() {
+        let network = network();
+        let explained = Explained::new(&network, Ranked::Probability, 0).unwrap();
+        let moves = free_moves(MoveNorm::L2, RADIUS, 2, false);
+        with_case(&network, &explained, &moves, &[0.0, 0.0], 1, |case| {
+            let mut root = Node::root(case);
+            bounded(case, &mut root);
+            for (gate, normal, offset) in [
+                (Gate::SplitOpen, [2.0, -3.0], 1.45),
+                (Gate::SplitClosed, [-2.0, 1.8], -0.85),
+            ] {
+                let mut side = root.clone();
+                split(case, &mut side, 2, gate);
+                assert_eq!((side.gates[2], side.cuts[0].neuron), (gate, 2));
+                let cut = |node: &Node| node.cuts[0].half_space.clone();
+                assert_near(&cut(&side).normal, &normal);
+                assert_near(&[cut(&side).offset], &[offset]);
+                // Rounding widens it, to either side.
+                assert!(cut(&side).offset > offset);
+                // When the side is bounded its lines are found again; of the closed side tighter ones.
+                bounded(case, &mut side);
+                assert_near(&cut(&side).normal[..1], &normal[..1]);
+                if gate == Gate::SplitOpen {
+                    assert_near(&cut(&side).normal, &normal);
+                    assert_near(&[cut(&side).offset], &[offset]);
+                }
+            }
+            // On the first layer the half-space is that of the kink.
+            let mut side = root.clone();
+            split(case, &mut side, 1, Gate::SplitClosed);
+            assert_eq!((side.gates[1], side.cuts.len()), (Gate::SplitClosed, 0));
+            bounded(case, &mut side);
+            // Without the second neuron the third is 2 d0 + 1.75, at least 3/4.
+            assert_eq!(side.gates, [Gate::Open, Gate::SplitClosed, Gate::Open]);
+            assert_near(&[side.low[2]], &[0.75]);
+        });
+    }
+
+    #[test]
+    fn a_side_that_no_move_reaches_is_empty() {
+        let network = network();
+        let explained = Explained::new(&network, Ranked::Probability, 0).unwrap();
+        let moves = free_moves(MoveNorm::L2, RADIUS, 2, false);
+        with_case(&network, &explained, &moves, &[0.0, 0.0], 1, |case| {
+            // Within 0.14 the third neuron is above 0.9.
+            let mut node = Node::root(case);
+            node.gates[2] = Gate::SplitClosed;
+            let empty = bound_layers(case, &mut node, 0.14, None, &mut Room::default());
+            assert!(matches!(empty, Bounded::Empty));
+            let mut node = Node::root(case);
+            node.gates[2] = Gate::SplitOpen;
+            let some = bound_layers(case, &mut node, 0.14, None, &mut Room::default());
+            assert!(matches!(some, Bounded::Paths(_)));
+        });
+    }
+
+    #[test]
+    fn what_is_known_of_the_open_gates_gives_the_lines_of_every_gate_put_in() {
+        let mut compared = 0;
+        for number in 0..40 {
+            let mut stream = Seed::new(31).stream_at("lines", number);
+            let network = random_network(&[4, 6, 4, 2], &mut stream);
+            let x: Vec<f64> = (0..4).map(|_| stream.normal()).collect();
+            let explained = Explained::new(&network, Ranked::Probability, 0).unwrap();
+            let mut moves = free_moves(MoveNorm::L2, RADIUS, 4, false);
+            // One feature stays.
+            (moves.low[1], moves.high[1]) = (0.0, 0.0);
+            with_case(&network, &explained, &moves, &x, 1, |case| {
+                let mut node = Node::root(case);
+                let mut known = Known::new(case, &node);
+                assert!(known.decide(0, &mut node, &[], RADIUS, None, &mut Room::default()));
+                let mut sides = [Gate::SplitOpen, Gate::SplitClosed].into_iter().cycle();
+                for gate in node.gates[..6].iter_mut().skip(1).step_by(2) {
+                    if *gate == Gate::Free {
+                        *gate = sides.next().unwrap();
+                    }
+                }
+                known.relax(0, &node);
+                let ways = known.ways(1, &node, Some(&network.hidden[0].weight));
+                let map = &network.hidden[1];
+                for (neuron, (row, bias)) in map.rows().zip(&map.bias).enumerate() {
+                    let lines = known.second_layer(&node, row, *bias, &ways[neuron * 4..]);
+                    let (low, low_offset) = known.substitute(1, row, *bias, false);
+                    let (high, high_offset) = known.substitute(1, row, *bias, true);
+                    assert_near(&lines.low, &low);
+                    assert_near(&lines.high, &high);
+                    assert_near(
+                        &[lines.low_offset, lines.high_offset],
+                        &[low_offset, high_offset],
+                    );
+                    compared += usize::from(lines.low != lines.high);
+                }
+            });
+        }
+        assert!(compared > 40, "{compared}");
+    }
+
+    #[test]
+    fn no_move_takes_a_neuron_out_of_its_bounds_or_its_gate_to_the_other_side() {
+        for number in 0..30 {
+            let mut stream = Seed::new(37).stream_at("bounds", number);
+            let network = random_network(&[3, 5, 4, 4, 2], &mut stream);
+            let x: Vec<f64> = (0..3).map(|_| stream.normal()).collect();
+            let explained = Explained::new(&network, Ranked::Probability, 0).unwrap();
+            for norm in [MoveNorm::L2, MoveNorm::Linf] {
+                let moves = free_moves(norm, RADIUS, 3, false);
+                with_case(&network, &explained, &moves, &x, 1, |case| {
+                    let mut node = Node::root(case);
+                    bounded(case, &mut node);
+                    for _ in 0..100 {
+                        let d: Vec<f64> = (0..3).map(|_| stream.normal()).collect();
+                        let size = norm.of(&d) / RADIUS;
+                        let mut values: Vec<f64> =
+                            x.iter().zip(&d).map(|(x, d)| x + d / size).collect();
+                        let mut neuron = 0;
+                        for layer in &network.hidden {
+                            let rows = layer.rows().zip(&layer.bias);
+                            let sums = rows.map(|(row, bias)| dot(row, &values) + bias);
+                            let sums: Vec<f64> = sums.collect();
+                            for sum in &sums {
+                                assert!(node.low[neuron] <= *sum && *sum <= node.high[neuron]);
+                                assert!(*sum >= 0.0 || node.gates[neuron] != Gate::Open);
+                                assert!(*sum <= 0.0 || node.gates[neuron] != Gate::Closed);
+                                neuron += 1;
+                            }
+                            values = sums.iter().map(|sum| sum.max(0.0)).collect();
+                        }
+                    }
+                });
+            }
+        }
+    }
+
+    #[test]
+    fn a_gate_is_decided_where_its_bounds_are_beyond_what_rounding_can_do() {
+        // So coarse that a gate may open a hundredth beside its kink.
+        let coarse = Arithmetic {
+            unit: 1e-3,
+            tiny: 1e-3,
+        };
+        let mut counts = [0, 0, 0];
+        for step in -70..=70 {
+            let mut network = network();
+            network.arithmetic = coarse;
+            network.hidden[0].bias = vec![f64::from(step) / 100.0 + 0.005, 0.1];
+            let explained = Explained::new(&network, Ranked::Logit, 0).unwrap();
+            let moves = free_moves(MoveNorm::L2, RADIUS, 2, false);
+            with_case(&network, &explained, &moves, &[0.0, 0.0], 1, |case| {
+                let slack = case.slack.gate[0];
+                assert!(slack > 5e-3);
+                let mut node = Node::root(case);
+                bounded(case, &mut node);
+                let (low, high) = (node.low[0], node.high[0]);
+                let gate = if low >= slack {
+                    Gate::Open
+                } else if high <= -slack {
+                    Gate::Closed
+                } else {
+                    Gate::Free
+                };
+                assert_eq!(node.gates[0], gate, "{step}");
+                counts[usize::from(gate == Gate::Open) + 2 * usize::from(gate == Gate::Closed)] +=
+                    1;
+            });
+        }
+        assert!(counts.iter().all(|count| *count > 10), "{counts:?}");
+    }
+
+    #[test]
+    fn margins_and_splits_are_wider_by_what_rounding_can_do() {
+        let mut network = network();
+        let of = |network: &DenseNetwork, gate: Gate| {
+            let explained = Explained::new(network, Ranked::Probability, 0).unwrap();
+            let moves = free_moves(MoveNorm::L2, 0.1, 2, false);
+            // At 0.2 the first layer and the second are open, whatever rounding does.
+            with_case(network, &explained, &moves, &[0.0, 0.2], 1, |case| {
+                let mut node = Node::root(case);
+                let paths = bound_layers(case, &mut node, 0.1, None, &mut Room::default());
+                assert!(matches!(paths, Bounded::Paths(_)));
+                let margins = node.margins;
+                split(case, &mut node, 2, gate);
+                let offset = node.cuts[0].half_space.offset;
+                (margins, offset, case.slack.class[0], case.slack.gate[2])
+            })
+        };
+        for gate in [Gate::SplitOpen, Gate::SplitClosed] {
+            network.arithmetic = Arithmetic::DOUBLE;
+            let (exact, sharp, ..) = of(&network, gate);
+            network.arithmetic = Arithmetic {
+                unit: 1e-4,
+                tiny: 0.0,
+            };
+            let (margins, offset, class, slack) = of(&network, gate);
+            assert!(class > 1e-4 && slack > 1e-4);
+            assert_near(&[margins.1], &[exact.1 + class]);
+            assert_near(&[offset], &[sharp + slack]);
+        }
+    }
 }

@@ -107,4 +107,42 @@ mod tests {
         assert!((found.at_least - 1.25).abs() < 1e-6 && found.at_least <= 1.25);
         assert!((found.nearest[0] - 1.25).abs() < 1e-6);
     }
+
+    #[test]
+    fn a_corner_on_the_other_side_is_as_near() {
+        // As above with x turned round and everything twice as long; and a half-space without a direction that holds.
+        let cuts = [
+            HalfSpace::new(vec![-4.0, 2.0], -6.0, 0.0),
+            HalfSpace::new(vec![0.0, -2.0], 1.0, 0.0),
+            HalfSpace::new(vec![0.0, 0.0], 1.0, 0.0),
+        ];
+        let reach = Reach {
+            dimensions: 2,
+            radius: 10.0,
+        };
+        let found = project(&cuts.iter().collect::<Vec<_>>(), reach);
+        assert!((found.at_least - 1.25).abs() < 1e-6 && found.at_least <= 1.25);
+        assert!(
+            (found.nearest[0] + 1.25).abs() < 1e-6,
+            "{:?}",
+            found.nearest
+        );
+    }
+
+    #[test]
+    fn half_spaces_that_hold_zero_are_no_distance_away_and_those_apart_have_no_move() {
+        let reach = Reach {
+            dimensions: 1,
+            radius: 10.0,
+        };
+        let near = HalfSpace::new(vec![1.0], 0.5, 0.0);
+        let found = project(&[&near], reach);
+        assert!(found.at_least <= 0.0 && found.nearest[0].abs() < 1e-6);
+        // x >= 2 and x <= 1.
+        let (more, less) = (
+            HalfSpace::new(vec![1.0], -2.0, 0.0),
+            HalfSpace::new(vec![-1.0], 1.0, 0.0),
+        );
+        assert_eq!(project(&[&more, &less], reach).nearest, [0.0]);
+    }
 }

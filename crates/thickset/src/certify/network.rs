@@ -96,3 +96,47 @@ impl DenseNetwork {
         adjoint
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two hidden layers: `x0 - x1` and `x0 + x1 - 4`, then `2 a - b + 1` and `-a`.
+    fn network() -> DenseNetwork {
+        let layer = |weight: &[f64], bias: &[f64]| DenseLayer {
+            weight: weight.to_vec(),
+            bias: bias.to_vec(),
+            inputs: weight.len() / bias.len(),
+        };
+        DenseNetwork {
+            hidden: vec![
+                layer(&[1.0, -1.0, 1.0, 1.0], &[0.0, -4.0]),
+                layer(&[2.0, -1.0, -1.0, 0.0], &[1.0, 0.0]),
+            ],
+            head: layer(&[1.0, 5.0, 0.5, 0.0, -1.0, 0.0], &[0.0, 0.0, 2.0]),
+            arithmetic: Arithmetic::DOUBLE,
+        }
+    }
+
+    #[test]
+    fn a_network_runs_and_is_pulled_back_through_its_open_gates() {
+        let network = network();
+        assert_eq!(
+            (network.features(), network.neurons(), network.classes()),
+            (2, 4, 3)
+        );
+        // At (3, 2) the first layer is 1 and 1, the second 2 and closed.
+        let (logits, gates) = network.run(&[3.0, 2.0]);
+        assert_eq!(logits, [2.0, 1.0, 0.0]);
+        assert_eq!(gates, [[true, true], [true, false]]);
+        // 2 (1, -1) - (1, 1).
+        assert_eq!(network.gradient(&[1.0, 5.0], &gates), [1.0, -3.0]);
+        // A gate at its kink is closed.
+        let (logits, gates) = network.run(&[2.0, 2.0]);
+        assert_eq!(
+            (logits, gates[0].clone()),
+            (vec![1.0, 0.5, 1.0], vec![false, false])
+        );
+        assert_eq!(network.gradient(&[1.0, 5.0], &gates), [0.0, 0.0]);
+    }
+}

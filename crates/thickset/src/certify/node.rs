@@ -118,3 +118,73 @@ impl PartialEq for Queued {
 }
 
 impl Eq for Queued {}
+
+#[cfg(test)]
+mod tests {
+    use super::super::ball::MoveNorm;
+    use super::super::explained::{Explained, Ranked};
+    use super::super::tests::{free_moves, random_network, with_case};
+    use super::*;
+    use crate::Seed;
+
+    #[test]
+    fn the_nearest_comes_first_then_the_most_split_then_the_latest() {
+        let network = random_network(&[2, 3, 2], &mut Seed::new(1).stream("network"));
+        let explained = Explained::new(&network, Ranked::Logit, 0).unwrap();
+        let moves = free_moves(MoveNorm::L2, 1.0, 2, false);
+        with_case(&network, &explained, &moves, &[0.0, 0.0], 1, |case| {
+            let root = Node::root(case);
+            let queued = |distance: f64, splits: u32, number: u64, depth_first: bool| Queued {
+                node: Node {
+                    distance,
+                    splits,
+                    number,
+                    ..root.clone()
+                },
+                depth_first,
+            };
+            let first = |depth_first: bool| {
+                let parts = [(0.5, 9, 3), (0.1, 1, 2), (0.1, 2, 1), (0.1, 2, 0)];
+                let mut heap: std::collections::BinaryHeap<Queued> = parts
+                    .into_iter()
+                    .map(|(distance, splits, number)| queued(distance, splits, number, depth_first))
+                    .collect();
+                let mut order = Vec::new();
+                while let Some(one) = heap.pop() {
+                    order.push(one.node.number);
+                }
+                order
+            };
+            assert_eq!(first(false), [1, 0, 2, 3]);
+            assert_eq!(first(true), [3, 2, 1, 0]);
+            let one = || queued(0.1, 2, 3, false);
+            assert!(one() == one() && one() != queued(0.1, 2, 4, false));
+            assert!(one() < queued(0.0, 2, 3, false));
+        });
+    }
+
+    #[test]
+    fn a_part_lies_in_every_half_space_that_was_put_upon_it() {
+        let network = random_network(&[2, 3, 2], &mut Seed::new(1).stream("network"));
+        let explained = Explained::new(&network, Ranked::Logit, 0).unwrap();
+        let mut moves = free_moves(MoveNorm::L2, 1.0, 2, false);
+        (moves.low[0], moves.high[1]) = (-0.5, 0.25);
+        with_case(&network, &explained, &moves, &[0.0, 0.0], 1, |case| {
+            let mut node = Node::root(case);
+            let offsets = |node: &Node, radius: f64| {
+                let cuts = node.half_spaces(case, radius);
+                cuts.iter().map(|cut| cut.offset).collect::<Vec<_>>()
+            };
+            // Limits beyond the radius say nothing.
+            assert_eq!(offsets(&node, 1.0).len(), 2);
+            assert_eq!(offsets(&node, 0.4).len(), 1);
+            assert!(offsets(&node, 0.2).is_empty() && !node.is_leaf());
+            node.gates = vec![Gate::SplitOpen, Gate::SplitClosed, Gate::Open];
+            let expected = [case.open[0].offset, case.closed(1).offset];
+            assert_eq!(offsets(&node, 0.2), expected);
+            assert!(node.is_leaf() && !node.has_closed_layer(case));
+            node.gates = vec![Gate::Closed, Gate::SplitClosed, Gate::Closed];
+            assert!(node.has_closed_layer(case));
+        });
+    }
+}

@@ -125,3 +125,61 @@ pub(super) fn side(
     };
     HalfSpace::new(normal, offset, -sign * needed)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::ball::MoveNorm;
+    use super::super::explained::{Explained, Ranked};
+    use super::super::layers::{Bounded, bound_layers};
+    use super::super::network::{DenseLayer, DenseNetwork};
+    use super::super::rounding::Arithmetic;
+    use super::super::tests::{free_moves, with_case};
+    use super::*;
+
+    #[test]
+    fn a_pair_keeps_its_order_where_its_form_is_clear_of_rounding() {
+        // The importances are 3 x0 and 4 x2; x1 stays, and counts nothing.
+        let network = DenseNetwork {
+            hidden: Vec::new(),
+            head: DenseLayer {
+                weight: vec![3.0, 0.0, 4.0, 0.0, 0.0, 0.0],
+                bias: vec![0.0, 0.0],
+                inputs: 3,
+            },
+            arithmetic: Arithmetic {
+                unit: 1e-3,
+                tiny: 0.0,
+            },
+        };
+        let mut explained = Explained::new(&network, Ranked::Logit, 0).unwrap();
+        explained.times_input = true;
+        let mut moves = free_moves(MoveNorm::L2, 0.5, 3, false);
+        (moves.low[1], moves.high[1]) = (0.0, 0.0);
+        with_case(&network, &explained, &moves, &[2.0, 0.0, 1.0], 1, |case| {
+            let mut node = Node::root(case);
+            let bounded = bound_layers(case, &mut node, 0.5, None, &mut Room::default());
+            let Bounded::Paths(paths) = bounded else {
+                panic!("the row itself is in the ball");
+            };
+            let gradient = Gradient::new(case, &node, &paths, 0.5);
+            let needed = gradient.needed(0, 2);
+            assert!(needed > 0.05);
+            let form = |beta: f64| Form {
+                salient: 0,
+                other: 2,
+                alpha: 1.0,
+                beta,
+            };
+            // 3 x0 - 4 x2 is 2 at the row, and must be as much as is needed; all the rest is on the other side.
+            let kept = side(case, &gradient, &form(-1.0), true);
+            assert_eq!(kept.normal, [3.0, -4.0]);
+            assert!((kept.offset - (2.0 - needed)).abs() < 1e-12);
+            let lost = side(case, &gradient, &form(-1.0), false);
+            assert_eq!(lost.normal, [-3.0, 4.0]);
+            assert!((lost.offset - (needed - 2.0)).abs() < 1e-12);
+            // A sign has two sides and nothing between.
+            let sign = side(case, &gradient, &form(0.0), true);
+            assert_eq!((&sign.normal[..], sign.offset), (&[3.0, 0.0][..], 6.0));
+        });
+    }
+}

@@ -451,3 +451,82 @@ fn stages(case: &Case<'_>, node: &Node, free: &[usize]) -> Vec<Stage> {
     }
     all
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::ball::{MoveNorm, Room};
+    use super::super::explained::{Explained, Ranked};
+    use super::super::layers::{Bounded, bound_layers};
+    use super::super::network::{DenseLayer, DenseNetwork};
+    use super::super::rounding::Arithmetic;
+    use super::super::tests::{free_moves, with_case};
+    use super::*;
+
+    #[test]
+    fn gates_at_the_edge_of_a_part_are_split_first_and_later_layers_last() {
+        // The kink cuts off a quarter, from either side; or nothing.
+        for (low, high) in [(-1.0, 3.0), (-3.0, 1.0)] {
+            assert!((preference(0, low, high) - 1.0 / 0.3).abs() < 1e-12);
+        }
+        assert!((preference(0, 1.0, 3.0) - 20.0).abs() < 1e-12);
+        assert!((preference(0, -2.0, 2.0) - 1.0 / 0.55).abs() < 1e-12);
+        assert!((preference(1, -2.0, 2.0) - 0.5).abs() < 1e-12);
+    }
+
+    /// Runs something on the gradient around 0 of a network whose first layer is `max(0, -x0)` twice. Behind it the first neuron is open and takes the second of
+    /// them, the other is free and takes their difference.
+    fn with_gradient(run: impl FnOnce(&Gradient<'_>, &Node)) {
+        let layer = |weight: &[f64], bias: &[f64]| DenseLayer {
+            weight: weight.to_vec(),
+            bias: bias.to_vec(),
+            inputs: 2,
+        };
+        let network = DenseNetwork {
+            hidden: vec![
+                layer(&[-1.0, 0.0, -1.0, 0.0], &[0.0, 0.0]),
+                layer(&[0.0, 1.0, 1.0, -1.0], &[5.0, 0.0]),
+            ],
+            head: layer(&[1.0, 1.0, 0.0, 0.0], &[0.0, 0.0]),
+            arithmetic: Arithmetic::DOUBLE,
+        };
+        let explained = Explained::new(&network, Ranked::Logit, 0).unwrap();
+        let moves = free_moves(MoveNorm::L2, 0.5, 2, false);
+        with_case(&network, &explained, &moves, &[0.0, 0.0], 1, |case| {
+            let mut node = Node::root(case);
+            let bounded = bound_layers(case, &mut node, 0.5, None, &mut Room::default());
+            let Bounded::Paths(paths) = bounded else {
+                panic!("the row itself is in the ball");
+            };
+            run(&Gradient::new(case, &node, &paths, 0.5), &node);
+        });
+    }
+
+    #[test]
+    fn chords_share_a_gate_behind_two_others_where_plain_bounds_count_it_twice() {
+        with_gradient(|gradient, node| {
+            assert_eq!(gradient.free, [0, 1, 3]);
+            // Of the first either the free neuron comes through, of the second what is left of the open one.
+            assert_eq!(gradient.behind_low, [0.0, 0.0, 1.0]);
+            assert_eq!(gradient.behind_high, [1.0, 1.0, 1.0]);
+            assert_eq!(gradient.weights_of(0), [-1.0, -1.0, 0.0]);
+            assert_eq!((gradient.low[0], gradient.high[0]), (-2.0, 0.0));
+            // Whether the free neuron is open or not, one of the two adds -1 at most.
+            let form = Form {
+                salient: 0,
+                other: 1,
+                alpha: 1.0,
+                beta: 1.0,
+            };
+            assert_eq!(vec![gradient.bound(&form, false)], [-2.0]);
+            assert_eq!(vec![gradient.bound(&form, true)], [-1.0]);
+            // The sign is that of the larger part.
+            let forms: Vec<(f64, f64)> = gradient
+                .forms_of(0, 1)
+                .map(|form| (form.alpha, form.beta))
+                .collect();
+            assert_eq!(forms, [(-1.0, 1.0), (-1.0, -1.0)]);
+            // A gate of the first layer is split rather than the one behind.
+            assert_eq!(gradient.gate_to_split(&form, node), Some(0));
+        });
+    }
+}

@@ -302,4 +302,131 @@ mod tests {
         assert!((nearest(MoveNorm::L2, &cut).at_least - 2.0_f64.sqrt()).abs() < 1e-9);
         assert!((nearest(MoveNorm::Linf, &cut).at_least - 1.0).abs() < 1e-9);
     }
+
+    fn proved(norm: MoveNorm, cuts: &[HalfSpace], multipliers: &[f64]) -> Proof {
+        let cuts: Vec<&HalfSpace> = cuts.iter().collect();
+        let reach = Reach {
+            dimensions: 2,
+            radius: 100.0,
+        };
+        Proof::of(norm, &cuts, multipliers, reach)
+    }
+
+    #[test]
+    fn any_multipliers_prove_a_distance_less_rounding() {
+        let cuts = [
+            HalfSpace::new(vec![1.0, 0.0], -3.0, 0.0),
+            HalfSpace::new(vec![0.0, 2.0], -8.0, 0.0),
+            HalfSpace::new(vec![-1.0, 0.0], 7.0, 0.0),
+        ];
+        // 3 x + 4 y >= 9 + 16: 5 away by length, and 25 / 7 by the largest entry. The third has no say.
+        for (norm, exact) in [(MoveNorm::L2, 5.0), (MoveNorm::Linf, 25.0 / 7.0)] {
+            let found = proved(norm, &cuts, &[3.0, 2.0, 0.0]);
+            assert!(found.at_least < exact, "{}", found.at_least);
+            // Of 18 operations, on both sides of the quotient.
+            let rounding = 2.0 * gamma(18, SEARCH_UNIT) + 4.0 * SEARCH_UNIT;
+            let lengths = if norm == MoveNorm::L2 { 7.0 / 5.0 } else { 1.0 };
+            let most = exact * (1.0 - gamma(18, SEARCH_UNIT) * (1.0 + lengths));
+            assert!(found.at_least <= most && found.at_least > exact * (1.0 - 2.0 * rounding));
+            let half_space = found.aggregate.unwrap();
+            assert_eq!(half_space.normal, [3.0, 4.0]);
+            let widening = gamma(18, SEARCH_UNIT) * 7.0 * 100.0;
+            assert!((half_space.widening / widening - 1.0).abs() < 1e-9);
+            assert!((half_space.offset + 25.0).abs() < 1e-9);
+        }
+        // An offset that holds takes off what is needed.
+        let found = proved(MoveNorm::L2, &cuts, &[4.0, 0.0, 1.0]);
+        assert!(
+            (found.at_least - 5.0 / 3.0).abs() < 1e-12,
+            "{}",
+            found.at_least
+        );
+        let none = proved(MoveNorm::L2, &cuts, &[1.0, 0.0, 1.0]);
+        assert!(none.at_least <= 0.0 && none.aggregate.is_none());
+    }
+
+    #[test]
+    fn multipliers_at_which_half_spaces_are_tight_solve_their_equations() {
+        let cuts = [
+            HalfSpace::new(vec![2.0, 0.0, 0.0], -4.0, 0.0),
+            HalfSpace::new(vec![1.0, 1.0, 0.0], -5.0, 0.0),
+            HalfSpace::new(vec![1.0, 2.0, 3.0], -6.0, 0.0),
+        ];
+        let cuts: Vec<&HalfSpace> = cuts.iter().collect();
+        for chosen in [&[0, 1, 2][..], &[2, 0], &[1]] {
+            let solved = solve(&cuts, chosen).unwrap();
+            let mut d = vec![0.0; 3];
+            for (place, multiplier) in chosen.iter().zip(&solved) {
+                add_scaled(&mut d, *multiplier, &cuts[*place].normal);
+            }
+            for place in chosen {
+                assert!(cuts[*place].at(&d).abs() < 1e-12, "{chosen:?}: {d:?}");
+            }
+        }
+        assert!(solve(&cuts, &[1, 1]).is_none());
+    }
+
+    #[test]
+    fn a_sweep_goes_to_each_half_space_in_turn_and_says_how_far() {
+        // x >= 2, of a normal of length 2; x <= 1 / 2; and a half-space without direction that cannot hold.
+        let cuts = [
+            HalfSpace::new(vec![2.0, 0.0], -4.0, 0.0),
+            HalfSpace::new(vec![-1.0, 0.0], 0.5, 0.0),
+            HalfSpace::new(vec![0.0, 0.0], -1.0, 0.0),
+        ];
+        let cuts: Vec<&HalfSpace> = cuts.iter().collect();
+        let state = |count: usize| Hildreth {
+            cuts: &cuts[..count],
+            nearest: vec![0.0; 2],
+            multipliers: vec![0.0; count],
+            reach: 1.0,
+            is_empty: false,
+        };
+        let mut one = state(1);
+        assert_eq!(vec![one.sweep()], [2.0]);
+        assert_eq!(
+            (&one.nearest[..], &one.multipliers[..]),
+            (&[2.0, 0.0][..], &[1.0][..])
+        );
+        assert_eq!(vec![one.sweep()], [0.0]);
+        let mut two = state(2);
+        assert_eq!(vec![two.sweep()], [2.0]);
+        assert_eq!(
+            (&two.nearest[..], &two.multipliers[..]),
+            (&[0.5, 0.0][..], &[1.0, 1.5][..])
+        );
+        assert!(!two.is_empty);
+        let mut three = state(3);
+        three.sweep();
+        assert!(three.is_empty);
+    }
+
+    #[test]
+    fn of_the_half_spaces_that_seem_tight_those_that_pull_are_let_go_and_violated_ones_taken_in() {
+        // Tight at first seem x + y >= 3 and x >= 0.5, which pulls; without it y >= 2 is violated, and with that the nearest move is (1, 2).
+        let cuts = [
+            HalfSpace::new(vec![1.0, 1.0], -3.0, 0.0),
+            HalfSpace::new(vec![1.0, 0.0], -0.5, 0.0),
+            HalfSpace::new(vec![0.0, 1.0], -2.0, 0.0),
+            HalfSpace::new(vec![0.0, 0.0], 1.0, 0.0),
+        ];
+        let cuts: Vec<&HalfSpace> = cuts.iter().collect();
+        let mut state = Hildreth {
+            cuts: &cuts,
+            nearest: vec![0.0; 2],
+            multipliers: vec![1.0, 1.0, 0.0, 0.0],
+            reach: 100.0,
+            is_empty: false,
+        };
+        assert!(state.solve_tight());
+        for (found, exact) in state.nearest.iter().zip([1.0, 2.0]) {
+            assert!((found - exact).abs() < 1e-12, "{:?}", state.nearest);
+        }
+        // (1, 2) is once the normal of the first and once that of the third.
+        for (found, exact) in state.multipliers.iter().zip([1.0, 0.0, 1.0, 0.0]) {
+            assert!((found - exact).abs() < 1e-12, "{:?}", state.multipliers);
+        }
+        state.multipliers.fill(0.0);
+        assert!(!state.solve_tight());
+    }
 }

@@ -184,3 +184,77 @@ fn tree(case: &Case<'_>, t: usize, radius: f64, most_nodes: usize) -> Option<Vec
     }
     Some(listed)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::network::{DenseLayer, DenseNetwork};
+    use super::super::rounding::Arithmetic;
+    use super::*;
+
+    fn network(classes: usize) -> DenseNetwork {
+        DenseNetwork {
+            hidden: Vec::new(),
+            head: DenseLayer {
+                weight: (0..2 * classes).map(|_| 1.0).collect(),
+                bias: vec![0.0; classes],
+                inputs: 2,
+            },
+            arithmetic: Arithmetic::DOUBLE,
+        }
+    }
+
+    /// Of a row of two features.
+    fn proof() -> Proof {
+        Proof {
+            row: 1,
+            x: vec![0.0, 0.0],
+            class: 0,
+            salient: vec![0],
+            of: Ranked::Logit,
+            absolute: true,
+            groups: None,
+            norm: MoveNorm::L2,
+            radius: 0.1,
+            low: vec![None, Some(-1.0)],
+            high: vec![Some(2.0), None],
+            hold: false,
+            lost_at_most: 0,
+            splits: vec![-1],
+        }
+    }
+
+    #[test]
+    fn a_proof_of_another_shape_is_refused() {
+        let fits = |change: &dyn Fn(&mut Proof)| {
+            let explained = Explained::new(&network(2), Ranked::Probability, 0).unwrap();
+            let mut proof = proof();
+            change(&mut proof);
+            proof.check_shape(2, &explained).is_ok()
+        };
+        assert!(fits(&|_| ()));
+        assert!(fits(&|proof| proof.radius = 0.0));
+        assert!(fits(&|proof| proof.groups = Some(vec![vec![0, 1]])));
+        assert!(!fits(&|proof| proof.x.push(0.0)));
+        assert!(!fits(&|proof| proof.low.push(None)));
+        assert!(!fits(&|proof| proof.high.truncate(1)));
+        assert!(!fits(&|proof| proof.x[1] = f64::NAN));
+        assert!(!fits(&|proof| proof.radius = -0.1));
+        assert!(!fits(&|proof| proof.radius = f64::INFINITY));
+        assert!(!fits(&|proof| proof.groups = Some(vec![vec![0, 2]])));
+    }
+
+    #[test]
+    fn limits_that_are_not_stated_are_none() {
+        let moves = proof().moves();
+        assert_eq!(moves.low, [f64::NEG_INFINITY, -1.0]);
+        assert_eq!(moves.high, [2.0, f64::INFINITY]);
+    }
+
+    #[test]
+    fn of_many_classes_logits_can_be_proved() {
+        let mut explained = Explained::new(&network(3), Ranked::Logit, 0).unwrap();
+        assert!(proof().check_shape(2, &explained).is_ok());
+        explained.scale = Scale::Probability;
+        assert!(proof().check_shape(2, &explained).is_err());
+    }
+}

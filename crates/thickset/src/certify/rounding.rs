@@ -371,6 +371,7 @@ impl Forward {
 
 #[cfg(test)]
 mod tests {
+    use super::super::explained::Ranked;
     use super::*;
 
     #[test]
@@ -398,5 +399,268 @@ mod tests {
         let row = Forward::new(&[1.1e-19; 3], &[0.0; 3]);
         let next = row.step(&[1e-19; 3], &[0.0], 3, Arithmetic::SINGLE);
         assert!(next.error[0] >= 3.3e-38, "{}", next.error[0]);
+    }
+
+    /// So coarse that every step's rounding is seen.
+    const COARSE: Arithmetic = Arithmetic {
+        unit: 1e-3,
+        tiny: 0.25,
+    };
+
+    fn layer(weight: &[f64], bias: &[f64]) -> DenseLayer {
+        DenseLayer {
+            weight: weight.to_vec(),
+            bias: bias.to_vec(),
+            inputs: weight.len() / bias.len(),
+        }
+    }
+
+    fn assert_near(found: &[f64], expected: &[f64]) {
+        assert_eq!(found.len(), expected.len());
+        for (one, other) in found.iter().zip(expected) {
+            let off = (one - other).abs();
+            assert!(off <= 1e-9 * (1.0 + other.abs()), "{found:?} {expected:?}");
+        }
+    }
+
+    #[test]
+    fn gamma_counts_two_operations_more_than_it_is_told() {
+        // 5 / 100 over 95 / 100.
+        assert_near(&[gamma(3, 0.01)], &[5.0 / 95.0]);
+    }
+
+    #[test]
+    fn intervals_begin_at_the_row_and_reach_to_either_side() {
+        let moves = Forward::new(&[3.0, -2.0], &[0.5, 1.0]);
+        assert_eq!((moves.low, moves.high), (vec![2.5, -3.0], vec![3.5, -1.0]));
+        assert_eq!(
+            (moves.magnitude, moves.error),
+            (vec![3.5, 3.0], vec![0.0; 2])
+        );
+    }
+
+    #[test]
+    fn through_a_linear_map_errors_grow_by_weights_sums_and_underflow() {
+        let before = Forward {
+            low: vec![-1.0, 2.0],
+            high: vec![3.0, 4.0],
+            magnitude: vec![5.0, 6.0],
+            error: vec![0.5, 0.25],
+        };
+        let next = before.step(&[2.0, -3.0, 1.0, 1.0], &[-7.0, 0.0], 2, COARSE);
+        assert_near(&next.low, &[-7.0 - 2.0 - 12.0, 1.0]);
+        assert_near(&next.high, &[-7.0 + 6.0 - 6.0, 7.0]);
+        assert_near(&next.magnitude, &[7.0 + 10.0 + 18.0, 11.0]);
+        // What comes in, and the rounding of three terms: 7, 2 * 3.5 and 3 * 4.25, or 3.5 and 4.25. Three products may underflow.
+        let rounding = gamma(3, 1e-3);
+        let first = 1.0 + 0.75 + rounding * (7.0 + 7.0 + 12.75) + 0.75;
+        let second = 0.75 + rounding * 7.75 + 0.75;
+        assert_near(&next.error, &[first, second]);
+    }
+
+    #[test]
+    fn the_length_of_a_move_narrows_the_first_layer_where_it_is_tighter() {
+        // The third feature does not move; the others do by up to 1, so 3 x0 + 4 x1 moves by 7, but by 5 * 1 if their length is at most 1.
+        let first = layer(&[3.0, 4.0, 100.0], &[2.0]);
+        let x = [1.0, 1.0, 0.5];
+        let bounds = |length: Option<f64>| {
+            let reach = FeatureReach {
+                features: vec![1.0, 1.0, 0.0],
+                length,
+            };
+            let before = Forward::new(&x, &reach.features);
+            let mut next = before.step(&first.weight, &first.bias, 3, Arithmetic::DOUBLE);
+            next.narrow(&first, &x, &reach);
+            (next.low[0], next.high[0])
+        };
+        for (length, width) in [(None, 7.0), (Some(1.0), 5.0), (Some(2.0), 7.0)] {
+            let (low, high) = bounds(length);
+            assert!(low < 59.0 - width && low > 59.0 - width - 1e-9, "{low}");
+            assert!(high > 59.0 + width && high < 59.0 + width + 1e-9, "{high}");
+        }
+    }
+
+    #[test]
+    fn a_neuron_that_is_closed_whatever_rounding_does_has_no_error_behind_its_gate() {
+        let before = Forward {
+            low: vec![-3.0, -3.0, -1.0],
+            high: vec![-0.5, -0.25, 2.0],
+            magnitude: vec![4.0; 3],
+            error: vec![0.5; 3],
+        };
+        assert_eq!(before.dead(), [true, false, false]);
+        let behind = before.rectified();
+        assert_eq!(
+            (behind.low, behind.high),
+            (vec![0.0; 3], vec![0.0, 0.0, 2.0])
+        );
+        assert_eq!(
+            (behind.magnitude, behind.error),
+            (vec![4.0; 3], vec![0.0, 0.5, 0.5])
+        );
+    }
+
+    /// Two layers of two neurons, and a head of two classes.
+    fn network() -> DenseNetwork {
+        DenseNetwork {
+            hidden: vec![
+                layer(&[1.0, -2.0, 3.0, 4.0], &[0.0, 0.0]),
+                layer(&[-5.0, 6.0, 7.0, 8.0], &[0.0, 0.0]),
+            ],
+            head: layer(&[1.0, -2.0, 0.0, 0.0], &[0.0, 0.0]),
+            arithmetic: COARSE,
+        }
+    }
+
+    #[test]
+    fn what_is_pulled_back_is_added_up_in_absolute_values_over_what_counts() {
+        let all = pulled_back(&network(), &[1.0, 2.0], |_, _| true);
+        // 5 + 14 and 6 + 16 at the first layer: 19 + 66 and 38 + 88 at the features.
+        assert_eq!(all.magnitude, [85.0, 126.0]);
+        // A quarter is lost at the start, and once more with every product and at every layer.
+        let middle = [
+            0.25 + 1.25 + 0.25 + 1.75 + 0.25,
+            0.25 + 1.5 + 0.25 + 2.0 + 0.25,
+        ];
+        let lost = [
+            0.25 + middle[0] + 0.25 + 3.0 * middle[1] + 0.25,
+            0.25 + 2.0 * middle[0] + 0.25 + 4.0 * middle[1] + 0.25,
+        ];
+        assert_near(&all.lost, &lost);
+        let some = pulled_back(&network(), &[1.0, 2.0], |depth, neuron| {
+            (depth, neuron) != (1, 0)
+        });
+        assert_eq!(some.magnitude, [14.0 + 48.0, 28.0 + 64.0]);
+    }
+
+    #[test]
+    fn importances_are_off_by_their_sums_their_seeds_and_what_is_lost() {
+        let network = network();
+        let dead = [vec![false; 2], vec![false; 2]];
+        let (x, reach) = ([2.0, -3.0], [0.5, 1.0]);
+        let mut explained = Explained::new(&network, Ranked::Logit, 0).unwrap();
+        let plain = ImportanceSlack::new(&network, &explained, &x, &reach, &dead);
+        // Four neurons, two classes and eight more.
+        let sums = gamma(14, 1e-3);
+        let lost = pulled_back(&network, &[1.0, 2.0], |_, _| true).lost;
+        let expected: Vec<f64> = [85.0, 126.0]
+            .iter()
+            .zip(&lost)
+            .map(|(size, lost)| sums * size + 1e-3 * 2.0 * size + lost + 0.25)
+            .collect();
+        assert_near(&plain.at((-1.0, 1.0)), &expected);
+        // Times their inputs, which are at most 2.5 and 4; that is one product more.
+        explained.times_input = true;
+        let times = ImportanceSlack::new(&network, &explained, &x, &reach, &dead);
+        let sums = gamma(15, 1e-3);
+        let expected: Vec<f64> = [(85.0, 2.5), (126.0, 4.0)]
+            .iter()
+            .zip(&lost)
+            .map(|((size, input), lost)| input * (sums * size + 1e-3 * 2.0 * size + lost + 0.25))
+            .collect();
+        assert_near(&times.at((-1.0, 1.0)), &expected);
+    }
+
+    #[test]
+    fn a_neuron_that_never_opens_adds_no_rounding_to_importances() {
+        let network = network();
+        let explained = Explained::new(&network, Ranked::Logit, 0).unwrap();
+        let dead = [vec![false; 2], vec![true, false]];
+        let found = ImportanceSlack::new(&network, &explained, &[0.0; 2], &[0.0; 2], &dead);
+        assert_near(&found.per_seed, &[2.0 * 62.0, 2.0 * 92.0]);
+    }
+
+    #[test]
+    fn the_rounding_of_the_search_itself_counts_every_weight_that_it_reads() {
+        let mut network = network();
+        network.arithmetic = Arithmetic {
+            unit: 0.0,
+            tiny: 0.0,
+        };
+        let explained = Explained::new(&network, Ranked::Logit, 0).unwrap();
+        let dead = [vec![false; 2], vec![false; 2]];
+        let found = ImportanceSlack::new(&network, &explained, &[0.0; 2], &[0.0; 2], &dead);
+        // Four neurons and two features, eight operations each and 64 more; four times over for a line, sixteen times that for a form.
+        let line = 4.0 * gamma(8 * 6 + 64, SEARCH_UNIT);
+        for (found, size) in found.at((0.0, 0.0)).iter().zip([85.0, 126.0]) {
+            assert!((found / (16.0 * line * size) - 1.0).abs() < 1e-9, "{found}");
+        }
+    }
+
+    #[test]
+    fn the_larger_a_margin_the_more_a_seed_is_off_and_beyond_60_nothing_is_known() {
+        let unit = 0.01;
+        let logit = seed_error(Scale::One, (-99.0, 99.0), unit);
+        assert_eq!(logit, (1.0, unit));
+        let e = 1.0_f64.exp();
+        // Margins between -2 and 1: the probability times the rest is at least e^-2 / 4, and 1 + e units are off.
+        let (least, off) = seed_error(Scale::Probability, (-2.0, 1.0), unit);
+        let softmax = 16.0 * SEARCH_UNIT * (1.0 + e);
+        assert_near(&[least, off], &[(-2.0_f64).exp() / 4.0, unit + softmax]);
+        let (least, off) = seed_error(Scale::Probability, (-2.0, 1.0), 0.0);
+        assert_near(&[least, off / softmax], &[(-2.0_f64).exp() / 4.0, 1.0]);
+        let (least, off) = seed_error(Scale::Loss, (-1.0, 2.0), unit);
+        let squared = 2.0_f64.exp();
+        assert_near(
+            &[least, off],
+            &[1.0 / squared / 2.0, 16.0 * unit * (1.0 + squared)],
+        );
+        for scale in [Scale::Probability, Scale::Loss] {
+            for margins in [(-60.5, 0.0), (0.0, 60.5)] {
+                assert_eq!(seed_error(scale, margins, unit), (0.0, f64::INFINITY));
+            }
+            assert!(seed_error(scale, (-60.0, 60.0), unit).0 > 0.0);
+        }
+    }
+
+    #[test]
+    fn what_is_lost_counts_by_the_factor_and_without_a_factor_nothing_is_known() {
+        let slack = ImportanceSlack {
+            scale: Scale::Loss,
+            unit: 0.0,
+            fixed: vec![1.0],
+            per_seed: vec![2.0],
+            lost: vec![3.0],
+        };
+        // A margin of 0 has the factor 1/2.
+        assert_near(&slack.at((0.0, 0.0)), &[1.0 + 6.0]);
+        assert_eq!(slack.at((0.0, 61.0)), [f64::INFINITY]);
+    }
+
+    #[test]
+    fn the_slack_of_gates_lines_and_margins_follows_the_layers() {
+        // z = 2 x0 - x1 + 3 is open between 2.5 and 5.5; the second layer takes it twice, less 1.
+        let network = DenseNetwork {
+            hidden: vec![layer(&[2.0, -1.0], &[3.0]), layer(&[2.0], &[-1.0])],
+            head: layer(&[1.0, -3.0], &[0.5, -0.25]),
+            arithmetic: COARSE,
+        };
+        let explained = Explained::new(&network, Ranked::Probability, 0).unwrap();
+        let reach = FeatureReach {
+            features: vec![0.5, 0.5],
+            length: None,
+        };
+        let slack = Slack::new(&network, &explained, &[1.0, 1.0], &reach);
+        assert_near(&slack.low, &[2.5, 4.0]);
+        assert_near(&slack.high, &[5.5, 10.0]);
+        let first = gamma(3, 1e-3) * (3.0 + 3.0 + 1.5) + 0.75;
+        let second = 2.0 * first + gamma(2, 1e-3) * (1.0 + 2.0 * (5.5 + first)) + 0.5;
+        assert_near(&slack.gate, &[first, second]);
+        // Added up are 7.5, and twice that and 1.
+        let own = own_rounding(&network);
+        assert!((slack.line[0] / (own * 7.5) - 1.0).abs() < 1e-9);
+        assert!((slack.line[1] / (own * 16.0) - 1.0).abs() < 1e-9);
+        // Both logits weigh 4 together, with biases of 3/4.
+        let logits = 4.0 * second + gamma(2, 1e-3) * (0.75 + 4.0 * (10.0 + second)) + 0.5;
+        assert_near(&slack.class, &[2.0 * logits]);
+        let exact = DenseNetwork {
+            arithmetic: Arithmetic {
+                unit: 0.0,
+                tiny: 0.0,
+            },
+            ..network
+        };
+        let slack = Slack::new(&exact, &explained, &[1.0, 1.0], &reach);
+        assert!((slack.class[0] / (own * (0.75 + 4.0 * 16.0)) - 1.0).abs() < 1e-9);
     }
 }

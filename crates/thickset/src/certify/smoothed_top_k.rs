@@ -387,4 +387,56 @@ mod tests {
         assert_eq!(found.rows.len(), 3);
         assert!(found.rows.iter().all(|row| row.certified_radius >= 0.0));
     }
+
+    #[test]
+    fn settings_out_of_range_are_refused() {
+        let check = |change: &dyn Fn(&mut SmoothedTopKConfig)| {
+            let mut config = SmoothedTopKConfig::default();
+            change(&mut config);
+            config.check()
+        };
+        assert!(check(&|_| ()).is_ok());
+        assert!(check(&|config| config.draws = MOST_DRAWS).is_ok());
+        for draws in [0, MOST_DRAWS + 1] {
+            assert!(check(&|config| config.draws = draws).is_err(), "{draws}");
+        }
+        for sigma in [0.0, -1.0, f64::INFINITY, f64::NAN] {
+            assert!(check(&|config| config.sigma = sigma).is_err(), "{sigma}");
+        }
+        for confidence in [0.0, 1.0, -0.5, 1.5, f64::NAN] {
+            let refused = check(&|config| config.confidence = confidence);
+            assert!(refused.is_err(), "{confidence}");
+        }
+    }
+
+    #[test]
+    fn in_the_largest_norm_the_radius_is_the_longest_move_of_the_box() {
+        // Four features that move: a box of 0.5 holds moves of length 1.
+        let kept = |norm, radius| {
+            let network = ModelConfig::from(LinearConfig::default())
+                .network(&InputShape::Table, 4, 2, &mut Fresh::new(Seed::new(2)))
+                .unwrap();
+            let mut config = SmoothedTopKConfig {
+                k: 2,
+                draws: 400,
+                sigma: 0.5,
+                ..SmoothedTopKConfig::default()
+            };
+            (config.threat.ball.norm, config.threat.ball.radius) = (norm, radius);
+            let rows = Points {
+                values: &[0.2; 4],
+                ids: &[0],
+            };
+            let schema = Schema::image(1, 1, 4, 255.0);
+            let explain = ExplainConfig::default();
+            let found = config.certify(&explain, &schema, &network, rows, Seed::new(4));
+            let row = found.unwrap().rows.remove(0);
+            (row.kept_at_least, row.certified_radius)
+        };
+        let (_, certified) = kept(Norm::L2, 0.1);
+        assert_eq!(kept(Norm::L2, 0.99 * certified).0, 2);
+        assert_eq!(kept(Norm::L2, 1.01 * certified).0, 0);
+        assert_eq!(kept(Norm::Linf, 0.99 * certified / 2.0).0, 2);
+        assert_eq!(kept(Norm::Linf, 1.01 * certified / 2.0).0, 0);
+    }
 }

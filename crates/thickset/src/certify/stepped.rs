@@ -273,4 +273,158 @@ mod tests {
         assert_eq!(count(1.99), 1 + 3);
         assert_eq!(count(2.0), 1 + 3 + 2);
     }
+
+    #[test]
+    fn beside_a_choice_the_ball_leaves_what_the_root_of_the_squares_says() {
+        assert!((left(MoveNorm::L2, 5.0, 3.0) - 4.0).abs() < 1e-12);
+        assert!((left(MoveNorm::L2, 5.0, 5.0) - 5e-6).abs() < 1e-12);
+        assert!((left(MoveNorm::L2, 5.0, 6.0) - 5e-6).abs() < 1e-12);
+        assert!((left(MoveNorm::Linf, 5.0, 3.0) - 5.0).abs() < 1e-12);
+        assert!((together(MoveNorm::L2, 3.0, 4.0) - 5.0).abs() < 1e-12);
+        assert!((together(MoveNorm::Linf, 3.0, 4.0) - 4.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn too_many_choices_are_not_tried_one_by_one() {
+        // Nine categories of two each: all 512 choices lie within 9, and 500 are the most.
+        let threat = |groups: usize, radius: f64| {
+            let feature = |place: usize| Feature {
+                name: format!("f{place}"),
+                column: format!("f{place}"),
+                unit: None,
+                kind: FeatureKind::Level { values: vec![] },
+                offset: 0.0,
+                factor: 1.0,
+                low: 0.0,
+                high: 1.0,
+                integer: false,
+                group: Some(place / 2),
+                immutable: false,
+            };
+            let schema = Schema {
+                shape: InputShape::Table,
+                features: (0..2 * groups).map(feature).collect(),
+                references: None,
+            };
+            let config = ThreatConfig {
+                ball: BallConfig {
+                    norm: Norm::L2,
+                    radius,
+                },
+                one_hot: OneHot::Whole,
+                ..ThreatConfig::default()
+            };
+            config.check(&schema).unwrap()
+        };
+        let count = |groups: usize, radius: f64| {
+            let x = [1.0, 0.0].repeat(groups);
+            let found = choices(&threat(groups, radius), &x, MoveNorm::L2, radius);
+            found.map(|found| found.len())
+        };
+        assert_eq!(count(8, 9.0), Some(256));
+        assert_eq!(count(9, 9.0), None);
+        // Within 2 lie one change and two of them: 1 + 9 + 36.
+        assert_eq!(count(9, 2.1), Some(46));
+    }
+
+    fn example(size: f64, kept: usize) -> Counterexample {
+        Counterexample {
+            point: vec![size],
+            size,
+            kept,
+        }
+    }
+
+    fn worst(least: usize, most: usize, status: Status) -> CertifiedWorstCase {
+        CertifiedWorstCase {
+            status,
+            kept_at_least: least,
+            kept_at_most: most,
+            counterexample: (most < 3).then(|| example(1.0, most)),
+            nodes: 5,
+        }
+    }
+
+    #[test]
+    fn a_worst_case_outside_of_the_set_says_nothing_of_what_is_lost() {
+        for (least, status) in [
+            (3, Status::Exact),
+            (1, Status::Certified),
+            (0, Status::Unknown),
+        ] {
+            let found = worst(least, 2, Status::Exact).only_in(3, &|_| false);
+            assert_eq!((found.status, found.kept_at_most), (status, 3));
+            assert!(found.counterexample.is_none());
+            let found = worst(least, 2, Status::Exact).only_in(3, &|_| true);
+            assert_eq!((found.status, found.kept_at_most), (Status::Exact, 2));
+            assert!(found.counterexample.is_some());
+        }
+    }
+
+    #[test]
+    fn the_worst_of_two_choices_is_the_worse_of_them() {
+        let both = |a: (usize, usize), b: (usize, usize)| {
+            let [a, b] = [a, b].map(|(least, most)| worst(least, most, Status::Certified));
+            let found = a.and(b);
+            assert_eq!(found.nodes, 10);
+            let kept = found.counterexample.map(|found| found.kept);
+            assert_eq!(kept, (found.kept_at_most < 3).then_some(found.kept_at_most));
+            (found.status, found.kept_at_least, found.kept_at_most)
+        };
+        assert_eq!(both((2, 2), (3, 3)), (Status::Exact, 2, 2));
+        assert_eq!(both((3, 3), (2, 2)), (Status::Exact, 2, 2));
+        assert_eq!(both((1, 3), (2, 2)), (Status::Certified, 1, 2));
+        assert_eq!(both((2, 2), (0, 3)), (Status::Unknown, 0, 2));
+        assert_eq!(both((0, 0), (0, 3)), (Status::Exact, 0, 0));
+        let moved = worst(2, 2, Status::Exact).around(MoveNorm::L2, 0.75);
+        assert!((moved.counterexample.unwrap().size - 1.25).abs() < 1e-12);
+    }
+
+    fn known(status: Status, certified: f64, size: Option<f64>) -> CertifiedRadius {
+        CertifiedRadius {
+            status,
+            certified,
+            counterexample: size.map(|size| example(size, 1)),
+            nodes: 5,
+        }
+    }
+
+    #[test]
+    fn of_two_choices_whoever_changes_first_decides() {
+        let both = |a: CertifiedRadius, b: CertifiedRadius| {
+            let turned = b.clone().and(a.clone());
+            let found = a.and(b);
+            let numbers = |found: &CertifiedRadius| {
+                let size = found.counterexample.as_ref().map(|found| found.size);
+                (found.status, found.certified, size, found.nodes)
+            };
+            assert_eq!(numbers(&found), numbers(&turned));
+            numbers(&found)
+        };
+        let near = || known(Status::Exact, 1.0, Some(1.0));
+        let far = || known(Status::Exact, 2.0, Some(2.0));
+        assert_eq!(both(near(), far()), (Status::Exact, 1.0, Some(1.0), 10));
+        let held = || known(Status::Certified, 3.0, None);
+        assert_eq!(both(near(), held()), (Status::Exact, 1.0, Some(1.0), 10));
+        assert_eq!(both(held(), held()), (Status::Certified, 3.0, None, 10));
+        // What is not settled matters up to where the other changes.
+        let open = |certified| known(Status::Unknown, certified, None);
+        assert_eq!(both(near(), open(1.0)), (Status::Exact, 1.0, Some(1.0), 10));
+        assert_eq!(
+            both(near(), open(0.5)),
+            (Status::Unknown, 0.5, Some(1.0), 10)
+        );
+        assert_eq!(both(held(), open(2.5)), (Status::Unknown, 2.5, None, 10));
+    }
+
+    #[test]
+    fn a_radius_around_a_choice_counts_the_way_to_it() {
+        let found = known(Status::Exact, 4.0, Some(4.0)).around(MoveNorm::L2, 3.0);
+        assert!((found.certified - 5.0).abs() < 1e-12);
+        assert!((found.counterexample.unwrap().size - 5.0).abs() < 1e-12);
+        let outside = known(Status::Exact, 4.0, Some(4.0)).only_in(1, &|_| false);
+        assert!(outside.counterexample.is_none() && outside.status == Status::Unknown);
+        let inside = known(Status::Exact, 4.0, Some(4.0)).only_in(1, &|_| true);
+        assert!(inside.counterexample.is_some() && inside.status == Status::Exact);
+    }
 }

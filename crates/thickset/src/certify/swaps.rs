@@ -206,4 +206,43 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn rows_are_thinned_out_until_each_shares_enough_columns_with_the_rest() {
+        let mut many = OpenPairs::new(20, 70);
+        for (row, column) in [
+            (3, 1),
+            (3, 66),
+            (7, 1),
+            (7, 66),
+            (9, 66),
+            (9, 4),
+            (11, 4),
+            (11, 5),
+        ] {
+            many.open(row, column);
+        }
+        // Column 5 is row 11's alone, so 11 goes, then column 4 is row 9's alone.
+        assert_eq!(many.core(2), Some(vec![3, 7]));
+        assert_eq!(many.core(1), Some(vec![3, 7, 9, 11]));
+        assert_eq!(many.core(3), None);
+        let found = many.complete(2).unwrap();
+        assert!(found.has(3, 66) && found.has(7, 1) && !found.has(3, 4));
+    }
+
+    #[test]
+    fn where_a_search_takes_too_long_there_may_be_one() {
+        // Each of 24 rows misses another column of 24: 23 of them share one alone, but there are too many choices of 13 to try.
+        let mut pairs = OpenPairs::new(24, 24);
+        for row in 0..24 {
+            for column in (0..24).filter(|column| *column != row) {
+                pairs.open(row, column);
+            }
+        }
+        let found = pairs.complete(13).unwrap();
+        assert!(found.rows.len() == 24 && found.has(0, 0) && found.has(23, 23));
+        assert_eq!(pairs.complete(12).unwrap().rows.len(), 12);
+        let shared = common(&[0b1011, 1 << 63], &[0b0110, 1 << 63]);
+        assert_eq!(shared, 2);
+    }
 }

@@ -70,3 +70,41 @@ impl Stepped for Vec<Tolerance> {
         self
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::explained::{Explained, Ranked};
+    use super::super::network::{DenseLayer, DenseNetwork};
+    use super::super::rounding::Arithmetic;
+    use super::super::tests::{free_moves, with_case};
+    use super::*;
+
+    #[test]
+    fn a_feature_alone_moves_up_to_its_kink_or_its_limit() {
+        // The margin is `max(0, 3 x1 + 10) + max(0, 4 x2 - 2)`: from (0, 0.3) the second overtakes where x2 goes beyond 0.5, and never below.
+        let layer = |weight: &[f64], bias: &[f64]| DenseLayer {
+            weight: weight.to_vec(),
+            bias: bias.to_vec(),
+            inputs: 2,
+        };
+        let network = DenseNetwork {
+            hidden: vec![layer(&[3.0, 0.0, 0.0, 4.0], &[10.0, -2.0])],
+            head: layer(&[1.0, 1.0, 0.0, 0.0], &[0.0, 0.0]),
+            arithmetic: Arithmetic::DOUBLE,
+        };
+        let explained = Explained::new(&network, Ranked::Logit, 0).unwrap();
+        let mut moves = free_moves(MoveNorm::L2, 0.6, 2, false);
+        (moves.low[0], moves.high[0], moves.low[1]) = (-0.25, 0.0, -0.125);
+        let found = with_case(&network, &explained, &moves, &[0.0, 0.3], 1, |case| {
+            certify(case, 1000)
+        });
+        let numbers = found.iter().map(|one| (one.feature, [one.down, one.up]));
+        for ((feature, sides), expected) in numbers.zip([(0, [0.25, 0.0]), (1, [0.125, 0.2])]) {
+            assert_eq!(feature, expected.0);
+            for (side, expected) in sides.iter().zip(expected.1) {
+                assert!((side - expected).abs() < 1e-6, "{found:?}");
+            }
+        }
+        assert_eq!(found.len(), 2);
+    }
+}

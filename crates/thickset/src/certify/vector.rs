@@ -62,3 +62,41 @@ pub(super) fn sum_of(count: usize, term: impl Fn(usize) -> f64) -> f64 {
     let rest: f64 = (whole..count).map(term).sum();
     (sums[0] + sums[2]) + (sums[1] + sums[3]) + rest
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 1, 2, 4 and so on, whose sums tell which were added up.
+    fn powers(count: u32) -> Vec<f64> {
+        (0..count).map(|power| f64::from(1_u32 << power)).collect()
+    }
+
+    #[test]
+    fn sums_take_every_term_once_however_many_there_are() {
+        for count in 0..20 {
+            let (all, ones) = (powers(count), vec![1.0; count as usize]);
+            let expected = f64::from((1_u32 << count) - 1);
+            assert_eq!(vec![dot(&all, &ones)], [expected], "{count}");
+            let sum = sum_of(all.len(), |place| all[place]);
+            assert_eq!(vec![sum], [expected], "{count}");
+            let negative: Vec<f64> = all.iter().map(|value| -value).collect();
+            assert_eq!(vec![absolute_sum(&negative)], [expected], "{count}");
+            assert_eq!(vec![dot(&negative, &ones)], [-expected], "{count}");
+        }
+        let threes = [3.0; 11];
+        assert_eq!(vec![dot(&threes, &threes)], [99.0]);
+        assert_eq!(vec![length(&[3.0, -4.0])], [5.0]);
+    }
+
+    #[test]
+    fn a_multiple_is_added_place_by_place_and_the_lesser_of_two_is_the_smaller() {
+        let mut sum = vec![1.0, 2.0];
+        add_scaled(&mut sum, 3.0, &[10.0, -5.0]);
+        assert_eq!(sum, [31.0, -13.0]);
+        assert_eq!(
+            vec![lesser(1.0, 2.0), lesser(2.0, 1.0), lesser(-3.0, -3.0)],
+            [1.0, 1.0, -3.0]
+        );
+    }
+}

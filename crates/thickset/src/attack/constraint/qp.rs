@@ -385,4 +385,13 @@ mod tests {
     fn vectors_whose_squares_vanish_are_weighed_like_longer_ones() {
         assert_eq!(found(&[vec![2e-200], vec![1e-200]]), [0.0, 1.0]);
     }
+
+    #[test]
+    fn a_system_without_a_single_solution_has_none() {
+        assert_eq!(solve(vec![vec![0.0, 0.0]]), None);
+        assert_eq!(solve(vec![vec![1.0, 2.0, 3.0], vec![2.0, 4.0, 6.0]]), None);
+        // The first pivot is zero, so rows change places: 2 y = 4 and x + 3 y = 7.
+        let solved = solve(vec![vec![0.0, 2.0, 4.0], vec![1.0, 3.0, 7.0]]);
+        assert_eq!(solved, Some(vec![1.0, 2.0]));
+    }
 }

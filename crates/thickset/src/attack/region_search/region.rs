@@ -582,4 +582,36 @@ mod tests {
         }
         assert_eq!(order.map(f64::to_bits), [2.0, 3.0, 4.0].map(f64::to_bits));
     }
+
+    #[test]
+    fn gates_that_no_move_within_the_radius_takes_to_their_kink_are_no_neighbours() {
+        // From 0 the first gate is 1 away, the second and the last 2, which is the radius, and the third does not change at all.
+        let hidden = DenseLayer {
+            weight: vec![1.0, 0.0, 0.0, 1.0, 0.0, 0.0, -3.0, 4.0],
+            bias: vec![1.0, -2.0, 1.0, 10.0],
+            inputs: 2,
+        };
+        let head = DenseLayer {
+            weight: vec![1.0; 8],
+            bias: vec![0.0, 0.0],
+            inputs: 4,
+        };
+        let layers = Layers(vec![hidden, head]);
+        let target = |radius: f64| Target {
+            x: vec![0.0, 0.0],
+            bounds: vec![(-9.0, 9.0); 2],
+            radius,
+            top: vec![true, false],
+            k: 1,
+            ..target([0.0; 4])
+        };
+        let gates = |radius: f64| {
+            let target = target(radius);
+            let place = target.place(&layers);
+            let found = place.neighbours(&place.start());
+            found.into_iter().map(|(_, gate)| gate).collect::<Vec<_>>()
+        };
+        assert_eq!(gates(2.0), [0]);
+        assert_eq!(gates(2.01), [0, 1, 3]);
+    }
 }

@@ -268,6 +268,7 @@ mod tests {
     #[test]
     fn amounts_are_read_as_people_write_them() {
         for (text, expected) in [
+            ("0", Amount::Units(0.0)),
             ("100", Amount::Units(100.0)),
             ("5%", Amount::Share(0.05)),
             ("free", Amount::Free),

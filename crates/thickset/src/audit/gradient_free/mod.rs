@@ -451,4 +451,37 @@ mod tests {
         .sum();
         assert_eq!(counted, found.rows.len());
     }
+
+    #[test]
+    fn the_radius_is_positive_and_k_leaves_a_feature_out() {
+        let check = |k: usize, radius: f64| {
+            let config = GradientFreeConfig {
+                k,
+                radius,
+                ..GradientFreeConfig::default()
+            };
+            config.check(3)
+        };
+        assert!(check(1, 0.5).is_ok() && check(2, 0.5).is_ok());
+        for radius in [0.0, -1.0, f64::INFINITY, f64::NAN] {
+            assert!(
+                matches!(check(1, radius), Err(Error::OutOfRange { .. })),
+                "{radius}"
+            );
+        }
+        for k in [0, 3] {
+            assert!(
+                matches!(check(k, 0.5), Err(Error::TopKOutOfRange { .. })),
+                "{k}"
+            );
+        }
+    }
+
+    #[test]
+    fn beside_a_tie_about_half_of_the_random_neighbours_change_the_order() {
+        let near = gradual(0, &[0.001, 0.0].repeat(20)).noise_p_at_k.value;
+        assert!((0.25..0.75).contains(&near), "{near}");
+        let far = gradual(0, &[0.9, 0.0].repeat(20)).noise_p_at_k.value;
+        assert!((far - 1.0).abs() < 1e-12, "{far}");
+    }
 }

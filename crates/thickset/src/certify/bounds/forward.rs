@@ -148,3 +148,168 @@ impl BoundedRow<'_> {
             .collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::MoveNorm;
+    use super::super::super::network::DenseNetwork;
+    use super::super::super::rounding::Arithmetic;
+    use super::super::{Activation, MoveSet, Order, SmoothNetwork};
+    use super::*;
+
+    /// So coarse that every step's rounding is seen.
+    const COARSE: Arithmetic = Arithmetic {
+        unit: 1e-3,
+        tiny: 1e-3,
+    };
+
+    fn layer(weight: &[f64], bias: &[f64]) -> DenseLayer {
+        DenseLayer {
+            weight: weight.to_vec(),
+            bias: bias.to_vec(),
+            inputs: weight.len() / bias.len(),
+        }
+    }
+
+    /// What the forward pass of a row at (1, 1) comes to within 1/2 in the largest norm.
+    fn forward(network: &SmoothNetwork, class: usize, ranked: Ranked) -> Option<ForwardBounds> {
+        let moves = MoveSet {
+            norm: MoveNorm::Linf,
+            low: vec![-1.0; 2],
+            high: vec![1.0; 2],
+        };
+        let order = Order {
+            salient: &[0],
+            absolute: true,
+            gradient: &[2.0, -1.0],
+            class,
+            ranked,
+        };
+        BoundedRow::new(network, &[1.0, 1.0], &moves, order).forward(0.5)
+    }
+
+    fn assert_near(found: f64, expected: f64) {
+        assert!((found / expected - 1.0).abs() < 1e-9, "{found} {expected}");
+    }
+
+    #[test]
+    fn odds_hold_the_rounding_of_every_step() {
+        // The one neuron is 2 x0 - x1 + 3, between 2.5 and 5.5. The margin of the second class is twice that and 3/4.
+        let network = SmoothNetwork {
+            dense: DenseNetwork {
+                hidden: vec![layer(&[2.0, -1.0], &[3.0])],
+                head: layer(&[-1.0, 1.0], &[-0.25, 0.5]),
+                arithmetic: COARSE,
+            },
+            activations: vec![Activation::Relu],
+        };
+        let found = forward(&network, 1, Ranked::Probability).unwrap();
+        assert_eq!(found.first, [4.0]);
+        // Three numbers are added up for the neuron, of sizes up to 3, 1.5 and 3; each product may underflow.
+        let neuron = gamma(3, 1e-3) * 7.5 + 3e-3;
+        let most = 5.5 + neuron;
+        let behind = 0.032 * most;
+        let size = most + 0.032 * (most + 1.0);
+        let head = gamma(72, 1e-3) * (2.0 * size + 0.75 + 1.0);
+        let least = 2.0 * (2.5 - neuron - behind) + 0.75 - head;
+        let most = 2.0 * (most + behind) + 0.75 + head;
+        assert_near(found.rivals[0].least, (-most).exp() * 0.968);
+        assert_near(found.rivals[0].most, (-least).exp() * 1.032);
+    }
+
+    #[test]
+    fn a_second_layer_reads_what_the_first_can_be() {
+        // The first layer gives 4 and 2 at the row and is always open: 2 x0 - x1 + 3 and x0 + x1. The second takes the first less half of the second.
+        let network = SmoothNetwork {
+            dense: DenseNetwork {
+                hidden: vec![
+                    layer(&[2.0, -1.0, 1.0, 1.0], &[3.0, 0.0]),
+                    layer(&[1.0, -0.5], &[0.5]),
+                ],
+                head: layer(&[0.0, 1.0], &[0.0, 0.0]),
+                arithmetic: Arithmetic::DOUBLE,
+            },
+            activations: vec![Activation::Softplus { beta: 1e6 }; 2],
+        };
+        let found = forward(&network, 1, Ranked::Probability).unwrap();
+        assert_eq!(found.first, [4.0, 2.0]);
+        // 3.5 + 1.5 d0 - 1.5 d1: between 2 and 5.
+        assert!((found.rivals[0].most - (-2.0_f64).exp()).abs() < 1e-5);
+        assert!((found.rivals[0].least - (-5.0_f64).exp()).abs() < 1e-5);
+        assert!(found.rivals[0].most >= (-2.0_f64).exp());
+        assert!(found.rivals[0].least <= (-5.0_f64).exp());
+    }
+
+    #[test]
+    fn a_gate_is_bounded_where_its_neuron_can_be() {
+        // A sigmoid of x0 - x1 / 2, which lies between -1/4 and 5/4.
+        let soft = Activation::Softplus { beta: 1.0 };
+        let network = SmoothNetwork {
+            dense: DenseNetwork {
+                hidden: vec![layer(&[1.0, -0.5], &[0.0])],
+                head: layer(&[0.0, 1.0], &[0.0, 0.0]),
+                arithmetic: Arithmetic::DOUBLE,
+            },
+            activations: vec![soft],
+        };
+        let found = forward(&network, 1, Ranked::Logit).unwrap();
+        let gate = &found.gates[0];
+        assert!((gate.low[0] - soft.slope(-0.25)).abs() < 1e-12);
+        assert!((gate.high[0] - soft.slope(1.25)).abs() < 1e-12);
+        // The logit of one class has no rival.
+        let odds: Vec<(f64, f64)> = found
+            .rivals
+            .iter()
+            .map(|one| (one.least, one.most))
+            .collect();
+        assert_eq!(odds, [(1.0, 1.0)]);
+    }
+
+    #[test]
+    fn margins_beyond_which_a_probability_underflows_are_refused() {
+        let is_known = |margin: f64| {
+            let network = SmoothNetwork {
+                dense: DenseNetwork {
+                    hidden: Vec::new(),
+                    head: layer(&[0.0, 0.0, 1.0, -1.0], &[0.0, margin]),
+                    arithmetic: Arithmetic::DOUBLE,
+                },
+                activations: Vec::new(),
+            };
+            forward(&network, 1, Ranked::Loss).is_some()
+        };
+        // A move of 1/2 in each of two features of weight 1 changes the margin by 1.
+        let known = [-59.1, -58.9, 0.0, 58.9, 59.1].map(is_known);
+        assert_eq!(known, [false, true, true, true, false]);
+    }
+
+    #[test]
+    fn a_layer_that_can_overflow_is_refused() {
+        let network = SmoothNetwork {
+            dense: DenseNetwork {
+                hidden: vec![layer(&[1e308, 1e308], &[1e308])],
+                head: layer(&[0.0, 1.0], &[0.0, 0.0]),
+                arithmetic: Arithmetic::DOUBLE,
+            },
+            activations: vec![Activation::Relu],
+        };
+        assert!(forward(&network, 1, Ranked::Logit).is_none());
+    }
+
+    #[test]
+    fn margins_of_a_linear_model_hold_the_rounding_of_both_logits() {
+        // The margin is -2 x0 - 3 x1 + 3/4, -4.25 at the row and 2.5 to either side. Of features up to 1.5 both logits add up 4 and 3 times as much.
+        let network = SmoothNetwork {
+            dense: DenseNetwork {
+                hidden: Vec::new(),
+                head: layer(&[3.0, 1.0, 1.0, -2.0], &[-0.25, 0.5]),
+                arithmetic: COARSE,
+            },
+            activations: Vec::new(),
+        };
+        let found = forward(&network, 1, Ranked::Probability).unwrap();
+        let slack = gamma(80, 1e-3) * (10.5 + 0.75 + 1.0);
+        assert_near(found.rivals[0].least, (4.25 - 2.5 - slack).exp() * 0.968);
+        assert_near(found.rivals[0].most, (4.25 + 2.5 + slack).exp() * 1.032);
+    }
+}

@@ -134,4 +134,91 @@ mod tests {
         let product = interval.through(&gates, 0.0);
         assert_eq!((product.center, product.reach), (vec![1.0], vec![2.0]));
     }
+
+    #[test]
+    fn a_product_with_a_gate_is_rounded_by_the_largest_that_it_can_be() {
+        let gates = GateBounds {
+            low: vec![0.5, 0.0],
+            high: vec![1.0, 1.0],
+            chord: vec![0.0; 2],
+            offset: vec![0.0; 2],
+            error: vec![0.0; 2],
+        };
+        // From -1 to 3 and from -6 to -2, by 1/2 to 1 and by 0 to 1.
+        let interval = Interval {
+            center: vec![1.0, -4.0],
+            reach: vec![2.0, 2.0],
+        };
+        let product = interval.through(&gates, 1.0 / 64.0);
+        assert_eq!(product.center, [1.0, -3.0]);
+        assert_eq!(product.reach, [2.0 + 3.0 / 16.0, 3.0 + 6.0 / 16.0]);
+    }
+
+    #[test]
+    fn back_through_weights_centers_are_summed_and_reaches_by_size() {
+        let layer = DenseLayer {
+            weight: vec![2.0, -3.0, 5.0, 7.0],
+            bias: vec![0.0; 2],
+            inputs: 2,
+        };
+        let interval = Interval {
+            center: vec![1.0, -4.0],
+            reach: vec![0.5, 0.25],
+        };
+        let arithmetic = Arithmetic {
+            unit: 0.01,
+            tiny: 0.125,
+        };
+        let below = interval.back(&layer, arithmetic);
+        assert_eq!(below.center, [-18.0, -31.0]);
+        // Sums of two: each is off by so much of the sizes, 1.5 and 4.25.
+        let off = gamma(2, 0.01);
+        let reaches = [0.5 + off * 1.5, 0.25 + off * 4.25];
+        let expected = [
+            2.0 * reaches[0] + 5.0 * reaches[1] + 0.25,
+            3.0 * reaches[0] + 7.0 * reaches[1] + 0.25,
+        ];
+        for (found, expected) in below.reach.iter().zip(expected) {
+            assert!((found - expected).abs() < 1e-9, "{found} {expected}");
+        }
+    }
+
+    #[test]
+    fn a_gate_is_widened_by_its_rounding_and_its_chord_by_that_of_its_argument() {
+        let soft = Activation::Softplus { beta: 4.0 };
+        let unit = 1.0 / 4096.0;
+        let off = 32.0 * unit;
+        let (low, high) = ([-0.5, -9.0, 9.0], [0.25, -8.0, 10.0]);
+        let gates = gate_bounds(soft, &low, &high, &[0.5, 0.0, 0.0], unit);
+        let [first, last, chord, offset, error] = soft.gate(-0.5, 0.25);
+        assert_eq!((gates.chord[0], gates.offset[0]), (chord, offset));
+        assert!((gates.low[0] - (first - off)).abs() < 1e-12);
+        assert!((gates.high[0] - (last + off)).abs() < 1e-12);
+        assert!((gates.error[0] - (error + off + 0.5 * chord)).abs() < 1e-12);
+        // Not below zero, and hardly above one.
+        assert!(gates.low[1].abs() < f64::MIN_POSITIVE);
+        assert!((gates.high[2] - (1.0 + off)).abs() < 1e-9);
+        let relu = gate_bounds(Activation::Relu, &[-1.0], &[1.0], &[0.5], unit);
+        assert_eq!(
+            (relu.low, relu.high, relu.error),
+            (vec![0.0], vec![1.0], vec![0.5])
+        );
+    }
+
+    #[test]
+    fn without_its_chord_a_gate_is_the_middle_of_its_ends() {
+        let gates = GateBounds {
+            low: vec![0.25],
+            high: vec![0.75],
+            chord: vec![3.0],
+            offset: vec![4.0],
+            error: vec![5.0],
+        };
+        let flat = gates.without_chords();
+        assert_eq!((flat.low, flat.high), (vec![0.25], vec![0.75]));
+        assert_eq!(
+            (flat.chord, flat.offset, flat.error),
+            (vec![0.0], vec![0.5], vec![0.25])
+        );
+    }
 }

@@ -78,3 +78,75 @@ pub(super) fn activated(
     }
     [low_lines, high_lines]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(slope: &[f64], offset: &[f64]) -> Lines {
+        Lines {
+            slope: slope.to_vec(),
+            offset: offset.to_vec(),
+            inputs: slope.len() / offset.len(),
+        }
+    }
+
+    #[test]
+    fn a_negative_weight_takes_the_line_of_the_other_side() {
+        let layer = DenseLayer {
+            weight: vec![2.0, -3.0, -1.0, 4.0],
+            bias: vec![10.0, 20.0],
+            inputs: 2,
+        };
+        let below = lines(&[1.0, 2.0, 3.0, 4.0], &[1.0, -1.0]);
+        let above = lines(&[5.0, 6.0, 7.0, 8.0], &[2.0, 3.0]);
+        let [low, high] = layer_lines(&layer, &below, &above);
+        // Twice the first from below less three times the second from above, and so on.
+        assert_eq!(low.slope, [-19.0, -20.0, 7.0, 10.0]);
+        assert_eq!(low.offset, [3.0, 14.0]);
+        assert_eq!(high.slope, [1.0, 0.0, 27.0, 30.0]);
+        assert_eq!(high.offset, [17.0, 31.0]);
+        assert_eq!(
+            (high.row(0), high.row(1)),
+            (&[1.0, 0.0][..], &[27.0, 30.0][..])
+        );
+    }
+
+    #[test]
+    fn lines_behind_an_activation_are_widened_by_its_rounding() {
+        // The second is always open. The first lies between -5 and 3: its chord is 3/8 z + 15/8, its tangent in the middle is 0.
+        let before = lines(&[1.0, 2.0, 8.0, 16.0], &[7.0, 4.0]);
+        let (low, high) = ([1.0, -5.0], [3.0, 3.0]);
+        let unit = 1.0 / 1024.0;
+        let [below, above] = activated(Activation::Relu, before.clone(), before, &low, &high, unit);
+        // 32 units of the largest size that is read or given.
+        let errors = [3.0 / 32.0, 5.0 / 32.0];
+        assert_eq!(below.slope, [1.0, 2.0, 0.0, 0.0]);
+        assert_eq!(below.offset, [7.0 - errors[0], -errors[1]]);
+        assert_eq!(above.slope, [1.0, 2.0, 3.0, 6.0]);
+        assert_eq!(above.offset, [7.0 + errors[0], 1.5 + 1.875 + errors[1]]);
+    }
+
+    #[test]
+    fn what_an_activation_gives_at_zero_is_rounded_too() {
+        let before = lines(&[0.0], &[0.0]);
+        let activated = |activation| {
+            let [below, above] = activated(
+                activation,
+                before.clone(),
+                before.clone(),
+                &[0.0],
+                &[0.0],
+                1.0 / 1024.0,
+            );
+            (below.offset[0], above.offset[0])
+        };
+        let (below, above) = activated(Activation::Relu);
+        assert!(below < 0.0 && above > 0.0, "{below} {above}");
+        // ln 2, counted as what is given and as what zero gives.
+        let (below, above) = activated(Activation::Softplus { beta: 1.0 });
+        let error = 2.0 * std::f64::consts::LN_2 / 32.0;
+        assert!((below - (std::f64::consts::LN_2 - error)).abs() < 1e-12);
+        assert!((above - (std::f64::consts::LN_2 + error)).abs() < 1e-12);
+    }
+}

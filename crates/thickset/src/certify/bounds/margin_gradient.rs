@@ -191,4 +191,170 @@ mod tests {
             assert!(gradient.least(0, 1, 1.0, 1.0) <= 8.0 - 8.0 * gamma(2, SEARCH_UNIT));
         });
     }
+
+    #[test]
+    fn through_one_gate_value_slope_doubt_and_rounding_are_those_of_its_chord() {
+        // The neuron is 3 at the row. Its gate is z / 8 + 1/4 up to 1/16, and what comes from above is 2 up to 1/2.
+        with_row(Activation::Relu, 3.0, |row| {
+            let seed = Interval {
+                center: vec![2.0],
+                reach: vec![0.5],
+            };
+            let gates = GateBounds {
+                low: vec![0.5],
+                high: vec![0.75],
+                chord: vec![0.125],
+                offset: vec![0.25],
+                error: vec![0.0625],
+            };
+            let found = row.gradient(&seed, &[gates], &[3.0], RADIUS);
+            // The chord is 5/8 at the row, times 2 and the weights 1 and 1/2; along them it rises by 2/8.
+            assert_eq!(found.value, [1.25, 0.625]);
+            assert_eq!(found.slope, [0.25, 0.125, 0.125, 0.0625]);
+            assert_eq!(found.doubt, [2.0 * 0.0625 + 0.75 * 0.5]);
+            // At most 2.5 times 3/4, and what 0.3 of a move adds.
+            let unit = Arithmetic::SINGLE.unit + SEARCH_UNIT;
+            let size = gamma(5, unit) * (2.5 * 0.75 + 0.25 * 0.3);
+            for (rounding, weight) in found.rounding.iter().zip([1.0, 0.5]) {
+                let expected = weight * size + Arithmetic::SINGLE.tiny;
+                assert!(
+                    (rounding / expected - 1.0).abs() < 1e-9,
+                    "{rounding} {expected}"
+                );
+            }
+            // 1.25 - 0.625, less a fall along (1/8, 1/16) by 0.2 each, less half of the doubt, less twice the rounding of both.
+            let least = found.least(0, 1, 1.0, -1.0);
+            let rounding = 2.0 * (found.rounding[0] + found.rounding[1]);
+            let expected = 0.625 - 0.0375 - 0.25 - rounding;
+            assert!((least - expected).abs() < 1e-12, "{least} {expected}");
+            // The sum rises to one and a half times the first.
+            let least = found.least(0, 1, -1.0, -1.0);
+            let expected = -1.875 - 0.1125 - 0.75 - rounding;
+            assert!((least - expected).abs() < 1e-12, "{least} {expected}");
+        });
+    }
+
+    #[test]
+    fn a_linear_model_has_its_weights_for_a_gradient() {
+        let network = SmoothNetwork {
+            dense: DenseNetwork {
+                hidden: Vec::new(),
+                head: DenseLayer {
+                    weight: vec![0.0, 0.0, 3.0, -2.0],
+                    bias: vec![0.0, 0.0],
+                    inputs: 2,
+                },
+                arithmetic: Arithmetic::SINGLE,
+            },
+            activations: Vec::new(),
+        };
+        let moves = MoveSet {
+            norm: MoveNorm::L2,
+            low: vec![-1.0; 2],
+            high: vec![1.0; 2],
+        };
+        let order = Order {
+            salient: &[0],
+            absolute: true,
+            gradient: &[3.0, -2.0],
+            class: 1,
+            ranked: Ranked::Logit,
+        };
+        let row = BoundedRow::new(&network, &[0.0, 0.0], &moves, order);
+        let found = row.gradient(&row.seeds[0], &[], &[], RADIUS);
+        assert_eq!(found.value, [3.0, -2.0]);
+        for (other, exact) in [(1.0, 1.0), (-1.0, 5.0)] {
+            let least = found.least(0, 1, 1.0, other);
+            assert!(least < exact && least > exact - 1e-4, "{least} {exact}");
+        }
+    }
+
+    #[test]
+    fn a_gradient_falls_to_the_side_that_features_may_move_to() {
+        let layer = |weight: &[f64], bias: &[f64]| DenseLayer {
+            weight: weight.to_vec(),
+            bias: bias.to_vec(),
+            inputs: weight.len() / bias.len(),
+        };
+        let coarse = Arithmetic {
+            unit: 1e-3,
+            tiny: 0.125,
+        };
+        let network = SmoothNetwork {
+            dense: DenseNetwork {
+                hidden: vec![layer(&[1.0, 0.5], &[0.0])],
+                head: layer(&[0.0, 1.0], &[0.0, 0.0]),
+                arithmetic: coarse,
+            },
+            activations: vec![Activation::Relu],
+        };
+        // The first feature can only fall, by 1/4, and the second not move at all.
+        let moves = MoveSet {
+            norm: MoveNorm::Linf,
+            low: vec![-0.25, 0.0],
+            high: vec![0.0; 2],
+        };
+        let order = Order {
+            salient: &[0],
+            absolute: true,
+            gradient: &[0.5, 0.25],
+            class: 1,
+            ranked: Ranked::Logit,
+        };
+        let row = BoundedRow::new(&network, &[0.0, 0.0], &moves, order);
+        let gradient = MarginGradient {
+            row: &row,
+            radius: 1.0,
+            layer: None,
+            value: vec![3.0, 1.0],
+            slope: vec![2.0, 0.0, -4.0, 0.0],
+            doubt: Vec::new(),
+            rounding: vec![0.0; 2],
+        };
+        // 3 + 2 d, and 1 - 4 d.
+        for (sign, other, least) in [
+            (1.0, 0.0, 2.5),
+            (-1.0, 0.0, -3.0),
+            (0.0, 1.0, 1.0),
+            (0.0, -1.0, -2.0),
+        ] {
+            let found = gradient.least(0, 1, sign, other);
+            assert!((found - least).abs() < 1e-12, "{found} {least}");
+        }
+        // A product of weights may underflow whatever its size.
+        let seed = Interval {
+            center: vec![0.0],
+            reach: vec![0.0],
+        };
+        let gates = GateBounds {
+            low: vec![0.0],
+            high: vec![1.0],
+            chord: vec![0.0],
+            offset: vec![0.5],
+            error: vec![0.5],
+        };
+        assert_eq!(
+            row.gradient(&seed, &[gates], &[0.0], 1.0).rounding,
+            [0.125; 2]
+        );
+    }
+
+    #[test]
+    fn what_is_doubted_is_rounded_too() {
+        with_row(Activation::Relu, 5.0, |row| {
+            let gradient = MarginGradient {
+                row,
+                radius: RADIUS,
+                layer: row.network.dense.hidden.first(),
+                value: vec![8.0, 0.0],
+                slope: vec![0.0; 4],
+                doubt: vec![8.0],
+                rounding: vec![0.0; 2],
+            };
+            // 8 less 8, and 16 were added up.
+            let expected = -16.0 * gamma(3, SEARCH_UNIT);
+            let found = gradient.least(0, 1, 1.0, 0.0);
+            assert!((found / expected - 1.0).abs() < 1e-9, "{found} {expected}");
+        });
+    }
 }

@@ -225,4 +225,103 @@ mod tests {
             assert!(!dual.is_empty(2), "{norm:?}");
         }
     }
+
+    fn cut(a: [f64; 2], c: f64) -> Cut {
+        Cut { a: a.to_vec(), c }
+    }
+
+    #[test]
+    fn multipliers_prove_a_sum_less_what_rounding_can_have_added() {
+        let cuts = [cut([3.0, 4.0], -2.0), cut([0.0, 1.0], 0.5)];
+        // q is (4, 5); once the first and twice the second leave (1, -1), and -2 + 1 are added.
+        for (norm, [q, rest, first, second]) in [
+            (MoveNorm::L2, [41.0_f64.sqrt(), 2.0_f64.sqrt(), 5.0, 1.0]),
+            (MoveNorm::Linf, [9.0, 2.0, 7.0, 1.0]),
+        ] {
+            let dual = Dual {
+                norm,
+                radius: 2.0,
+                cuts: &cuts,
+            };
+            let operations = 2.0 * 2.0 + 2.0 * 2.0 + 16.0;
+            let summed = 2.0 + 1.0 + 2.0 * (q + first + 2.0 * second);
+            let error = operations * f64::EPSILON * summed;
+            assert!(error > 1e-13);
+            let found = dual.value(&[4.0, 5.0], &[1.0, 2.0]);
+            let expected = 1.0 - 2.0 * rest - error;
+            assert!((found - expected).abs() < 2e-15, "{found} {expected}");
+            // Without multipliers it is the ball alone.
+            let error = operations * f64::EPSILON * 2.0 * q;
+            let found = dual.value(&[4.0, 5.0], &[0.0, 0.0]);
+            assert!((found - (-2.0 * q - error)).abs() < 4e-15, "{found}");
+        }
+    }
+
+    #[test]
+    fn a_larger_ball_and_longer_normals_are_answered_exactly() {
+        let cases = [
+            (MoveNorm::L2, [1.0, 0.0], vec![cut([0.0, 2.0], -2.4)], -1.6),
+            (MoveNorm::L2, [0.0, 3.0], vec![cut([0.0, 2.0], 2.4)], -3.6),
+            (MoveNorm::L2, [3.0, 4.0], vec![cut([0.0, 2.0], 2.4)], -9.6),
+            (MoveNorm::L2, [3.0, 4.0], vec![cut([0.0, 0.0], 1.0)], -10.0),
+            (MoveNorm::Linf, [2.0, 1.0], vec![cut([1.0, 1.0], 1.0)], -3.0),
+            (
+                MoveNorm::Linf,
+                [3.0, -1.0],
+                vec![cut([2.0, 0.0], 1.0)],
+                -3.5,
+            ),
+        ];
+        for (norm, q, cuts, exact) in cases {
+            let dual = Dual {
+                norm,
+                radius: 2.0,
+                cuts: &cuts,
+            };
+            let found = dual.ascend(&q, MANY_SWEEPS);
+            assert!(
+                found <= exact && found > exact - 1e-5,
+                "{norm:?} {q:?}: {found} {exact}"
+            );
+            assert!(dual.least(&q) <= exact);
+        }
+    }
+
+    #[test]
+    fn a_part_is_surely_empty_where_one_half_space_misses_what_the_others_leave() {
+        // x >= 1 and x <= c.
+        for norm in [MoveNorm::L2, MoveNorm::Linf] {
+            for (most, is_empty) in [(0.9, true), (1.1, false)] {
+                let cuts = [cut([1.0, 0.0], -1.0), cut([-1.0, 0.0], most)];
+                let dual = Dual {
+                    norm,
+                    radius: 2.0,
+                    cuts: &cuts,
+                };
+                assert_eq!(dual.is_surely_empty(), is_empty, "{norm:?} {most}");
+                assert_eq!(dual.is_empty(2), is_empty, "{norm:?} {most}");
+            }
+        }
+    }
+
+    #[test]
+    fn how_long_normals_are_does_not_matter() {
+        for length in [0.1, 3.0] {
+            // y >= 1.2 in the disc of 2; and x >= 1 with x <= 0.9.
+            let cuts = [cut([0.0, length], -1.2 * length)];
+            let dual = Dual {
+                norm: MoveNorm::L2,
+                radius: 2.0,
+                cuts: &cuts,
+            };
+            let found = dual.least(&[1.0, 0.0]);
+            assert!((found + 1.6).abs() < 1e-6, "{length}: {found}");
+            let cuts = [cut([length, 0.0], -length), cut([-1.0, 0.0], 0.9)];
+            let dual = Dual {
+                cuts: &cuts,
+                ..dual
+            };
+            assert!(dual.is_empty(2), "{length}");
+        }
+    }
 }

@@ -591,4 +591,390 @@ mod tests {
         let (least, most) = checker.form(&[], &[], &[(0, 5.0), (1, -1.0)]);
         assert_eq!([least, most].map(f64::to_bits), [7.0_f64.to_bits(); 2]);
     }
+
+    /// The first layer is `x0 + 1` and `x1 + 0.1`, the second `2 max(0, .) - 3 max(0, .) - 0.25`, which speaks for class 0.
+    fn two_layers() -> DenseNetwork {
+        let layer = |weight: &[f64], bias: &[f64]| DenseLayer {
+            weight: weight.to_vec(),
+            bias: bias.to_vec(),
+            inputs: weight.len() / bias.len(),
+        };
+        DenseNetwork {
+            hidden: vec![
+                layer(&[1.0, 0.0, 0.0, 1.0], &[1.0, 0.1]),
+                layer(&[2.0, -3.0], &[-0.25]),
+            ],
+            head: layer(&[1.0, 0.0], &[0.0, 0.0]),
+            arithmetic: Arithmetic::DOUBLE,
+        }
+    }
+
+    fn with_checker<T>(
+        ranked: Ranked,
+        change: impl FnOnce(&mut Proof),
+        run: impl FnOnce(&mut Checker<'_>) -> T,
+    ) -> T {
+        let network = two_layers();
+        let explained = Explained::new(&network, ranked, 0).unwrap();
+        let mut proof = Proof {
+            radius: 0.5,
+            of: ranked,
+            ..proof()
+        };
+        change(&mut proof);
+        run(&mut Checker::new(&network, &explained, &proof, 1))
+    }
+
+    fn assert_near(found: &[f64], expected: &[f64]) {
+        assert_eq!(found.len(), expected.len());
+        for (one, other) in found.iter().zip(expected) {
+            assert!((one - other).abs() < 1e-6, "{found:?} {expected:?}");
+        }
+    }
+
+    /// The lines of the first layer, and of the second between these bounds.
+    fn lines(least: f64, most: f64) -> [Line; 3] {
+        let decided = |least, most| decide(Side::Unsplit, least, most, 0.0).unwrap().1;
+        [decided(0.5, 1.5), decided(-0.4, 0.6), decided(least, most)]
+    }
+
+    #[test]
+    fn a_chord_is_raised_by_what_its_own_rounding_may_take_away() {
+        let (gate, line) = decide(Side::Unsplit, -1.0, 3.0, 0.5).unwrap();
+        assert_eq!(gate, Gate::Free);
+        let raised = 0.75 + 8.0 * f64::EPSILON * 4.0;
+        assert_eq!(
+            vec![line.low_slope, line.high_slope, line.high_offset],
+            [1.0, 0.75, raised]
+        );
+        let (_, line) = decide(Side::Unsplit, -3.0, 1.0, 0.5).unwrap();
+        assert_eq!(
+            vec![line.low_slope, line.high_slope, line.high_offset],
+            [0.0, 0.25, raised]
+        );
+    }
+
+    #[test]
+    fn a_side_that_bounds_exclude_is_empty_and_else_decides_its_gate() {
+        let of = |side, least, most| {
+            decide(side, least, most, 0.5).map(|(gate, line)| {
+                let numbers = vec![line.low_slope, line.high_slope, line.high_offset];
+                (gate, numbers)
+            })
+        };
+        let (open, closed) = (
+            Some((Gate::Open, vec![1.0, 1.0, 0.5])),
+            Some((Gate::Closed, vec![0.0, 0.0, 0.5])),
+        );
+        assert_eq!(of(Side::Open, -2.0, -0.5), open);
+        assert_eq!(of(Side::Open, -2.0, -0.6), None);
+        assert_eq!(of(Side::Closed, 0.5, 2.0), closed);
+        assert_eq!(of(Side::Closed, 0.6, 2.0), None);
+        // What is never positive gives nothing.
+        let (gate, line) = of(Side::Unsplit, -2.0, 0.0).unwrap();
+        assert_eq!((gate, line), (Gate::Free, vec![0.0; 3]));
+    }
+
+    #[test]
+    fn lines_are_put_into_lines_down_to_the_move() {
+        with_checker(
+            Ranked::Logit,
+            |_| (),
+            |checker| {
+                let lines = lines(-0.5, 2.75);
+                // Above and below 2 z0 - 3 z1 - 1/4, with z1 below 0.6 z + 0.24 and above z.
+                for (above, slope, at) in [(false, [2.0, -1.8], 0.85), (true, [2.0, -3.0], 1.45)] {
+                    let (line, offset) = checker.line(&lines, 1, &[2.0, -3.0], -0.25, above);
+                    assert_near(&line, &slope);
+                    assert_near(&[offset], &[at]);
+                }
+            },
+        );
+        // Of a row that is elsewhere, with a feature that stays.
+        let change = |proof: &mut Proof| {
+            proof.x = vec![0.5, 2.0];
+            (proof.low[0], proof.high[0]) = (Some(0.0), Some(0.0));
+        };
+        with_checker(Ranked::Logit, change, |checker| {
+            assert_eq!(checker.moving, [1]);
+            let (line, offset) = checker.line(&[], 0, &[2.0, -3.0], -0.25, true);
+            assert_near(&line, &[-3.0]);
+            assert_near(&[offset], &[1.0 - 6.0 - 0.25]);
+        });
+    }
+
+    #[test]
+    fn limits_of_features_are_cuts_where_the_radius_does_not_keep_them() {
+        let change = |proof: &mut Proof| {
+            proof.x = vec![3.0, 0.0];
+            (proof.low[0], proof.high[1]) = (Some(-0.25), Some(0.125));
+            proof.low[1] = Some(-0.5);
+        };
+        with_checker(Ranked::Logit, change, |checker| {
+            let cuts = checker.limits();
+            let wide = [3.25, 0.125].map(|size| 4.0 * f64::EPSILON * size);
+            let found: Vec<(Vec<f64>, f64)> = cuts.into_iter().map(|cut| (cut.a, cut.c)).collect();
+            let expected = [
+                (vec![1.0, 0.0], 0.25 + wide[0]),
+                (vec![0.0, -1.0], 0.125 + wide[1]),
+            ];
+            assert_eq!(found, expected);
+        });
+    }
+
+    #[test]
+    fn a_part_is_bounded_as_on_paper_on_either_side_of_its_split() {
+        with_checker(
+            Ranked::Logit,
+            |_| (),
+            |checker| {
+                let whole = checker.bound(&[Side::Unsplit; 3]).unwrap();
+                assert_eq!(whole.gates, [Gate::Open, Gate::Free, Gate::Free]);
+                assert!(whole.cuts.is_empty());
+                for (side, gate, normal, at) in [
+                    (Side::Open, Gate::Open, [2.0, -3.0], 1.45),
+                    (Side::Closed, Gate::Closed, [-2.0, 1.8], -0.85),
+                ] {
+                    let part = checker
+                        .bound(&[Side::Unsplit, Side::Unsplit, side])
+                        .unwrap();
+                    assert_eq!(part.gates, [Gate::Open, Gate::Free, gate]);
+                    assert_near(&part.cuts[0].a, &normal);
+                    assert_near(&[part.cuts[0].c], &[at]);
+                    assert!(part.cuts[0].c > at);
+                }
+                // Both sides are wider by what rounding can do.
+                checker.slack.gate[2] = 0.125;
+                for (side, at) in [(Side::Open, 1.45), (Side::Closed, -0.85)] {
+                    let part = checker.bound(&[Side::Unsplit, Side::Unsplit, side]);
+                    assert_near(&[part.unwrap().cuts[0].c], &[at + 0.125]);
+                }
+                checker.slack.gate[2] = 0.0;
+                // Without the second neuron the third is 2 d0 + 1.75.
+                let part = checker
+                    .bound(&[Side::Unsplit, Side::Closed, Side::Unsplit])
+                    .unwrap();
+                assert_eq!(part.gates, [Gate::Open, Gate::Closed, Gate::Open]);
+                assert!(
+                    checker
+                        .bound(&[Side::Unsplit, Side::Closed, Side::Closed])
+                        .is_none()
+                );
+                assert!(
+                    checker
+                        .bound(&[Side::Closed, Side::Unsplit, Side::Unsplit])
+                        .is_none()
+                );
+            },
+        );
+    }
+
+    #[test]
+    fn margins_matter_where_the_class_must_stay_or_the_scale_follows_them() {
+        let least = 0.85 - 0.5 * (4.0_f64 + 3.24).sqrt();
+        let slope = 2.75 / (2.75 - least);
+        let most = slope * (1.45 + 0.5 * 13.0_f64.sqrt() - least);
+        for (ranked, hold, expected, count) in [
+            (Ranked::Logit, false, [0.0, 0.0], 0),
+            (Ranked::Logit, true, [0.0, most + 0.125], 1),
+            (Ranked::Probability, false, [least - 0.125, most + 0.125], 0),
+            (Ranked::Probability, true, [0.0, most + 0.125], 1),
+        ] {
+            with_checker(
+                ranked,
+                |proof| proof.hold = hold,
+                |checker| {
+                    // What rounding can do widens them to either side.
+                    checker.slack.class[0] = 0.125;
+                    let mut cuts = Vec::new();
+                    let (low, high) = checker.margins(&lines(least, 2.75), &mut cuts).unwrap();
+                    assert_near(&[low, high], &expected);
+                    assert_eq!(cuts.len(), count, "{ranked:?} {hold}");
+                    if let [cut] = &cuts[..] {
+                        assert_near(&cut.a, &[2.0 * slope, -3.0 * slope]);
+                        assert_near(&[cut.c], &[slope * (1.45 - least) + 0.125]);
+                    }
+                },
+            );
+        }
+    }
+
+    #[test]
+    fn what_lies_behind_a_gate_comes_through_those_that_are_open_or_may_be() {
+        with_checker(
+            Ranked::Logit,
+            |_| (),
+            |checker| {
+                let behind = |gate| checker.behind(&[Gate::Open, Gate::Free, gate]);
+                assert_eq!(behind(Gate::Open), [(2.0, 2.0), (-3.0, -3.0), (1.0, 1.0)]);
+                assert_eq!(behind(Gate::Free), [(0.0, 2.0), (-3.0, 0.0), (1.0, 1.0)]);
+                assert_eq!(behind(Gate::Closed)[..2], [(0.0, 0.0), (0.0, 0.0)]);
+                // 5 g0 - g1, with the first gate open and the second either.
+                let gates = [Gate::Open, Gate::Free, Gate::Open];
+                let form = checker.form(&gates, &behind(Gate::Open), &[(0, 5.0), (1, -1.0)]);
+                assert_eq!(form, (10.0, 13.0));
+                // |g0| is 2 and |g1| up to 3.
+                let bounds = |slack: f64| Bounds {
+                    gates: vec![Gate::Open, Gate::Closed, Gate::Open],
+                    importance_slack: vec![slack, slack],
+                    cuts: Vec::new(),
+                };
+                let can_lose = |bounds: &Bounds| checker.can_lose(bounds, &behind(Gate::Open));
+                assert!(!can_lose(&bounds(0.9)) && can_lose(&bounds(1.0)));
+                let open = Bounds {
+                    gates: gates.to_vec(),
+                    ..bounds(0.0)
+                };
+                assert!(can_lose(&open));
+                assert_eq!(checker.next_split(&gates, &behind(Gate::Open)), Some(1));
+                // The third weighs the root of 13 and the second 3.
+                let both = [Gate::Open, Gate::Free, Gate::Free];
+                assert_eq!(checker.next_split(&both, &behind(Gate::Free)), Some(2));
+                assert_eq!(
+                    checker.next_split(&[Gate::Open; 3], &behind(Gate::Open)),
+                    None
+                );
+            },
+        );
+    }
+
+    #[test]
+    fn behind_a_closed_layer_the_first_features_win() {
+        let is_constant = |salient: usize, gates: [Gate; 3]| {
+            with_checker(
+                Ranked::Logit,
+                |proof| proof.salient = vec![salient],
+                |checker| checker.is_constant(&gates),
+            )
+        };
+        let closed = [Gate::Closed, Gate::Closed, Gate::Free];
+        assert!(is_constant(0, closed));
+        assert!(!is_constant(1, closed));
+        assert!(is_constant(0, [Gate::Open, Gate::Free, Gate::Closed]));
+        assert!(!is_constant(0, [Gate::Closed, Gate::Free, Gate::Open]));
+    }
+
+    #[test]
+    fn a_tree_must_end_where_it_says() {
+        let follow = |splits: &[i64]| {
+            let network = two_layers();
+            let explained = Explained::new(&network, Ranked::Logit, 0).unwrap();
+            let proof = Proof {
+                radius: 1e-3,
+                ..proof()
+            };
+            // Near the row g is (2, -3), and the claim is that the second stays.
+            let proof = Proof {
+                salient: vec![1],
+                ..proof
+            };
+            Checker::new(&network, &explained, &proof, 5).follow(splits)
+        };
+        assert_eq!(follow(&[-1]), Ok(()));
+        assert_eq!(follow(&[2, -1, -1]), Ok(()));
+        assert!(follow(&[]).is_err() && follow(&[2, -1]).is_err());
+        assert!(follow(&[-1, -1]).is_err() && follow(&[-2]).is_err());
+        assert!(follow(&[2, 2, -1, -1, -1]).is_err() && follow(&[3, -1, -1]).is_err());
+    }
+
+    #[test]
+    fn a_line_from_below_goes_along_zero_where_most_is_closed() {
+        with_checker(
+            Ranked::Logit,
+            |_| (),
+            |checker| {
+                let decided = |least, most| decide(Side::Unsplit, least, most, 0.0).unwrap().1;
+                let lines = [decided(0.5, 1.5), decided(-0.6, 0.4)];
+                // 2 z0 + 3 z1 - 1/4, with z1 above 0 and below 0.4 z + 0.24.
+                for (above, slope, at) in [(false, [2.0, 0.0], 1.75), (true, [2.0, 1.2], 2.59)] {
+                    let (line, offset) = checker.line(&lines, 1, &[2.0, 3.0], -0.25, above);
+                    assert_near(&line, &slope);
+                    assert_near(&[offset], &[at]);
+                }
+            },
+        );
+    }
+
+    #[test]
+    fn with_their_signs_features_are_compared_by_their_difference_alone() {
+        // The gradient is (2, -3).
+        let network = two_layers();
+        let mut explained = Explained::new(&network, Ranked::Logit, 0).unwrap();
+        let proof = proof();
+        for absolute in [false, true] {
+            explained.absolute = absolute;
+            let checker = Checker::new(&network, &explained, &proof, 1);
+            let bounds = Bounds {
+                gates: vec![Gate::Open; 3],
+                importance_slack: vec![0.0, 0.0],
+                cuts: Vec::new(),
+            };
+            let behind = checker.behind(&bounds.gates);
+            assert_eq!(checker.can_lose(&bounds, &behind), absolute);
+            // Worth more is what weighs more times what lies behind it.
+            let free = [Gate::Open, Gate::Free, Gate::Free];
+            let behind = [(0.0, 0.0), (-4.0, 0.0), (1.0, 1.0)];
+            assert_eq!(checker.next_split(&free, &behind), Some(1));
+        }
+    }
+
+    #[test]
+    fn ways_lead_through_every_neuron_of_the_layer_behind() {
+        let mut network = two_layers();
+        network.hidden[1] = DenseLayer {
+            weight: vec![2.0, -3.0, 1.0, 4.0],
+            bias: vec![0.0, 0.0],
+            inputs: 2,
+        };
+        network.head = DenseLayer {
+            weight: vec![1.0, -1.0, 0.0, 0.0],
+            bias: vec![0.0, 0.0],
+            inputs: 2,
+        };
+        let explained = Explained::new(&network, Ranked::Logit, 0).unwrap();
+        let proof = proof();
+        let checker = Checker::new(&network, &explained, &proof, 1);
+        let behind = |first, second| {
+            let behind = checker.behind(&[Gate::Open, Gate::Open, first, second]);
+            (behind[0], behind[1])
+        };
+        assert_eq!(behind(Gate::Open, Gate::Closed), ((2.0, 2.0), (-3.0, -3.0)));
+        assert_eq!(
+            behind(Gate::Closed, Gate::Open),
+            ((-1.0, -1.0), (-4.0, -4.0))
+        );
+        assert_eq!(behind(Gate::Open, Gate::Free), ((1.0, 2.0), (-7.0, -3.0)));
+    }
+
+    #[test]
+    fn a_feature_that_can_only_fall_has_the_slack_of_one_that_can_only_rise() {
+        for (low, high) in [(Some(-0.25), Some(0.0)), (Some(0.0), Some(0.25))] {
+            let change = |proof: &mut Proof| {
+                (proof.low, proof.high) = (vec![low, Some(0.0)], vec![high, Some(0.0)]);
+            };
+            with_checker(Ranked::Logit, change, |checker| {
+                assert_near(&checker.slack.low[..1], &[0.75]);
+                assert_near(&checker.slack.high[..1], &[1.25]);
+            });
+        }
+        // A move of length 1/2 takes x0 + x1 no further than the root of 1/2.
+        let network = DenseNetwork {
+            hidden: vec![DenseLayer {
+                weight: vec![1.0, 1.0],
+                bias: vec![0.0],
+                inputs: 2,
+            }],
+            ..two_layers()
+        };
+        let explained = Explained::new(&network, Ranked::Logit, 0).unwrap();
+        for (norm, most) in [(MoveNorm::L2, 0.5_f64.sqrt()), (MoveNorm::Linf, 1.0)] {
+            let proof = Proof {
+                radius: 0.5,
+                norm,
+                ..proof()
+            };
+            let checker = Checker::new(&network, &explained, &proof, 1);
+            assert_near(&checker.slack.high, &[most]);
+        }
+    }
 }

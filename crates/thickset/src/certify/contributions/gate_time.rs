@@ -132,4 +132,56 @@ mod tests {
             assert!((found - expected).abs() < 1e-15, "{line:?}, {from} to {to}");
         }
     }
+
+    #[test]
+    fn a_line_reaches_the_levels_between_its_ends() {
+        let line = Line {
+            at_0: 1.0,
+            at_1: 5.0,
+        };
+        assert_eq!(line.reaches(2.0), Some(0.25));
+        for level in [0.0, 1.0, 5.0, 6.0] {
+            assert_eq!(line.reaches(level), None, "{level}");
+        }
+        let flat = Line {
+            at_0: 1.0,
+            at_1: 1.0,
+        };
+        assert_eq!((flat.reaches(1.0), flat.reaches(2.0)), (None, None));
+    }
+
+    #[test]
+    fn the_middle_of_an_interval_and_half_of_its_length() {
+        let interval = ordered(5.0, 1.0);
+        assert_eq!(vec![interval.low, interval.high], [1.0, 5.0]);
+        assert_eq!(vec![interval.middle(), interval.rest()], [3.0, 2.0]);
+    }
+
+    #[test]
+    fn a_neuron_is_decided_beyond_its_slack_and_open_no_longer_than_its_lines() {
+        let neuron = Neuron {
+            low: Line {
+                at_0: -3.0,
+                at_1: 5.0,
+            },
+            high: Line {
+                at_0: -2.0,
+                at_1: 6.0,
+            },
+            slack: 1.0,
+        };
+        // The lower line is at 1 at 1/2, the upper one at -1 at 1/8.
+        for (t, state) in [
+            (0.1, State::Closed),
+            (0.125, State::Either),
+            (0.5, State::Either),
+            (0.51, State::Open),
+        ] {
+            assert_eq!(neuron.state(t), state, "{t}");
+        }
+        let time = neuron.open_time(0.0, 1.0);
+        assert_eq!(vec![time.low, time.high], [0.5, 0.875]);
+        let time = neuron.open_time(0.25, 0.75);
+        assert_eq!(vec![time.low, time.high], [0.25, 0.5]);
+    }
 }

@@ -169,4 +169,33 @@ mod tests {
         assert!((integral.low + 1.0).abs() < 1e-15, "{integral:?}");
         assert!((integral.high - 0.25).abs() < 1e-15, "{integral:?}");
     }
+
+    #[test]
+    fn what_a_time_adds_depends_on_what_is_open_all_of_it() {
+        // Two neurons in front of three. The first behind is always open, the second never, the third for a part of the time of 2.
+        let layer = DenseLayer {
+            weight: vec![1.0, 2.0, 10.0, 20.0, -3.0, 4.0],
+            bias: vec![0.0; 3],
+            inputs: 2,
+        };
+        let behind = LayerBehind::new(&layer, &[5.0, 1.0, 2.0]);
+        assert_eq!(behind.weights_of(0), [1.0, 10.0, -3.0]);
+        assert_eq!(behind.weights_of(1), [2.0, 20.0, 4.0]);
+        let times = [(2.0, 2.0), (0.0, 0.0), (0.5, 1.0)].map(|(low, high)| Interval { low, high });
+        let mut adjoints = Adjoints::new(2);
+        for _ in 0..2 {
+            // Sums begin anew each time.
+            adjoints.sum(&behind, &times, 2.0);
+            let numbers = |neuron, state| {
+                let added = adjoints.added(neuron, state);
+                vec![added.integral.low, added.integral.high, added.most]
+            };
+            // 5 * 2, less 6 for 0.5 to 1; at any moment between 5 - 6 and 5.
+            assert_eq!(numbers(0, State::Open), [10.0 - 6.0, 10.0 - 3.0, 10.0]);
+            assert_eq!(numbers(0, State::Either), [-2.0, 10.0, 10.0]);
+            assert_eq!(numbers(0, State::Closed), [0.0; 3]);
+            assert_eq!(numbers(1, State::Open), [20.0 + 4.0, 20.0 + 8.0, 36.0]);
+            assert_eq!(numbers(1, State::Either), [0.0, 36.0, 36.0]);
+        }
+    }
 }

@@ -65,4 +65,22 @@ mod tests {
         assert!((set(MoveNorm::L2).rise(q()) - 2.5).abs() < 1e-12);
         assert!((set(MoveNorm::Linf).rise(q()) - 3.5).abs() < 1e-12);
     }
+
+    #[test]
+    fn a_feature_moves_if_either_of_its_limits_allows_it() {
+        let (low, high) = ([-1.0, 0.0, 0.0, -1.0], [0.0, 1.0, 0.0, 1.0]);
+        let set = MoveSet {
+            x: &[0.0; 4],
+            norm: MoveNorm::L2,
+            radius: 2.0,
+            low: &low,
+            high: &high,
+        };
+        assert_eq!(set.moving().collect::<Vec<_>>(), [0, 1, 3]);
+        // The first can only fall and the second only rise, each by 1; the length of the rest does not count.
+        let q = || [(0, 3.0), (1, 4.0)].into_iter();
+        assert!((set.fall(q()) - 3.0).abs() < 1e-12);
+        assert!((set.rise(q()) - 4.0).abs() < 1e-12);
+        assert!(set.fall([(2, 9.0), (1, 0.0)].into_iter()).abs() < 1e-12);
+    }
 }

@@ -123,4 +123,30 @@ mod tests {
             "{taken_off}"
         );
     }
+
+    #[test]
+    fn a_pair_falls_by_moves_and_by_what_is_left_open() {
+        // The row is (3, -1, 2) beyond the reference, and the mean gradient (4, 2, 1): the columns contribute 10 and 2.
+        let groups = vec![vec![0, 1], vec![2]];
+        let (low, high) = ([-0.5; 3], [0.25; 3]);
+        let set = MoveSet {
+            x: &[4.0, 0.0, 3.0],
+            norm: MoveNorm::Linf,
+            radius: 1.0,
+            low: &low,
+            high: &high,
+        };
+        // Open is a quarter of (1, 1, 3), whose values along the ways are 2 and 6, and which moves by 1 and by 1.5; and a half of (0, 2, 0): -2 and 0, by 1 and 0.
+        let rest = vec![(0.25, vec![1.0, 1.0, 3.0]), (0.5, vec![0.0, 2.0, 0.0])];
+        let ways = OverWays::new(&groups, &[1.0; 3], &set, vec![4.0, 2.0, 1.0], rest);
+        let open = 0.25 * (4.0 + 1.0 + 1.5) + 0.5 * (2.0 + 1.0);
+        // 4 and 2 down by 1/2 and 1 up by 1/4, or the other way round.
+        for (ahead, behind, apart, falls) in [(0, 1, 8.0, 3.25), (1, 0, -8.0, 2.0)] {
+            // Added up were 12 + 2 and 2, and all that was taken off.
+            let size = 16.0 + falls + open;
+            let expected = apart - falls - open - SLACK * size;
+            let found = ways.least(ahead, behind);
+            assert!((found - expected).abs() < 1e-12, "{found} {expected}");
+        }
+    }
 }

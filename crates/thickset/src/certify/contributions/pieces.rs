@@ -254,4 +254,121 @@ mod tests {
         };
         assert!((unit.magnitude(10.0) - 122.0).abs() < 1e-12);
     }
+
+    /// `max(0, 6 - 2 max(0, 3 x - 6))`: 6 up to 2, then falling by 6 up to 3.
+    const FALLING: Unit = Unit {
+        feature: 0,
+        inner: 3.0,
+        shift: -6.0,
+        outer: -2.0,
+        offset: 6.0,
+    };
+
+    #[test]
+    fn a_unit_bends_where_either_of_its_layers_does() {
+        let at = [0.0, 2.0, 2.5, 3.0, 4.0].map(|x| FALLING.at(x));
+        assert_eq!(at.to_vec(), [6.0, 6.0, 3.0, 0.0, 0.0]);
+        let slopes = [1.0, 2.5, 3.5].map(|x| FALLING.slope(x));
+        assert_eq!(slopes.to_vec(), [0.0, -6.0, 0.0]);
+        assert_eq!(FALLING.kinks().collect::<Vec<_>>(), [2.0, 3.0]);
+        // Without a weight there is no kink.
+        let flat = Unit {
+            inner: 0.0,
+            ..FALLING
+        };
+        assert_eq!(flat.kinks().count(), 0);
+    }
+
+    #[test]
+    fn each_row_has_at_most_one_entry() {
+        let layer = |weight: &[f64]| DenseLayer {
+            weight: weight.to_vec(),
+            bias: vec![0.0; 2],
+            inputs: 3,
+        };
+        let single = single_entries(&layer(&[0.0, 0.0, 4.0, 0.0, 0.0, 0.0]));
+        assert_eq!(single, Some(vec![(2, 4.0), (0, 0.0)]));
+        assert_eq!(
+            single_entries(&layer(&[0.0, 1.0, 4.0, 0.0, 0.0, 0.0])),
+            None
+        );
+    }
+
+    /// Two features, the first with the falling unit and one that rises from 1 on, the second passed on from 0 on; and two neurons behind them.
+    fn two_features() -> DenseNetwork {
+        let layer = |weight: &[f64], bias: &[f64]| DenseLayer {
+            weight: weight.to_vec(),
+            bias: bias.to_vec(),
+            inputs: weight.len() / bias.len(),
+        };
+        DenseNetwork {
+            hidden: vec![
+                layer(&[3.0, 0.0, 1.0, 0.0, 0.0, 1.0], &[-6.0, -1.0, 0.0]),
+                layer(
+                    &[-2.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0],
+                    &[6.0, 0.0, 0.0],
+                ),
+                layer(&[1.0, 2.0, -3.0, 0.5, -1.0, 4.0], &[10.0, -20.0]),
+            ],
+            head: layer(&[1.0, 1.0, 0.0, 0.0], &[0.0, 0.0]),
+            arithmetic: Arithmetic::DOUBLE,
+        }
+    }
+
+    #[test]
+    fn pieces_add_up_their_units_feature_by_feature() {
+        let network = two_features();
+        let pieces = Pieces::of(&network).unwrap();
+        assert_eq!(
+            (pieces.kinks(0), pieces.kinks(1)),
+            (&[1.0, 2.0, 3.0][..], &[0.0][..])
+        );
+        // Up to 1 nothing moves; then the second unit rises by 1, from 2 to 3 the first falls by 6.
+        let first = [
+            [0.0, 0.0],
+            [2.0, -1.0],
+            [2.0 - 6.0, -1.0 - 3.0],
+            [2.0, -1.0],
+        ];
+        assert_eq!(pieces.slopes.0[0], first);
+        assert_eq!(pieces.slopes.0[1], [[0.0, 0.0], [-3.0, 4.0]]);
+        let behind = &network.hidden[2];
+        // At (2.5, 2) the units are 3, 1.5 and 2.
+        let values = pieces.values(behind, &[2.5, 2.0]);
+        assert_eq!(values, [10.0 + 3.0 + 3.0 - 6.0, -20.0 + 1.5 - 1.5 + 8.0]);
+        // From there to 4 the first unit loses 3 and the second gains 1.5.
+        let mut moved = values.clone();
+        pieces.add_change(&mut moved, 0, 2.5, 4.0);
+        assert_eq!(moved, [values[0] - 3.0 + 3.0, values[1] - 1.5 - 1.5]);
+        assert_eq!(moved, pieces.values(behind, &[4.0, 2.0]));
+        // Up to sizes of 5 and 2 the units add up 2 * (15 + 6) + 6, 5 + 1 and 2.
+        let sizes = pieces.magnitudes(behind, &[5.0, 2.0]);
+        assert_eq!(sizes, [10.0 + 48.0 + 12.0 + 6.0, 20.0 + 24.0 + 6.0 + 8.0]);
+        assert_eq!(
+            pieces.slopes.zeros(3, &[1]).0,
+            [vec![], vec![vec![0.0; 3]; 2]]
+        );
+    }
+
+    #[test]
+    fn a_value_inside_of_a_piece_is_off_its_kinks() {
+        let kinks = [-4.0, 2.0];
+        let inside = [0, 1, 2].map(|piece| inside(&kinks, piece));
+        assert_eq!(inside.to_vec(), [-9.0, -1.0, 5.0]);
+        assert_eq!(vec![super::inside(&[], 0)], [0.0]);
+    }
+
+    #[test]
+    fn a_kink_counts_a_little_beside_its_place() {
+        let pieces = Pieces::of(&two_features()).unwrap();
+        let range = |low: f64, high: f64| {
+            let PieceRange { first, last } = pieces.range(0, low, high);
+            (first, last)
+        };
+        // The kinks of the first are 1, 2 and 3, and at 2 places are off by up to 3e-12.
+        assert_eq!(range(2.0 + 1e-12, 2.5), (1, 2));
+        assert_eq!(range(2.0 + 9e-12, 2.5), (2, 2));
+        assert_eq!(range(1.5, 2.0 - 1e-12), (1, 2));
+        assert_eq!(range(1.5, 2.0 - 9e-12), (1, 1));
+    }
 }

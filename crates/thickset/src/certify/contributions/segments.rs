@@ -230,6 +230,7 @@ mod tests {
         DType, Device, Init, Parameter, ParameterSource, Role, Tensor, TensorData,
     };
 
+    use super::super::MoveNorm;
     use super::*;
     use crate::attack::ThreatConfig;
     use crate::attack::threat::BallConfig;
@@ -377,5 +378,188 @@ mod tests {
         for (found, expected) in found.iter().zip([0.0, 0.0, 1.0, -0.5]) {
             assert!((found - expected).abs() < 1e-6, "{found} {expected}");
         }
+    }
+
+    /// Moves of up to `by` of a row, in the largest norm.
+    fn around<'s>(x: &'s [f64], limits: &'s [[f64; 4]; 2], radius: f64) -> MoveSet<'s> {
+        MoveSet {
+            x,
+            norm: MoveNorm::Linf,
+            radius,
+            low: &limits[0],
+            high: &limits[1],
+        }
+    }
+
+    const FREE: [[f64; 4]; 2] = [[-1.0; 4], [1.0; 4]];
+
+    #[test]
+    fn a_way_from_one_category_to_the_other_has_half_of_each() {
+        let network = network(Gate::Argmax);
+        let groups: Vec<Vec<usize>> = (0..4).map(|feature| vec![feature]).collect();
+        let reference = [0.0, 1.0, 0.0, 1.0];
+        for (class, sign) in [(1, 1.0), (0, -1.0)] {
+            let ways = SegmentWays::new(&network, &groups, &reference, 4, class).unwrap();
+            // (0, 0, 1, 1) and the gates' parts.
+            let found = ways.contributions(&[1.0, 0.0, 2.0, 3.0]).unwrap();
+            for (found, expected) in found.iter().zip([0.0, 0.0, 3.0, 3.0]) {
+                assert!((found - sign * expected).abs() < 1e-6, "{found} {expected}");
+            }
+            let found = ways.contributions(&[0.0, 1.0, 2.0, 3.0]).unwrap();
+            for (found, expected) in found.iter().zip([0.0, 0.0, 2.0, 4.0]) {
+                assert!((found - sign * expected).abs() < 1e-6, "{found} {expected}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_gate_is_open_while_no_move_brings_another_as_far() {
+        let network = network(Gate::Argmax);
+        let groups: Vec<Vec<usize>> = (0..4).map(|feature| vec![feature]).collect();
+        let reference = [0.0; 4];
+        let ways = SegmentWays::new(&network, &groups, &reference, 4, 1).unwrap();
+        let x = [0.2, 0.8, 0.0, 0.0];
+        // The scores are 0.6 apart at the row and come together by 2 for each unit of a move; half way all of it counts half.
+        for (radius, open) in [(0.29, Some(1)), (0.31, None)] {
+            let set = around(&x, &FREE, radius);
+            for place in [0.5, 1.0] {
+                assert_eq!(ways.open_gate(&set, place, 0..2), open, "{radius} {place}");
+            }
+        }
+        // A tie is nobody's, and gates without a rival stay.
+        let tied = [0.5, 0.5, 0.0, 0.0];
+        let set = around(&tied, &FREE, 0.0);
+        assert_eq!(ways.open_gate(&set, 1.0, 0..2), None);
+        assert_eq!(ways.open_gate(&set, 1.0, 1..2), Some(1));
+        assert!(ways.contributions(&tied).is_none());
+    }
+
+    #[test]
+    fn within_a_segment_a_pair_falls_by_moves_and_rounding() {
+        let network = network(Gate::Argmax);
+        // Columns of both categories, and of each number.
+        let groups = vec![vec![0, 1], vec![2], vec![3]];
+        let reference = [1.0, 0.0, 0.0, 0.0];
+        let ways = SegmentWays::new(&network, &groups, &reference, 4, 1).unwrap();
+        let x = [1.0, 0.0, 0.5, 0.5];
+        let limits = [[-0.1, -0.1, -0.1, -0.05], [0.1, 0.1, 0.05, 0.1]];
+        let bound = ways.bound(&around(&x, &limits, 0.1));
+        // 2 a and b are 1 and 1/2, and fall and rise by 0.2 and 0.1, or by 0.05 and 0.1.
+        for (ahead, behind, apart, falls, size) in [
+            (1, 2, 0.5, 0.2 + 0.1, 1.5),
+            (2, 1, -0.5, 0.05 + 0.1, 1.5),
+            (1, 0, 1.0, 0.2, 1.0),
+        ] {
+            let expected = apart - falls - SINGLE_SLACK * (size + falls);
+            let found = bound.least(ahead, behind);
+            assert!((found - expected).abs() < 1e-6, "{found} {expected}");
+        }
+        // Where a gate may change nothing is known.
+        let bound = ways.bound(&around(&x, &FREE, 0.6));
+        assert_eq!(vec![bound.least(1, 2)], [f64::NEG_INFINITY]);
+    }
+
+    /// The ways of a network of one block of two gates, with these scores and what each gate adds.
+    fn ways_of<'s>(
+        groups: &'s [Vec<usize>],
+        reference: &'s [f64],
+        bias: [f64; 2],
+    ) -> SegmentWays<'s> {
+        let mut ways = SegmentWays::new(&network(Gate::Argmax), groups, reference, 4, 1).unwrap();
+        ways.score_bias = bias.to_vec();
+        ways
+    }
+
+    #[test]
+    fn a_gate_must_be_ahead_by_a_share_of_what_its_score_adds_up() {
+        let groups: Vec<Vec<usize>> = (0..4).map(|feature| vec![feature]).collect();
+        let reference = [0.0; 4];
+        let still = [[0.0; 4]; 2];
+        let open = |x: [f64; 4], bias: [f64; 2]| {
+            ways_of(&groups, &reference, bias).open_gate(&around(&x, &still, 0.0), 1.0, 0..2)
+        };
+        // Biases decide where scores are equal.
+        assert_eq!(open([0.5, 0.5, 0.0, 0.0], [0.1, 0.0]), Some(0));
+        assert_eq!(open([0.5, 0.5, 0.0, 0.0], [0.0, 0.1]), Some(1));
+        // Scores of 1000 and less, of which 2000 are added up: a lead of 0.02 is too little, of products or of biases.
+        assert_eq!(open([1000.0, 999.981, 0.0, 0.0], [0.0, 0.0]), None);
+        assert_eq!(open([1000.0, 999.979, 0.0, 0.0], [0.0, 0.0]), Some(0));
+        assert_eq!(open([0.0; 4], [1000.0, 999.981]), None);
+        assert_eq!(open([0.0; 4], [1000.0, 999.979]), Some(0));
+        assert_eq!(open([0.0; 4], [-999.979, -1000.0]), Some(0));
+    }
+
+    #[test]
+    fn a_gate_stays_where_features_may_only_move_in_its_favour() {
+        let groups: Vec<Vec<usize>> = (0..4).map(|feature| vec![feature]).collect();
+        let reference = [0.0; 4];
+        let ways = ways_of(&groups, &reference, [0.0; 2]);
+        // The first category may only fall and the second only rise.
+        let limits = [[-1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0]];
+        let x = [0.2, 0.8, 0.0, 0.0];
+        assert_eq!(
+            ways.open_gate(&around(&x, &limits, 0.9), 1.0, 0..2),
+            Some(1)
+        );
+        let turned = [0.8, 0.2, 0.0, 0.0];
+        assert_eq!(
+            ways.open_gate(&around(&turned, &limits, 0.9), 1.0, 0..2),
+            None
+        );
+    }
+
+    #[test]
+    fn contributions_begin_at_the_reference() {
+        let groups = vec![vec![0, 1], vec![2], vec![3]];
+        let reference = [1.0, 0.0, 0.25, -0.5];
+        let ways = ways_of(&groups, &reference, [0.0; 2]);
+        let x = [1.0, 0.0, 0.5, 0.5];
+        let still = [[0.0; 4]; 2];
+        let bound = ways.bound(&around(&x, &still, 0.0));
+        // 2 a and b are 0.5 and 1 further on.
+        let found = bound.least(2, 1);
+        assert!((found - (0.5 - SINGLE_SLACK * 1.5)).abs() < 1e-6, "{found}");
+    }
+
+    /// As [`ThreeClasses`], with gates that add other numbers for each class.
+    struct GatedClasses;
+
+    impl ParameterSource for GatedClasses {
+        fn values(
+            &mut self,
+            name: &str,
+            shape: &[usize],
+            init: Init,
+            role: Role,
+        ) -> thickset_engine::Result<Tensor<2>> {
+            if name != "layers.1.gated_weight" {
+                return ThreeClasses.values(name, shape, init, role);
+            }
+            let values: Vec<f64> = (0..24_u32).map(f64::from).collect();
+            let data = TensorData::new(values, Parameter::matrix_size(shape));
+            Ok(Tensor::from_data(data, (&Device::flex(), DType::F32)))
+        }
+
+        fn dtype(&self) -> DType {
+            DType::F32
+        }
+    }
+
+    #[test]
+    fn each_class_has_its_own_numbers_for_each_gate() {
+        let model = ModelConfig::Segmented(SegmentedConfig {
+            gate: Gate::Argmax,
+            prototypes: None,
+            blocks: vec![2],
+        });
+        let shape = InputShape::Table;
+        let network = model.network(&shape, 4, 3, &mut GatedClasses).unwrap();
+        let groups: Vec<Vec<usize>> = (0..4).map(|feature| vec![feature]).collect();
+        let reference = [0.0; 4];
+        let ways = SegmentWays::new(&network, &groups, &reference, 4, 2).unwrap();
+        // The third class less half of the others: of gates numbered 4, 5 and so on, 20 - (4 + 12) / 2.
+        assert_eq!(ways.gated[1], [12.0; 4]);
+        assert_eq!(ways.gated[0], [12.0; 4]);
+        assert_eq!(ways.common, [0.0, 0.0, 2.0 - 1.5, -2.5]);
     }
 }

@@ -143,3 +143,86 @@ impl Bounds for Ways<'_> {
         ))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::network::DenseLayer;
+    use super::super::super::rounding::Arithmetic;
+    use super::super::MoveNorm;
+    use super::*;
+
+    fn layer(weight: &[f64], bias: &[f64]) -> DenseLayer {
+        DenseLayer {
+            weight: weight.to_vec(),
+            bias: bias.to_vec(),
+            inputs: weight.len() / bias.len(),
+        }
+    }
+
+    #[test]
+    fn one_hidden_layer_by_hand() {
+        // The neuron is 2 x0 - x1 + 1/2: -1/2 at the reference, 1/2 at the row. Moves take it down by 2/4 + 1/10 and up by 2/10 + 1/4.
+        let network = DenseNetwork {
+            hidden: vec![layer(&[2.0, -1.0], &[0.5])],
+            head: layer(&[-1.5, 1.5], &[0.0, 0.0]),
+            arithmetic: Arithmetic::DOUBLE,
+        };
+        let groups = vec![vec![0], vec![1]];
+        let ways = Ways::new(&network, &groups, &[0.0, 1.0], 1).unwrap();
+        let set = MoveSet {
+            x: &[1.0, 2.0],
+            norm: MoveNorm::Linf,
+            radius: 1.0,
+            low: &[-0.25; 2],
+            high: &[0.1; 2],
+        };
+        let [neuron] = ways.first_layer(&set)[..] else {
+            panic!("one neuron")
+        };
+        let ends = [
+            (neuron.low.at_0, -0.5),
+            (neuron.low.at_1, -0.1),
+            (neuron.high.at_0, -0.5),
+            (neuron.high.at_1, 0.95),
+        ];
+        for (found, expected) in ends {
+            assert!((found - expected).abs() < 1e-12, "{neuron:?}");
+        }
+        // 2 * 1 + 1 * 3 are multiplied, and the bias and both moves added.
+        let slack = SLACK * (5.0 + 0.5 + 0.45 + 0.6);
+        assert!((neuron.slack / slack - 1.0).abs() < 1e-9);
+        // Three times the share of the way on which it can be open.
+        let open = 3.0 * 0.95 / 1.45;
+        let [adjoint] = ways.adjoints(&set)[..] else {
+            panic!("one neuron")
+        };
+        assert!(adjoint.low.abs() < 1e-12 && (adjoint.high - open).abs() < 1e-7);
+        // In the middle the gradient is (2, -1) times half of that, and the other half is open: a way of 1 along each, and moves of 1/2 and 1/4.
+        let middle = open / 2.0;
+        let falls = middle * (2.0 * 0.25 + 0.25);
+        let expected = 3.0 * middle - falls - middle * (3.0 + 0.5 + 0.25);
+        let found = ways.bound(&set).least(0, 1);
+        assert!((found - expected).abs() < 1e-6, "{found} {expected}");
+    }
+
+    #[test]
+    fn without_hidden_layers_contributions_are_weights_times_ways() {
+        let network = DenseNetwork {
+            hidden: Vec::new(),
+            head: layer(&[0.0, 0.0, 3.0, 2.0], &[0.0, 0.0]),
+            arithmetic: Arithmetic::DOUBLE,
+        };
+        let groups = vec![vec![0], vec![1]];
+        let ways = Ways::new(&network, &groups, &[0.0, 1.0], 1).unwrap();
+        let set = MoveSet {
+            x: &[2.0, 2.0],
+            norm: MoveNorm::Linf,
+            radius: 0.5,
+            low: &[-1.0; 2],
+            high: &[1.0; 2],
+        };
+        // 6 - 2, less 2.5 for moves of 1/2.
+        let found = ways.bound(&set).least(0, 1);
+        assert!((found - 1.5).abs() < 1e-6, "{found}");
+    }
+}

@@ -1,6 +1,7 @@
 //! Two neurons, solved on paper.
 
 use super::super::ball::MoveNorm;
+use super::super::case::{Case, Deployed};
 use super::super::explained::{Explained, Ranked};
 use super::super::network::{DenseLayer, DenseNetwork};
 use super::super::result::Status;
@@ -255,4 +256,104 @@ fn of_a_gradient_times_its_input_each_feature_moves_to_the_side_that_it_may() {
     (moves.low[0], moves.high[1]) = (0.0, 0.0);
     let found = with_case(&network, &explained, &moves, &[2.0, 1.0], 1, radius);
     assert_eq!(found.status, Status::Certified);
+}
+
+#[test]
+fn a_negative_importance_is_ranked_by_its_size() {
+    // Both gates are open: the importances are 3 x1 and 4 x2, -6 and 4 at the row, and tied where -3 x1 = 4 x2, which is 2 / 5 away.
+    let mut network = network();
+    network.hidden[0].bias = vec![100.0, 100.0];
+    let mut explained = Explained::new(&network, Ranked::Logit, 0).unwrap();
+    explained.times_input = true;
+    let moves = free_moves(MoveNorm::L2, 0.49, 2, false);
+    let found = with_case(&network, &explained, &moves, &[-2.0, 1.0], 1, radius);
+    assert_eq!(found.status, Status::Exact);
+    assert!((found.certified - 0.4).abs() < 1e-6, "{found:?}");
+    assert!((found.counterexample.unwrap().size - 0.4).abs() < 1e-4);
+    // With their signs it is the second that is ahead, and its lead of 10 falls by 5 a unit.
+    explained.absolute = false;
+    let moves = free_moves(MoveNorm::L2, 2.5, 2, false);
+    let found = with_case(&network, &explained, &moves, &[-2.0, 1.0], 1, radius);
+    assert_eq!(found.status, Status::Exact);
+    assert!((found.certified - 2.0).abs() < 1e-5, "{found:?}");
+}
+
+/// The margin is `3 x1 + 4 x2 - 9`, without a hidden layer.
+fn linear() -> DenseNetwork {
+    DenseNetwork {
+        hidden: Vec::new(),
+        head: DenseLayer {
+            weight: vec![3.0, 4.0, 0.0, 0.0],
+            bias: vec![-9.0, 0.0],
+            inputs: 2,
+        },
+        arithmetic: Arithmetic::DOUBLE,
+    }
+}
+
+#[test]
+fn of_a_linear_model_the_class_holds_where_the_row_is() {
+    // The importances are 3 x1 and 4 x2, 6 and 4 at (2, 1), and tied 0.4 away at (1.76, 1.32), where the margin is still above zero. It is 1 at the row.
+    let network = linear();
+    let mut explained = Explained::new(&network, Ranked::Probability, 0).unwrap();
+    explained.times_input = true;
+    for hold in [false, true] {
+        let moves = free_moves(MoveNorm::L2, 0.49, 2, hold);
+        let found = with_case(&network, &explained, &moves, &[2.0, 1.0], 1, radius);
+        assert_eq!(found.status, Status::Exact, "{hold}");
+        assert!((found.certified - 0.4).abs() < 1e-6, "{hold}: {found:?}");
+    }
+    // Where only the first feature moves they are tied at 4 / 3, 2 / 3 away, and there the margin is -1.
+    for (hold, status) in [(false, Status::Exact), (true, Status::Certified)] {
+        let mut moves = free_moves(MoveNorm::L2, 1.0, 2, hold);
+        (moves.low[1], moves.high[1]) = (0.0, 0.0);
+        let found = with_case(&network, &explained, &moves, &[2.0, 1.0], 1, radius);
+        assert_eq!(found.status, status, "{hold}: {found:?}");
+    }
+}
+
+#[test]
+fn a_linear_model_that_is_too_sure_of_itself_is_not_certified() {
+    // At (20, 10) the margin is 91, and no gradient of a probability is left.
+    let network = linear();
+    let explained = Explained::new(&network, Ranked::Probability, 0).unwrap();
+    let moves = free_moves(MoveNorm::L2, 0.5, 2, false);
+    let certified = |x: [f64; 2]| with_case(&network, &explained, &moves, &x, 1, radius).certified;
+    assert!(certified([20.0, 10.0]) < 1e-12);
+    assert!((certified([2.0, 1.0]) - 0.5).abs() < 1e-12);
+}
+
+/// A deployed model that says the same everywhere.
+struct Always([f64; 2]);
+
+impl Deployed for Always {
+    fn nearest_input(&self, value: f64) -> f64 {
+        value
+    }
+
+    fn run(&self, _: &[f64], class: usize) -> (usize, Vec<f64>) {
+        (class, self.0.to_vec())
+    }
+}
+
+#[test]
+fn a_counterexample_is_one_of_the_exact_network_and_of_the_deployed_model() {
+    // From (0.1, 0.3) the second feature overtakes where x2 > 1/2.
+    let network = network();
+    let explained = Explained::new(&network, Ranked::Probability, 0).unwrap();
+    let found = |importance: [f64; 2], radius: f64| {
+        let moves = free_moves(MoveNorm::L2, radius, 2, false);
+        let (deployed, x) = (Always(importance), [0.1, 0.3]);
+        let case = Case::new(&network, &explained, &deployed, &moves, &x, 0, vec![0]);
+        (super::radius(&case), worst_case(&case))
+    };
+    // The deployed model does not confirm it: something may be there, and nothing is shown.
+    let (radius, worst) = found([1.0, 0.0], 0.4);
+    assert!(radius.counterexample.is_none() && radius.status == Status::Unknown);
+    assert!((radius.certified - 0.2).abs() < 1e-6, "{radius:?}");
+    assert_eq!((worst.kept_at_least, worst.kept_at_most), (0, 1));
+    // The exact network does not lose it within 0.1, whatever the deployed model says at a point.
+    let (radius, worst) = found([0.0, 1.0], 0.1);
+    assert!(radius.counterexample.is_none() && radius.status == Status::Certified);
+    assert_eq!((worst.kept_at_least, worst.kept_at_most), (1, 1));
 }

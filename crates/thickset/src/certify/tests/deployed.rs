@@ -238,3 +238,50 @@ fn what_has_no_certificate_is_refused_by_name() {
         "{refused}"
     );
 }
+
+#[test]
+fn gradients_times_their_inputs_are_certified_of_relus_and_two_classes_alone() {
+    let explain = ExplainConfig {
+        explanation: GradInputConfig::default().into(),
+        ..ExplainConfig::default()
+    };
+    let checked = config(Norm::L2, 0.1).check(&explain, &schema()).unwrap();
+    let relu = model(MlpConfig::default());
+    assert!(checked.is_searched(&relu.network));
+    assert!(checked.fits(&relu.network).is_ok());
+    let soft = model(MlpConfig {
+        activation: Activation::Softplus { beta: 2.0 },
+        ..MlpConfig::default()
+    });
+    assert!(!checked.is_searched(&soft.network));
+    assert!(matches!(
+        checked.fits(&soft.network),
+        Err(Error::CertifyInput { .. })
+    ));
+    let plain = config(Norm::L2, 0.1)
+        .check(&ExplainConfig::default(), &schema())
+        .unwrap();
+    assert!(plain.fits(&soft.network).is_ok());
+}
+
+#[test]
+fn limits_of_the_search_are_kept_within_what_can_be_asked() {
+    let check = |nodes: usize| {
+        let config = CertifyConfig {
+            nodes,
+            ..config(Norm::Linf, 0.25)
+        };
+        config.check(&ExplainConfig::default(), &schema())
+    };
+    for nodes in [0, 1_000_000_001] {
+        assert!(
+            matches!(check(nodes), Err(Error::OutOfRange { .. })),
+            "{nodes}"
+        );
+    }
+    for nodes in [1, 1_000_000_000] {
+        let checked = check(nodes).unwrap();
+        assert_eq!((checked.k(), checked.finds_points()), (K, true));
+        assert!((checked.largest_radius() - 0.25).abs() < 1e-12);
+    }
+}

@@ -46,7 +46,7 @@ fn layer(inputs: usize, outputs: usize, stream: &mut Stream) -> DenseLayer {
 }
 
 /// A network of these widths, from the input to the logits, with random weights.
-fn random_network(widths: &[usize], stream: &mut Stream) -> DenseNetwork {
+pub(super) fn random_network(widths: &[usize], stream: &mut Stream) -> DenseNetwork {
     let mut layers: Vec<DenseLayer> = widths
         .windows(2)
         .map(|pair| layer(pair[0], pair[1], stream))
@@ -60,7 +60,7 @@ fn random_network(widths: &[usize], stream: &mut Stream) -> DenseNetwork {
 }
 
 /// Any move up to the radius.
-fn free_moves(norm: MoveNorm, radius: f64, features: usize, hold: bool) -> Moves {
+pub(super) fn free_moves(norm: MoveNorm, radius: f64, features: usize, hold: bool) -> Moves {
     Moves {
         norm,
         radius,
@@ -71,7 +71,7 @@ fn free_moves(norm: MoveNorm, radius: f64, features: usize, hold: bool) -> Moves
 }
 
 /// Runs something on the case of a row of the exact network.
-fn with_case<T>(
+pub(super) fn with_case<T>(
     network: &DenseNetwork,
     explained: &Explained,
     moves: &Moves,

@@ -275,4 +275,127 @@ mod tests {
         second.sum_undecided(0.0, 1.0);
         assert_eq!(second.undecided, [vec![0.0], vec![3.0]]);
     }
+
+    /// Runs something on two layers of two neurons, of which the first is open all the time of the way from (0, 0) to (1, 1), and the second from its middle on.
+    fn with_second(norm: MoveNorm, run: impl FnOnce(&mut SecondLayer<'_>)) {
+        let layer = |weight: &[f64], bias: &[f64]| DenseLayer {
+            weight: weight.to_vec(),
+            bias: bias.to_vec(),
+            inputs: 2,
+        };
+        let network = DenseNetwork {
+            hidden: vec![
+                layer(&[1.0, 2.0, -1.0, 1.0], &[0.0, 0.0]),
+                layer(&[3.0, -1.0, 2.0, 4.0], &[0.5, -0.5]),
+            ],
+            head: layer(&[0.0, 0.0, 1.0, 1.0], &[0.0, 0.0]),
+            arithmetic: Arithmetic::DOUBLE,
+        };
+        let groups = vec![vec![0], vec![1]];
+        let ways = Ways::new(&network, &groups, &[0.0, 0.0], 1).unwrap();
+        let set = MoveSet {
+            x: &[1.0, 1.0],
+            norm,
+            radius: 0.25,
+            low: &[-0.1, 0.0],
+            high: &[0.2, 0.3],
+        };
+        let line = |at_0: f64, at_1: f64| Line { at_0, at_1 };
+        let neuron = |line: Line| Neuron {
+            low: line,
+            high: line,
+            slack: 0.0,
+        };
+        let first = [neuron(line(4.0, 4.0)), neuron(line(-1.0, 1.0))];
+        run(&mut SecondLayer::new(&ways, &set, &first).unwrap());
+    }
+
+    #[test]
+    fn gates_of_the_first_layer_that_open_or_close_add_or_take_off_what_comes_through_them() {
+        with_second(MoveNorm::L2, |second| {
+            let moving = [(0, [0.1, 0.2]), (1, [-0.0, 0.3])];
+            assert_eq!(second.moving, moving);
+            assert_eq!(second.at_row, [3.0, 0.0]);
+            for (slack, size) in second.slack.iter().zip([13.5, 12.5]) {
+                assert!((slack / (SLACK * size) - 1.0).abs() < 1e-9, "{slack}");
+            }
+            for _ in 0..2 {
+                second.open_as_at(0.25);
+                assert_eq!(second.states, [State::Open, State::Closed]);
+                assert_eq!(second.through, [3.0, 2.0, 6.0, 4.0]);
+                assert_eq!(second.ends, [vec![0.0, 0.0], vec![9.0, 6.0]]);
+                second.open_as_at(0.75);
+                assert_eq!(second.states, [State::Open; 2]);
+                assert_eq!(second.through, [4.0, -2.0, 5.0, 8.0]);
+                assert_eq!(second.ends, [vec![0.0, 0.0], vec![9.0, 6.0]]);
+            }
+        });
+    }
+
+    #[test]
+    fn moves_take_a_neuron_of_the_second_layer_as_far_as_limits_and_ball_allow() {
+        for (norm, rise) in [
+            (MoveNorm::L2, 0.25 * 41.0_f64.sqrt()),
+            (MoveNorm::Linf, 2.05),
+        ] {
+            with_second(norm, |second| {
+                second.open_as_at(0.75);
+                second.sum_moves();
+                let sums = second.reach.iter().flatten().flatten();
+                // Falling and rising: squares and sizes. The first feature moves by 0.1 and 0.2, the second only up, by 0.25.
+                let expected = [16.0, 4.0, 0.4, 0.4, 41.0, 68.0, 0.8 + 1.25, 0.2 + 2.0];
+                for (found, expected) in sums.zip(expected) {
+                    assert!((found - expected).abs() < 1e-12, "{:?}", second.reach);
+                }
+                // Of a bias of -2 the first goes from -2 to 7, down by 0.4 and up by as much as moves allow.
+                let time = second.open_time(0, -2.0, 0.0, 1.0);
+                assert!((time.low - 6.6 / 8.6).abs() < 1e-7, "{time:?}");
+                assert!(
+                    (time.high - (7.0 + rise) / (9.0 + rise)).abs() < 1e-7,
+                    "{time:?}"
+                );
+                // What is not decided takes 1 from it or adds 1, at both ends.
+                second.undecided = [vec![-1.0, 0.0], vec![1.0, 0.0]];
+                let time = second.open_time(0, -2.0, 0.0, 1.0);
+                assert!((time.low - 5.6 / 8.6).abs() < 1e-7, "{time:?}");
+                assert!(
+                    (time.high - (8.0 + rise) / (9.0 + rise)).abs() < 1e-7,
+                    "{time:?}"
+                );
+            });
+        }
+    }
+
+    #[test]
+    fn a_time_adds_the_scores_of_what_is_open_behind() {
+        with_second(MoveNorm::L2, |second| {
+            // From 0.8 on all is open: the scores are 1 - 0 of both, so 5 and 3 a unit of time.
+            let mut sums = [Interval::default(); 2];
+            second.add_between(0.8, 1.0, &mut sums);
+            for (sum, expected) in sums.iter().zip([1.0, 0.6]) {
+                assert!((sum.low - expected).abs() < 1e-9, "{sums:?}");
+                assert!((sum.high - expected).abs() < 1e-9, "{sums:?}");
+            }
+            // Before its middle the second neuron is closed.
+            second.add_between(0.3, 0.4, &mut sums);
+            assert!(
+                (sums[0].low - 1.5).abs() < 1e-9 && (sums[1].low - 0.6).abs() < 1e-9,
+                "{sums:?}"
+            );
+        });
+    }
+
+    #[test]
+    fn a_limit_that_allows_no_rise_leaves_the_sums_of_rising_as_they_are() {
+        with_second(MoveNorm::L2, |second| {
+            second.moving = vec![(0, [0.1, 0.0]), (1, [0.2, 0.0])];
+            second.open_as_at(0.75);
+            second.sum_moves();
+            // The weights are 4 and 5, and -2 and 8: only the -2 can rise, where the first feature falls.
+            let [falls, rises] = &second.reach;
+            assert_eq!(rises[0], [0.0, 4.0]);
+            assert_eq!(falls[0], [41.0, 64.0]);
+            assert!(rises[1][0].abs() < 1e-12 && (rises[1][1] - 0.2).abs() < 1e-12);
+        });
+    }
 }
