@@ -67,6 +67,9 @@ pub(crate) struct EffortPlan {
     /// Most test rows that the AUC is of.
     #[serde(default)]
     pub(crate) test_rows: Option<usize>,
+    /// Validation rows that are attacked after each epoch.
+    #[serde(default)]
+    pub(crate) probe_rows: Option<usize>,
     /// Attacked test rows.
     pub(crate) rows: usize,
     /// Height and width that images are scaled to.

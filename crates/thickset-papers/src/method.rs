@@ -328,4 +328,20 @@ mod tests {
         let message = BenchMethod::find("r2et-mn").unwrap_err().to_string();
         assert!(message.contains("r2et-mm"), "{message}");
     }
+
+    #[test]
+    fn only_the_weights_of_r2ets_gap_are_multiplied() {
+        let weight = |id: &str, times: f64| {
+            let settings = BenchMethod::find(id).unwrap().settings(0.5, times).unwrap();
+            let first = serde_json::to_value(&settings[0]).unwrap();
+            (
+                first["gap_weight"].as_f64(),
+                first["hessian_weight"].as_f64(),
+            )
+        };
+        assert_eq!(weight("r2et", 1.0), (Some(0.2), Some(0.01)));
+        assert_eq!(weight("r2et", 100.0), (Some(20.0), Some(0.01)));
+        assert_eq!(weight("r2et-ranking", 100.0), weight("r2et-ranking", 1.0));
+        assert_eq!(weight("softplus", 100.0), weight("softplus", 1.0));
+    }
 }

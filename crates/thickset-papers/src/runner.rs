@@ -218,6 +218,9 @@ impl<'o> BenchRunner<'o> {
             immutable: false,
             ..ValidationAttackConfig::default()
         };
+        if let Some(rows) = data.effort.and_then(|effort| effort.probe_rows) {
+            probe.rows = rows;
+        }
         if plan.by_auc {
             probe.rows = 0;
         }
