@@ -291,4 +291,39 @@ mod tests {
             assert!((moved - 0.5 * share).abs() < 1e-12, "{share}: {moved}");
         }
     }
+
+    #[test]
+    fn what_is_added_has_its_weight_as_length() {
+        let mut to = [1.0, 1.0];
+        add_unit(&mut to, &[3.0, -4.0], 2.0);
+        crate::toy::assert_close(&to, &[2.2, -0.6]);
+        add_unit(&mut to, &[0.0, 0.0], 2.0);
+        crate::toy::assert_close(&to, &[2.2, -0.6]);
+    }
+
+    #[test]
+    fn the_first_run_starts_at_the_rows_and_others_within_their_balls() {
+        let mut config = AttackConfig {
+            k: 1,
+            ..AttackConfig::default()
+        };
+        config.threat.ball.radius = 0.5;
+        let schema = crate::data::Schema::table(&["x0", "x1"]);
+        let attack = config.check(&ExplainConfig::default(), &schema).unwrap();
+        let network = kinked_network();
+        let networks = Networks::new(&network, None);
+        let values = [0.3, 1.0, 5.0, 2.0];
+        let rows = Points {
+            values: &values,
+            ids: &[0, 1],
+        };
+        let state = AttackState::new(&attack, &networks, rows, crate::Seed::new(1)).unwrap();
+        let mut streams = state.streams("start");
+        crate::toy::assert_close(&start(&state, 0, &mut streams), &values);
+        let drawn = start(&state, 1, &mut streams);
+        for (x, z) in values.chunks(2).zip(drawn.chunks(2)) {
+            let size = attack.threat.ball().size(x, z);
+            assert!(size > 0.0 && size <= 0.5, "{size}");
+        }
+    }
 }
