@@ -140,7 +140,7 @@ fn a_network_with_one_kink_is_audited_as_it_is_by_hand() {
     // The kink is as far away as it is, and what is beyond the ball is not looked at.
     for (found, expected) in of(&certified_radius::FIGURE).iter().zip([0.3, 0.5, 0.25]) {
         assert!(
-            *found <= expected + 1e-9 && *found > 0.9 * expected,
+            *found <= expected + 1e-7 && *found > 0.9 * expected,
             "{found}"
         );
     }
@@ -338,9 +338,10 @@ fn parts_that_are_missing_or_double_are_named() {
         "{problem}"
     );
     assert!(problem.ends_with(", 21/30 and 9 more"), "{problem}");
-    let of = |number: usize, of: usize| AuditPart {
-        shard: Shard { number, of },
-        ..first.clone()
+    let of = |number: usize, of: usize| {
+        let mut part = first.clone();
+        part.shard = Shard { number, of };
+        part
     };
     assert_eq!(refusal(vec![("a", of(1, 2))]), "one is missing: 2/2");
     let problem = refusal(vec![("a", of(1, 21))]);
@@ -515,4 +516,90 @@ fn settings_of_audits_out_of_range_are_refused() {
     for (k, fits) in [(0, false), (1, true), (2, false)] {
         assert_eq!(check(&|config| config.suite.k = k), fits, "{k}");
     }
+}
+
+/// How well explanations of these rows can do at best, and how many rows were looked at.
+fn limit_of(values: &[f32]) -> Option<(f64, usize)> {
+    let (schema, model) = (schema(), kinked());
+    let target = target(&model, Rows::new(values, &schema).unwrap());
+    let checked = config().check(&schema).unwrap();
+    let found = limit::of(&checked, &target).unwrap();
+    // The best is found by a program of which six digits are sure.
+    found.map(|found| ((found.mean * 1e6).round() / 1e6, found.rows))
+}
+
+#[test]
+fn rows_that_meet_half_way_with_other_reasons_limit_each_other() {
+    // On both sides of the kink, 0.6 apart: at the point between them only one of both sets can hold.
+    assert_eq!(limit_of(&[0.3, 1.0, -0.3, 1.0]), Some((0.5, 2)));
+    // With the same reason, and further apart than two radii, nothing limits them.
+    assert_eq!(limit_of(&[0.3, 1.0, 0.6, 1.0]), Some((1.0, 2)));
+    assert_eq!(limit_of(&[0.3, 1.0, -0.8, 1.0]), Some((1.0, 2)));
+    assert_eq!(limit_of(&[0.3, 1.0]), None);
+    assert_eq!(limit_of(&[9.0, 9.0, 0.45, 1.0, -0.45, 1.0]).unwrap().1, 3);
+}
+
+#[test]
+fn rows_in_a_file_of_their_own_come_back_as_they_were() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(row_file::NAME);
+    let audit = audit();
+    row_file::write(&path, &audit).unwrap();
+    assert_eq!(row_file::read(&path, &audit).unwrap(), audit.rows);
+    let beside = folder.path().join("audit.json");
+    let mut without = audit.clone();
+    without.rows = RowList::default();
+    assert!(
+        without
+            .clone()
+            .with_rows_beside(&beside)
+            .unwrap()
+            .rows
+            .is_empty()
+    );
+    without.rows_file = Some(row_file::NAME.to_owned());
+    assert_eq!(without.with_rows_beside(&beside).unwrap().rows, audit.rows);
+    // Rows of other features, other classes or another number are refused.
+    let refused = |change: &dyn Fn(&mut Audit)| {
+        let mut other = audit.clone();
+        change(&mut other);
+        row_file::read(&path, &other).is_err()
+    };
+    assert!(refused(&|audit| audit.data.rows = 4));
+    assert!(refused(&|audit| audit.data.features.truncate(1)));
+    assert!(refused(&|audit| audit.model.classes.clear()));
+    assert!(!refused(&|_| {}));
+}
+
+#[test]
+fn lists_of_rows_are_joined() {
+    let mut list = audit().rows;
+    assert!(!list.is_empty() && RowList::default().is_empty());
+    let more = list.clone();
+    list.append(&more);
+    let rows: Vec<u64> = list.iter().map(|row| row.row).collect();
+    assert_eq!(rows, [1, 2, 3, 1, 2, 3]);
+    assert_eq!((list.len(), list.iter().size_hint()), (6, (6, Some(6))));
+    assert!(format!("{list:?}").contains("precision"));
+}
+
+#[test]
+fn without_certificates_their_figures_are_absent_and_the_reason_is_told() {
+    let asked = AuditConfig {
+        certify: false,
+        ..config()
+    };
+    let found = audited(&kinked(), &asked, &RunOptions::default());
+    assert!(
+        found
+            .rows
+            .iter()
+            .all(|row| certified_p_at_k::FIGURE.of_row(&row).is_none())
+    );
+    let record = found.certificate.unwrap();
+    assert_eq!(
+        record.absent.as_deref(),
+        Some("certificates were not asked for")
+    );
+    assert_eq!(record.exact, 0);
 }
