@@ -326,4 +326,33 @@ mod tests {
             assert!(size > 0.0 && size <= 0.5, "{size}");
         }
     }
+
+    #[test]
+    fn steps_fall_to_nothing_along_a_straight_way() {
+        let mut config = AttackConfig {
+            method: BorderConfig::default().into(),
+            k: 1,
+            steps: 4,
+            surrogate: Some(2.0),
+            ..AttackConfig::default()
+        };
+        config.threat.ball.radius = 0.5;
+        let schema = crate::data::Schema::table(&["x0", "x1"]);
+        let attack = config.check(&ExplainConfig::default(), &schema).unwrap();
+        let network = kinked_network();
+        let networks = Networks::new(&network, attack.surrogate);
+        let rows = Points {
+            values: &KINKED_ROW,
+            ids: &[0],
+        };
+        let mut state = AttackState::new(&attack, &networks, rows, crate::Seed::new(1)).unwrap();
+        let mut goals = NextSwap::of_shares(&state);
+        BorderConfig::default()
+            .descend(&mut state, &mut goals, KINKED_ROW.to_vec(), 0.1)
+            .unwrap();
+        let end = &state.finish().unwrap()[0].last.point;
+        let moved = attack.threat.ball().size(&KINKED_ROW, end);
+        // A tenth of the radius, then 3/4, a half and a quarter of that; hardly a turn on the way.
+        assert!(moved > 0.124 && moved <= 0.125 + 1e-12, "{moved}");
+    }
 }

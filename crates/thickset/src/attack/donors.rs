@@ -130,7 +130,8 @@ mod tests {
         // A donor at the row itself gives no direction. The others go along (-4, 3) / 5: 0.4 down, over the kink at 0.3.
         let donors = [[0.3, 1.0], [-3.7, 4.0]];
         let far = [[0.3, 1.0], [-39.7, 31.0]];
-        for donors in [donors, far] {
+        let near = [[0.3, 1.0], [0.26, 1.03]];
+        for donors in [donors, far, near] {
             let state = AttackState::new(&attack, &networks, rows, Seed::new(1)).unwrap();
             let found = Donors(donors.concat().into()).run(state).unwrap();
             let size = attack.threat.ball().size(&KINKED_ROW, &found[0].perturbed);

@@ -632,4 +632,39 @@ mod tests {
             assert_eq!(state.reference() == own, is_own);
         }
     }
+
+    #[test]
+    fn a_precision_is_a_share_of_k() {
+        let config = AttackConfig {
+            k: 2,
+            ..AttackConfig::default()
+        };
+        let attack = config
+            .check(&ExplainConfig::default(), &toy::schema())
+            .unwrap();
+        let network = toy::network();
+        let networks = Networks::new(&network, None);
+        let row = toy::row();
+        let rows = Points {
+            values: &row,
+            ids: &[0],
+        };
+        let mut state = AttackState::new(&attack, &networks, rows, Seed::new(1)).unwrap();
+        assert_eq!(state.k(), 2);
+        let status = RowStatus {
+            kept: 1,
+            held: true,
+        };
+        state.status = vec![status];
+        state.keep_if_worst(0, &row);
+        state.note_step(0);
+        state.note_end(0, &row, status, false);
+        assert_eq!(state.worst[0].path, [0.5]);
+        let mut points = vec![9.0; 3];
+        state.project(&mut points);
+        let ball = attack.threat.ball();
+        assert!((ball.size(&row, &points) - ball.radius).abs() < 1e-12);
+        let found = state.finish().unwrap();
+        assert_eq!((found[0].precision, found[0].last.precision), (0.5, 0.5));
+    }
 }

@@ -692,13 +692,13 @@ mod tests {
         let added = with(&[1.0; 6]).unwrap();
         assert_eq!(added.members.len(), count + 1);
         assert_eq!(added.members[count].attack.kind, "donors");
-        let refused = with(&[1.0; 8]).unwrap_err();
+        let refused = with(&[1.0; 7]).unwrap_err();
         assert!(
             matches!(
                 refused,
                 Error::RowWidth {
                     expected: 3,
-                    got: 2
+                    got: 1
                 }
             ),
             "{refused}"

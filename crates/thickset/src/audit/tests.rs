@@ -186,7 +186,7 @@ fn a_network_with_one_kink_is_audited_as_it_is_by_hand() {
     let certificate = audit.certificate.unwrap();
     assert_eq!((certificate.absent, certificate.exact), (None, 3));
     assert_eq!(audit.data.rows, 3);
-    assert_eq!(audit.model.parameters, 8);
+    assert_eq!(audit.model.parameters, 12);
     // The worst rows are told with their numbers and what changed.
     let told: Vec<u64> = audit.worst.iter().map(|row| row.row).collect();
     assert_eq!(told, [1, 3]);

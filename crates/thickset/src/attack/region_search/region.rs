@@ -823,4 +823,22 @@ mod tests {
         let found = [0, 5, 6, 10, 11, 15].map(|gate| place.locate(gate));
         assert_eq!(found, [(0, 0), (0, 5), (1, 0), (1, 4), (2, 0), (2, 4)]);
     }
+
+    #[test]
+    fn how_steep_a_gate_or_a_margin_is_does_not_matter() {
+        // As above, with a gate four times as steep and a margin eight times.
+        let layers = Layers(vec![
+            dense(2, &[4.0, 0.0, 0.0, 1.0], &[-4.0, 5.0]),
+            dense(2, &[0.0, 8.0, 0.0, 0.0], &[-48.0, 0.0]),
+        ]);
+        let target = Target {
+            holds: true,
+            ..plain(2.0)
+        };
+        let place = target.place(&layers);
+        let region = place.cross(&place.start(), 0).unwrap();
+        for value in place.point(&region) {
+            assert!((value - 1.000_04).abs() < 1e-6, "{value}");
+        }
+    }
 }

@@ -393,4 +393,16 @@ mod tests {
         let near = (0..400).filter(is_near).count();
         assert!((160..240).contains(&near), "{near} of 400");
     }
+
+    #[test]
+    fn draws_in_the_cube_go_to_all_sides_of_the_row() {
+        let mut stream = crate::Seed::new(1).stream("cube");
+        let ball = BallConfig {
+            norm: Norm::Linf,
+            radius: 0.5,
+        };
+        let above = |_: &u32| ball.draw(&[1.0], &[true], Surface::Ball, &mut stream)[0] > 1.0;
+        let above = (0..400).filter(above).count();
+        assert!((160..240).contains(&above), "{above} of 400");
+    }
 }
