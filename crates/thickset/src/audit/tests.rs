@@ -355,17 +355,19 @@ fn parts_that_are_missing_or_double_are_named() {
     );
 }
 
+type Edit<'e> = &'e dyn Fn(&mut AuditPart);
+
 #[test]
 fn parts_of_another_audit_are_told_by_what_differs() {
     let one = part(0..1, 1, 2);
-    let problem = |change: &dyn Fn(&mut AuditPart)| {
+    let problem = |change: Edit<'_>| {
         let mut other = one.clone();
         change(&mut other);
         assert_eq!(one.difference(&one), None);
         other.difference(&one).unwrap_or_default()
     };
     let text = || "other".to_owned();
-    let cases: [(&dyn Fn(&mut AuditPart), &str); 11] = [
+    let cases: [(Edit<'_>, &str); 11] = [
         (&|part| part.version = text(), "version of thickset"),
         (&|part| part.model.name = text(), "model"),
         (&|part| part.data.rows = 9, "data"),

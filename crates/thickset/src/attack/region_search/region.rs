@@ -716,8 +716,8 @@ mod tests {
         let layers = two_gates();
         let seed = |of: Of, class: usize| {
             let target = Target {
-                of,
                 class,
+                of,
                 ..plain(2.0)
             };
             let place = target.place(&layers);
