@@ -291,4 +291,68 @@ mod tests {
             assert!((moved - 0.5 * share).abs() < 1e-12, "{share}: {moved}");
         }
     }
+
+    #[test]
+    fn what_is_added_has_its_weight_as_length() {
+        let mut to = [1.0, 1.0];
+        add_unit(&mut to, &[3.0, -4.0], 2.0);
+        crate::toy::assert_close(&to, &[2.2, -0.6]);
+        add_unit(&mut to, &[0.0, 0.0], 2.0);
+        crate::toy::assert_close(&to, &[2.2, -0.6]);
+    }
+
+    #[test]
+    fn the_first_run_starts_at_the_rows_and_others_within_their_balls() {
+        let mut config = AttackConfig {
+            k: 1,
+            ..AttackConfig::default()
+        };
+        config.threat.ball.radius = 0.5;
+        let schema = crate::data::Schema::table(&["x0", "x1"]);
+        let attack = config.check(&ExplainConfig::default(), &schema).unwrap();
+        let network = kinked_network();
+        let networks = Networks::new(&network, None);
+        let values = [0.3, 1.0, 5.0, 2.0];
+        let rows = Points {
+            values: &values,
+            ids: &[0, 1],
+        };
+        let state = AttackState::new(&attack, &networks, rows, crate::Seed::new(1)).unwrap();
+        let mut streams = state.streams("start");
+        crate::toy::assert_close(&start(&state, 0, &mut streams), &values);
+        let drawn = start(&state, 1, &mut streams);
+        for (x, z) in values.chunks(2).zip(drawn.chunks(2)) {
+            let size = attack.threat.ball().size(x, z);
+            assert!(size > 0.0 && size <= 0.5, "{size}");
+        }
+    }
+
+    #[test]
+    fn steps_fall_to_nothing_along_a_straight_way() {
+        let mut config = AttackConfig {
+            method: BorderConfig::default().into(),
+            k: 1,
+            steps: 4,
+            surrogate: Some(2.0),
+            ..AttackConfig::default()
+        };
+        config.threat.ball.radius = 0.5;
+        let schema = crate::data::Schema::table(&["x0", "x1"]);
+        let attack = config.check(&ExplainConfig::default(), &schema).unwrap();
+        let network = kinked_network();
+        let networks = Networks::new(&network, attack.surrogate);
+        let rows = Points {
+            values: &KINKED_ROW,
+            ids: &[0],
+        };
+        let mut state = AttackState::new(&attack, &networks, rows, crate::Seed::new(1)).unwrap();
+        let mut goals = NextSwap::of_shares(&state);
+        BorderConfig::default()
+            .descend(&mut state, &mut goals, KINKED_ROW.to_vec(), 0.1)
+            .unwrap();
+        let end = &state.finish().unwrap()[0].last.point;
+        let moved = attack.threat.ball().size(&KINKED_ROW, end);
+        // A tenth of the radius, then 3/4, a half and a quarter of that; hardly a turn on the way.
+        assert!(moved > 0.124 && moved <= 0.125 + 1e-12, "{moved}");
+    }
 }

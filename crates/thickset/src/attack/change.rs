@@ -365,4 +365,101 @@ mod tests {
         assert_eq!(from("age"), Value::Number(95.0));
         assert_eq!(from("job"), Value::Category("cook".to_owned()));
     }
+
+    #[test]
+    fn shares_are_shown_as_percentages_of_levels_that_count() {
+        let cell = |row: &[f64]| match decoded_whole(&schema(), row).swap_remove(1).value {
+            Value::Category(name) => name,
+            Value::Number(number) => panic!("{number}"),
+        };
+        assert_eq!(cell(&[0.5, 0.6, 0.4, 0.0, 1.0]), "cook 60%, nurse 40%");
+        assert_eq!(cell(&[0.5, 0.6, 1e-7, 0.0, 1.0]), "cook 60%");
+        assert_eq!(cell(&[0.5, 1.0, 0.0, 0.0, 1.0]), "cook");
+        // Two levels at once are no category.
+        assert_eq!(cell(&[0.5, 1.0, 1.0, 0.0, 1.0]), "cook 100%, nurse 100%");
+    }
+
+    #[test]
+    fn a_category_is_one_that_is_1_to_within_rounding() {
+        let features = &schema().features[1..3];
+        let of = |a: f64, b: f64| category(features, &[a, b]);
+        assert_eq!(of(1.0, 0.0).as_deref(), Some("cook"));
+        assert_eq!(of(5e-7, 1.0 - 5e-7).as_deref(), Some("nurse"));
+        assert_eq!(of(-5e-7, 1.0 + 5e-7).as_deref(), Some("nurse"));
+        for (a, b) in [
+            (0.0, 0.0),
+            (1.0, 1.0),
+            (1.0, 2e-6),
+            (1.0 - 2e-6, 0.0),
+            (2.0, 0.0),
+        ] {
+            assert_eq!(of(a, b), None, "{a} {b}");
+        }
+        assert_eq!(category(&schema().features[..1], &[1.0]), None);
+    }
+
+    #[test]
+    fn a_category_ends_where_the_next_begins() {
+        let mut schema = schema();
+        assert_eq!([0, 1, 3].map(|start| group_end(&schema, start)), [1, 3, 5]);
+        schema.features[3].group = None;
+        schema.features[4].group = None;
+        assert_eq!([3, 4].map(|start| group_end(&schema, start)), [4, 5]);
+    }
+
+    #[test]
+    fn a_value_is_shown_in_its_unit_and_whole_where_rounding_hides_it() {
+        let mut feature = schema().features.swap_remove(0);
+        // 20 + 40 z years.
+        assert_eq!(own_unit(&feature, 0.5), Value::Number(40.0));
+        assert_eq!(own_unit(&feature, 0.500_015), Value::Number(40.0));
+        let Value::Number(between) = own_unit(&feature, 0.5125) else {
+            panic!("a number")
+        };
+        assert!((between - 40.5).abs() < 1e-5, "{between}");
+        feature.integer = false;
+        let Value::Number(near) = own_unit(&feature, 0.500_015) else {
+            panic!("a number")
+        };
+        assert!((near - 40.0006).abs() < 1e-5, "{near}");
+        feature.kind = FeatureKind::Missing;
+        assert_eq!(own_unit(&feature, 0.25), Value::Number(0.25));
+    }
+
+    #[test]
+    fn moves_below_a_millionth_of_the_range_are_none() {
+        let mut feature = schema().features.swap_remove(0);
+        (feature.low, feature.high) = (-50.0, 50.0);
+        assert_eq!(single(&feature, 0.5, 0.500_05), None);
+        let change = single(&feature, 0.5, 0.25).unwrap();
+        assert!((change.moved - 0.25).abs() < 1e-12);
+        assert_eq!(
+            (change.from, change.to),
+            (Value::Number(40.0), Value::Number(30.0))
+        );
+        (feature.low, feature.high) = (0.0, 0.0);
+        assert!(single(&feature, 0.5, 0.500_05).is_some());
+        assert!(single(&feature, 0.5, 0.5).is_none());
+    }
+
+    #[test]
+    fn the_largest_move_is_told_first_and_a_mixture_feature_by_feature() {
+        let found = changes(
+            &schema(),
+            &[0.5, 1.0, 0.0, 1.0, 0.0],
+            &[0.75, 0.5, 0.5, 0.0, 1.0],
+        );
+        let shown: Vec<(&str, f64)> = found
+            .iter()
+            .map(|one| (one.name.as_str(), one.moved))
+            .collect();
+        let root = std::f64::consts::SQRT_2;
+        let expected = [
+            ("town", root),
+            ("job=cook", 0.5),
+            ("job=nurse", 0.5),
+            ("age", 0.25),
+        ];
+        assert_eq!(shown, expected);
+    }
 }

@@ -138,3 +138,42 @@ impl AttackConfig {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::toy::schema;
+
+    fn steps_of(change: impl Fn(&mut AttackConfig)) -> Result<f64> {
+        let mut config = AttackConfig {
+            k: 1,
+            steps: 5,
+            ..AttackConfig::default()
+        };
+        config.threat.ball.radius = 2.0;
+        change(&mut config);
+        let checked = config.check(&ExplainConfig::default(), &schema())?;
+        Ok(checked.step_size)
+    }
+
+    #[test]
+    fn a_step_is_its_share_of_two_and_a_half_radii_or_what_is_said() {
+        assert!((steps_of(|_| {}).unwrap() - 1.0).abs() < 1e-12);
+        let own = steps_of(|config| config.step_size = Some(0.3)).unwrap();
+        assert!((own - 0.3).abs() < 1e-12);
+    }
+
+    #[test]
+    fn settings_out_of_range_are_refused() {
+        for steps in [0, MOST_STEPS + 1] {
+            assert!(steps_of(|config| config.steps = steps).is_err());
+            assert!(steps_of(|config| config.restarts = steps).is_err());
+        }
+        assert!(steps_of(|config| config.steps = MOST_STEPS).is_ok());
+        for length in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            assert!(steps_of(|config| config.step_size = Some(length)).is_err());
+            assert!(steps_of(|config| config.step_cap = Some(length)).is_err());
+            assert!(steps_of(|config| config.surrogate = Some(length)).is_err());
+        }
+    }
+}

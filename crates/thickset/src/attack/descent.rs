@@ -611,4 +611,109 @@ mod tests {
             .unwrap();
         assert_eq!(trace.points[0], KINKED_ROW);
     }
+
+    /// Raises all importances: towards an even probability, and beyond it.
+    #[derive(Debug)]
+    struct Louder;
+
+    impl Goals for Louder {
+        fn goal(&self, reference: &[f64], _: &crate::metric::ranking::TopK) -> Box<dyn Goal> {
+            Box::new(crate::attack::goal::Weighted(vec![-1.0; reference.len()]))
+        }
+    }
+
+    fn louder(change: impl Fn(&mut AttackConfig)) -> (Vec<Attacked>, Trace) {
+        let mut config = AttackConfig {
+            k: 1,
+            steps: 3,
+            step_size: Some(0.3),
+            ..AttackConfig::default()
+        };
+        config.threat.ball.radius = 5.0;
+        change(&mut config);
+        let explain = ExplainConfig::default();
+        let attack = CheckedAttack {
+            plan: Plan::Descent(std::sync::Arc::new(Louder)),
+            ..config.check(&explain, &crate::toy::schema()).unwrap()
+        };
+        // The second row is surer and further from the border between the classes.
+        let row = crate::toy::row();
+        let values = [row[0], row[1], row[2], row[0] + 0.5, row[1], row[2]];
+        let rows = Points {
+            values: &values,
+            ids: &[0, 1],
+        };
+        let network = crate::toy::network();
+        let alone = attack.perturb(&network, rows, Seed::new(1)).unwrap();
+        let (found, trace) = attack.perturb_traced(&network, rows, Seed::new(1)).unwrap();
+        assert_eq!(alone, found);
+        (found, trace)
+    }
+
+    #[test]
+    fn where_a_row_stops_at_a_change_it_stays_at_its_last_point_and_others_go_on() {
+        use crate::attack::constraint::early_stop::EarlyStopConfig;
+        let (found, trace) = louder(|config| config.constraint = EarlyStopConfig {}.into());
+        let row = crate::toy::row();
+        // Margins: ln 3 - 0.3 sqrt(21) < 0 at once, and 2 more of which a third step takes the rest.
+        let step = 0.3 / 21.0_f64.sqrt();
+        assert!(found[0].last.stopped && found[0].last.held);
+        assert_eq!(found[0].last.point, row);
+        assert!(found[1].last.stopped && found[1].last.held);
+        let expected: Vec<f64> = [row[0] + 0.5, row[1], row[2]]
+            .iter()
+            .zip(crate::toy::WEIGHTS)
+            .map(|(x, weight)| x - 2.0 * step * weight)
+            .collect();
+        crate::toy::assert_close(&found[1].last.point, &expected);
+        assert_eq!(trace.points.len(), 4);
+        crate::toy::assert_close(&trace.points[1][..3], &row);
+        // Where nothing stops it, the row goes over the border and back.
+        let (found, trace) = louder(|config| config.constraint = NoneConfig {}.into());
+        assert!(!found[0].last.stopped && !found[0].last.held);
+        let moved = trace.points[1][0] - row[0];
+        assert!((moved + 4.0 * step).abs() < 1e-12, "{moved}");
+    }
+
+    #[test]
+    fn the_cap_holds_on_both_sides_of_a_step() {
+        let (_, trace) = louder(|config| {
+            config.constraint = NoneConfig {}.into();
+            config.step_cap = Some(0.1);
+        });
+        let row = crate::toy::row();
+        // The step is 0.3 (-4, 2, -1) / sqrt(21): 0.26 and 0.13 are cut off, 0.07 is not.
+        let last = 0.3 / 21.0_f64.sqrt();
+        crate::toy::assert_close(
+            &trace.points[1][..3],
+            &[row[0] - 0.1, row[1] + 0.1, row[2] - last],
+        );
+    }
+
+    #[test]
+    fn the_first_change_is_counted_in_steps_of_the_run_from_the_row() {
+        for restarts in [1, 3] {
+            let mut config = AttackConfig {
+                k: 1,
+                steps: 8,
+                step_size: Some(0.1),
+                surrogate: Some(5.0),
+                restarts,
+                ..AttackConfig::default()
+            };
+            config.threat.ball.radius = 0.7;
+            let schema = Schema::table(&["x0", "x1"]);
+            let attack = config.check(&ExplainConfig::default(), &schema).unwrap();
+            let rows = Points {
+                values: &KINKED_ROW,
+                ids: &[0],
+            };
+            let network = kinked_network();
+            let (found, trace) = attack.perturb_traced(&network, rows, Seed::new(1)).unwrap();
+            let points = trace.points.iter();
+            let first = points.take(9).position(|point| point[0] <= 0.0).unwrap();
+            assert!(first > 1, "{first}");
+            assert_eq!(found[0].first_change, Some(first));
+        }
+    }
 }

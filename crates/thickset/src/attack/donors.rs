@@ -111,4 +111,32 @@ mod tests {
             assert_eq!(1 - found[0].lost(1), kept, "{donor:?}");
         }
     }
+
+    #[test]
+    fn a_row_goes_just_as_far_as_the_radius_towards_a_donor() {
+        let config = AttackConfig {
+            k: 1,
+            ..AttackConfig::default()
+        };
+        let attack = config
+            .check(&ExplainConfig::default(), &Schema::table(&["x0", "x1"]))
+            .unwrap();
+        let network = kinked_network();
+        let networks = crate::attack::state::Networks::new(&network, None);
+        let rows = Points {
+            values: &KINKED_ROW,
+            ids: &[0],
+        };
+        // A donor at the row itself gives no direction. The others go along (-4, 3) / 5: 0.4 down, over the kink at 0.3.
+        let donors = [[0.3, 1.0], [-3.7, 4.0]];
+        let far = [[0.3, 1.0], [-39.7, 31.0]];
+        let near = [[0.3, 1.0], [0.26, 1.03]];
+        for donors in [donors, far, near] {
+            let state = AttackState::new(&attack, &networks, rows, Seed::new(1)).unwrap();
+            let found = Donors(donors.concat().into()).run(state).unwrap();
+            let size = attack.threat.ball().size(&KINKED_ROW, &found[0].perturbed);
+            assert!((size - 0.5).abs() < 1e-12, "{found:?}");
+            assert!(found[0].perturbed[0] < 0.0 && found[0].precision == 0.0);
+        }
+    }
 }

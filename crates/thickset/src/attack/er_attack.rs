@@ -81,4 +81,11 @@ mod tests {
                 .all(|(a, b)| (a - b).abs() < 1e-15)
         );
     }
+
+    #[test]
+    fn the_papers_objective_has_a_gap_for_every_pair() {
+        let top = TopK::of(&[3.0, 0.0, 2.0, 1.0, 0.5], 2).unwrap();
+        let factor = ErAttackConfig {}.objective_factor(&top);
+        assert!((factor - 6.0).abs() < 1e-15);
+    }
 }

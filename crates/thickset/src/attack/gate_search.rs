@@ -113,4 +113,18 @@ mod tests {
             assert!((got - expected).abs() < 1e-12, "{radius}: {got}");
         }
     }
+
+    #[test]
+    fn gates_are_searched_where_there_are_some() {
+        let config = crate::attack::AttackConfig {
+            method: GateSearchConfig::default().into(),
+            k: 1,
+            ..crate::attack::AttackConfig::default()
+        };
+        let schema = crate::Schema::table(&["x0", "x1"]);
+        let explain = crate::explain::ExplainConfig::default();
+        let attack = config.check(&explain, &schema).unwrap();
+        let network = crate::toy::kinked_network();
+        assert!(attack.fits(&network) && !attack.fits(&network.smooth_twin(3.0)));
+    }
 }

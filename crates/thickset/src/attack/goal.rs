@@ -115,3 +115,46 @@ impl Goal for Weighted {
         slope.copy_from_slice(&self.0);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_parts_of_the_sum_of_sizes() {
+        crate::toy::assert_close(&shares(&[3.0, -1.0, 0.0]), &[0.75, -0.25, 0.0]);
+        crate::toy::assert_close(&shares(&[0.0, 0.0]), &[0.0, 0.0]);
+    }
+
+    #[test]
+    fn the_slope_of_shares_is_that_of_central_differences() {
+        let goal = || OfShares::new(Box::new(Weighted(vec![2.0, -1.0, 3.0])));
+        let importance = [3.0, -1.0, 4.0];
+        let mut slope = [0.0; 3];
+        // Shares 3/8, -1/8 and 4/8.
+        let value = goal().evaluate(0, &importance, &mut slope);
+        assert!((value - 19.0 / 8.0).abs() < 1e-12);
+        for feature in 0..3 {
+            let at = |step: f64| {
+                let mut moved = importance;
+                moved[feature] += step;
+                goal().evaluate(0, &moved, &mut [0.0; 3])
+            };
+            let difference = (at(1e-5) - at(-1e-5)) / 2e-5;
+            assert!((slope[feature] - difference).abs() < 1e-8, "{feature}");
+        }
+        // An importance of zero has no sign: only its own weight counts.
+        goal().evaluate(0, &[1.0, 0.0, 1.0], &mut slope);
+        crate::toy::assert_close(&slope, &[-0.25, -0.5, 0.25]);
+    }
+
+    #[test]
+    fn weights_are_those_of_salient_and_of_other_features() {
+        let top = TopK::of(&[1.0, 5.0, 4.0], 2).unwrap();
+        let mut goal = Weighted::by_salience(&top, 0.5, -1.0);
+        let mut slope = [0.0; 3];
+        let value = goal.evaluate(0, &[1.0, 5.0, 4.0], &mut slope);
+        assert!((value - 3.5).abs() < 1e-12);
+        crate::toy::assert_close(&slope, &[-1.0, 0.5, 0.5]);
+    }
+}

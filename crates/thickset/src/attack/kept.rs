@@ -144,4 +144,9 @@ mod tests {
             assert_eq!(kept.spread(4, got), spread, "{kept:?}");
         }
     }
+
+    #[test]
+    fn only_what_differs_from_the_default_is_written() {
+        assert!(PairPredictions::Single.is_default() && !PairPredictions::Halves.is_default());
+    }
 }

@@ -171,4 +171,41 @@ mod tests {
             assert!((slope[index] - expected).abs() < 1e-8);
         }
     }
+
+    #[test]
+    fn a_pixel_has_its_row_and_its_column_in_every_channel() {
+        let schema = Schema::image(2, 2, 3, 255.0);
+        let of = |reduce: ReductionConfig| {
+            let explain = ExplainConfig {
+                reduce,
+                ..ExplainConfig::default()
+            };
+            places(&schema, &explain)
+        };
+        let one = [
+            [0.0, 0.0],
+            [0.0, 1.0],
+            [0.0, 2.0],
+            [1.0, 0.0],
+            [1.0, 1.0],
+            [1.0, 2.0],
+        ];
+        assert_eq!(of(ReductionConfig::ChannelSum).unwrap(), one);
+        assert_eq!(of(ReductionConfig::Absolute).unwrap(), [one, one].concat());
+        assert!(of(ReductionConfig::Signed).is_err());
+        assert!(places(&crate::toy::schema(), &ExplainConfig::default()).is_err());
+    }
+
+    #[test]
+    fn a_centre_that_has_not_moved_is_pushed_along_the_diagonal() {
+        let places = vec![[0.0, 0.0], [2.0, 4.0]];
+        let mut goal = Center::new(places, &[1.0, 1.0]);
+        let mut slope = [0.0; 2];
+        // From (1, 2) to (1, 2), and then to (3/2, 3).
+        assert!(goal.evaluate(0, &[2.0, 2.0], &mut slope).abs() < 1e-12);
+        let along = 3.0 * std::f64::consts::FRAC_1_SQRT_2 / 4.0;
+        crate::toy::assert_close(&slope, &[along, -along]);
+        let value = goal.evaluate(0, &[1.0, 3.0], &mut slope);
+        assert!((value + 1.25_f64.sqrt()).abs() < 1e-12, "{value}");
+    }
 }

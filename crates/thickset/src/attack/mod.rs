@@ -240,4 +240,48 @@ mod tests {
             trace.values
         );
     }
+
+    #[test]
+    fn what_an_attack_finds_of_a_row_does_not_depend_on_other_rows() {
+        let network = crate::toy::kinked_network().smooth_twin(5.0);
+        let kinked = crate::toy::kinked_network();
+        let values = [0.3, 1.0, -0.5, 0.7, 0.25, 0.2];
+        let ids = [3, 4, 9];
+        let schema = Schema::table(&["x0", "x1"]);
+        for method in AttackKind::all() {
+            if matches!(method, AttackKind::MassCenter(_)) {
+                continue;
+            }
+            let has_regions = matches!(
+                method,
+                AttackKind::GateSearch(_) | AttackKind::RegionSearch(_)
+            );
+            let network = if has_regions { &kinked } else { &network };
+            for constraint in ConstraintConfig::all() {
+                let config = AttackConfig {
+                    method: method.clone(),
+                    constraint,
+                    k: 1,
+                    steps: 4,
+                    restarts: 2,
+                    ..AttackConfig::default()
+                };
+                let attack = config.check(&ExplainConfig::default(), &schema).unwrap();
+                let perturb = |values: &[f64], ids: &[u64]| {
+                    let rows = Points { values, ids };
+                    attack.perturb(network, rows, Seed::new(1)).unwrap()
+                };
+                let together = perturb(&values, &ids);
+                for (row, found) in together.into_iter().enumerate() {
+                    let alone = perturb(&values[2 * row..2 * row + 2], &ids[row..=row]);
+                    let words = format!("{} {}", method.kind(), constraint.kind());
+                    crate::toy::assert_close(&found.perturbed, &alone[0].perturbed);
+                    crate::toy::assert_close(&found.last.point, &alone[0].last.point);
+                    let shown =
+                        |one: &Attacked| (one.held, one.class, one.first_change, one.finish);
+                    assert_eq!(shown(&found), shown(&alone[0]), "{words}");
+                }
+            }
+        }
+    }
 }

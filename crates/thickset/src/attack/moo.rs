@@ -615,4 +615,48 @@ mod tests {
         }
         assert!(attack(&mut quadratic(), &[0.1, 0.0], 2, &MooConfig::default()).is_err());
     }
+
+    fn plan_of(change: impl Fn(&mut crate::attack::AttackConfig)) -> Result<Plan> {
+        let mut config = crate::attack::AttackConfig {
+            method: MooConfig::default().into(),
+            k: 1,
+            ..crate::attack::AttackConfig::default()
+        };
+        change(&mut config);
+        let mut schema = crate::toy::schema();
+        schema.features[1].immutable = true;
+        let explain = crate::explain::ExplainConfig::default();
+        config.check(&explain, &schema).map(|attack| attack.plan)
+    }
+
+    #[test]
+    fn columns_that_cannot_change_stay_where_that_is_asked_and_other_limits_are_refused() {
+        let free = |immutable: bool| {
+            let plan = plan_of(|config| config.threat.immutable = immutable).unwrap();
+            format!("{plan:?}")
+        };
+        assert!(free(true).contains("free: [0, 2]"), "{}", free(true));
+        assert!(free(false).contains("free: [0, 1, 2]"));
+        assert!(plan_of(|config| config.threat.r#box = true).is_err());
+        assert!(plan_of(|config| config.threat.ball.norm = Norm::Linf).is_err());
+    }
+
+    #[test]
+    fn shares_lie_between_0_and_1_and_budgets_are_positive_and_finite() {
+        let check = |change: &dyn Fn(&mut MooConfig)| {
+            let mut config = MooConfig::default();
+            change(&mut config);
+            config.check().is_ok()
+        };
+        assert!(check(&|_| {}));
+        for budget in [0.0, -1.0, f64::INFINITY, f64::NAN] {
+            assert!(!check(&|config| config.prediction_budget = budget));
+            assert!(!check(&|config| config.input_budget = Some(budget)));
+            assert!(!check(&|config| config.surrogate = Some(budget)));
+        }
+        for share in [0.0, 1.0, f64::NAN] {
+            assert!(!check(&|config| config.accept = share));
+            assert!(!check(&|config| config.criticality = share));
+        }
+    }
 }

@@ -84,3 +84,50 @@ impl Attacked {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(attack: &'static str, precision: f64, held: bool) -> Attacked {
+        Attacked {
+            class: 0,
+            attack,
+            perturbed: vec![precision],
+            precision,
+            held,
+            first_change: None,
+            manipulation_epoch: None,
+            last: Last {
+                point: vec![7.0],
+                precision: 1.0,
+                held: true,
+                stopped: false,
+            },
+            finish: None,
+        }
+    }
+
+    #[test]
+    fn what_was_lost_counts_only_where_the_prediction_held() {
+        assert_eq!(found("a", 0.6, true).lost(5), 2);
+        assert_eq!(found("a", 0.6, false).lost(5), 0);
+        assert_eq!(found("a", 1.0, true).lost(5), 0);
+    }
+
+    #[test]
+    fn the_worse_of_two_holds_the_prediction_then_has_the_lower_precision() {
+        let worse = |first: (f64, bool), second: (f64, bool)| {
+            let worse = found("first", first.0, first.1).worse(found("second", second.0, second.1));
+            assert_eq!(worse.perturbed, [worse.precision]);
+            assert_eq!(worse.last.point, [7.0]);
+            worse.attack
+        };
+        assert_eq!(worse((0.5, true), (0.25, true)), "second");
+        assert_eq!(worse((0.5, true), (0.5, true)), "first");
+        assert_eq!(worse((0.25, true), (0.5, true)), "first");
+        assert_eq!(worse((0.5, false), (1.0, true)), "second");
+        assert_eq!(worse((1.0, true), (0.5, false)), "first");
+        assert_eq!(worse((0.5, false), (0.25, false)), "second");
+    }
+}

@@ -107,4 +107,35 @@ mod tests {
             assert!((got - expected).abs() < 1e-12, "{radius}: {got}");
         }
     }
+
+    #[test]
+    fn the_last_of_the_points_is_where_the_search_ended() {
+        use crate::attack::AttackConfig;
+        use crate::attack::state::Networks;
+        use crate::explain::{ExplainConfig, Points};
+        let config = AttackConfig {
+            k: 1,
+            ..AttackConfig::default()
+        };
+        let schema = crate::Schema::table(&["x0", "x1"]);
+        let attack = config.check(&ExplainConfig::default(), &schema).unwrap();
+        let network = crate::toy::kinked_network();
+        let networks = Networks::new(&network, None);
+        let rows = Points {
+            values: &[0.3, 1.0],
+            ids: &[5],
+        };
+        let state = || AttackState::new(&attack, &networks, rows, crate::Seed::new(1)).unwrap();
+        let mut stream = state().streams("random on the sphere").remove(0);
+        let mut point = [0.0; 2];
+        for _ in 0..3 {
+            state().draw(0, Surface::Sphere, &mut stream, &mut point);
+        }
+        let search = RandomConfig {
+            points: 3,
+            ..RandomConfig::default()
+        };
+        let found = search.run(state()).unwrap();
+        assert_eq!(found[0].last.point, point);
+    }
 }

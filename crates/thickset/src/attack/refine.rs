@@ -201,4 +201,74 @@ mod tests {
             assert!((found.1 - gap).abs() < 1e-12, "{point:?}: {}", found.1);
         }
     }
+
+    #[test]
+    fn a_random_step_is_between_a_hundredth_and_half_of_the_largest_move() {
+        let mut schema = Schema::table(&["x0", "x1"]);
+        schema.features[1].immutable = true;
+        let mut config = AttackConfig {
+            k: 1,
+            ..AttackConfig::default()
+        };
+        config.threat.ball.radius = 0.5;
+        let attack = config.check(&ExplainConfig::default(), &schema).unwrap();
+        let network = kinked_network();
+        let networks = Networks::new(&network, None);
+        let rows = Points {
+            values: &[9.0, 9.0, 0.3, 1.0],
+            ids: &[0, 1],
+        };
+        let state = AttackState::new(&attack, &networks, rows, crate::Seed::new(1)).unwrap();
+        let mut stream = crate::Seed::new(1).stream("step");
+        let mut lengths: Vec<f64> = (0..400)
+            .map(|_| {
+                let moved = step(&state, 1, &KINKED_ROW, &mut stream);
+                assert!((moved[1] - 1.0).abs() < 1e-15);
+                (moved[0] - 0.3).abs()
+            })
+            .collect();
+        lengths.sort_by(f64::total_cmp);
+        // Half of the steps are below the geometric mean of 0.005 and 0.25.
+        assert!(lengths[0] >= 0.005 && lengths[0] < 0.0055, "{}", lengths[0]);
+        assert!(
+            lengths[399] <= 0.25 && lengths[399] > 0.235,
+            "{}",
+            lengths[399]
+        );
+        assert!((0.028..0.045).contains(&lengths[200]), "{}", lengths[200]);
+        // A step begins where it is told, and ends within the ball.
+        let moved = step(&state, 1, &[0.8, 1.0], &mut stream);
+        assert!(moved[0] > 0.5 && moved[0] <= 0.8, "{moved:?}");
+    }
+
+    #[test]
+    fn random_steps_add_up_where_each_brings_the_next_swap_nearer() {
+        let mut config = AttackConfig {
+            k: 1,
+            ..AttackConfig::default()
+        };
+        config.threat.ball.radius = 0.5;
+        let schema = Schema::table(&["x0", "x1"]);
+        let attack = config.check(&ExplainConfig::default(), &schema).unwrap();
+        // Smooth: the first feature falls behind at about 0, 0.3 and 0.4 away, and a step is 0.25 at the most.
+        let network = kinked_network().smooth_twin(5.0);
+        let networks = Networks::new(&network, None);
+        let rows = Points {
+            values: &[0.3, 1.0, 0.4, 1.5],
+            ids: &[0, 1],
+        };
+        let refine = Refine {
+            starts: StartPoints::default(),
+            tries: 150,
+        };
+        let mut state = AttackState::new(&attack, &networks, rows, crate::Seed::new(1)).unwrap();
+        let mut goals = NextSwap::of_shares(&state);
+        refine
+            .walk(&mut state, &mut goals, rows.values.to_vec())
+            .unwrap();
+        for (found, x) in state.finish().unwrap().iter().zip(rows.values.chunks(2)) {
+            assert!(found.held && found.precision == 0.0, "{found:?}");
+            assert!(attack.threat.ball().size(x, &found.perturbed) <= 0.5 + 1e-12);
+        }
+    }
 }

@@ -380,4 +380,82 @@ mod tests {
             assert!((got - expected).abs() < 1e-12, "{got} {expected}");
         }
     }
+
+    #[test]
+    fn regions_explain_plain_gradients_of_features_in_networks_with_kinks() {
+        use crate::explain::contributions::ContributionsConfig;
+        let plain = ExplainConfig::default();
+        let of = |change: &dyn Fn(&mut ExplainConfig)| {
+            let mut explain = plain.clone();
+            change(&mut explain);
+            RegionSearchConfig::explains(&explain)
+        };
+        assert!(of(&|_| {}));
+        assert!(of(&|explain| explain.reduce = ReductionConfig::Signed));
+        assert!(!of(&|explain| explain.reduce = ReductionConfig::ChannelSum));
+        assert!(!of(&|explain| explain.per = Per::Column));
+        assert!(!of(
+            &|explain| explain.explanation = ContributionsConfig::default().into()
+        ));
+        let network = crate::toy::kinked_network();
+        let fits = |network: &Network| {
+            let config = AttackConfig {
+                method: RegionSearchConfig::default().into(),
+                k: 1,
+                ..AttackConfig::default()
+            };
+            let attack = config.check(&plain, &Schema::table(&["x0", "x1"])).unwrap();
+            attack.fits(network)
+        };
+        assert!(fits(&network) && !fits(&network.smooth_twin(3.0)));
+    }
+
+    #[test]
+    fn a_target_is_its_own_row_and_holds_its_class_unless_classes_are_ignored() {
+        use crate::attack::constraint::none::NoneConfig;
+        use crate::attack::state::Networks;
+        let rows = Points {
+            values: &[0.3, 1.0, 0.5, 2.0],
+            ids: &[3, 5],
+        };
+        let network = crate::toy::kinked_network();
+        let networks = Networks::new(&network, None);
+        for (constraint, holds) in [
+            (AttackConfig::default().constraint, true),
+            (NoneConfig {}.into(), false),
+        ] {
+            let mut config = AttackConfig {
+                k: 1,
+                constraint,
+                ..AttackConfig::default()
+            };
+            config.threat.ball.radius = 0.25;
+            let schema = Schema::table(&["x0", "x1"]);
+            let attack = config.check(&ExplainConfig::default(), &schema).unwrap();
+            let state = AttackState::new(&attack, &networks, rows, crate::Seed::new(1)).unwrap();
+            let found = [(5, &[0.5, 2.0][..], &[0.4, 2.0][..])];
+            let regions = Regions {
+                config: RegionSearchConfig::default(),
+                of: Of::Loss,
+                is_absolute: true,
+                starts: StartPoints::new(found.into_iter()),
+            };
+            let target = regions.target(&state, 1);
+            assert_eq!(
+                (target.x.as_slice(), target.holds),
+                (&[0.5, 2.0][..], holds)
+            );
+            assert_eq!(
+                (target.top.as_slice(), target.k, target.class),
+                (&[true, false][..], 1, 0)
+            );
+            assert!((target.radius - 0.25).abs() < 1e-15 && target.of == Of::Loss);
+            // Beside what was found, twice as many random points as the beam is wide; where nothing was found, none.
+            let mut stream = crate::Seed::new(1).stream("starts");
+            let starts = regions.start_points(&state, &target, 5, &mut stream);
+            assert_eq!((starts.len(), starts[0].as_slice()), (17, &[0.4, 2.0][..]));
+            let none = regions.start_points(&state, &target, 3, &mut stream);
+            assert!(none.is_empty());
+        }
+    }
 }

@@ -26,3 +26,23 @@ impl StartPoints {
 fn bits(x: &[f64]) -> Vec<u64> {
     x.iter().map(|value| value.to_bits()).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn points_are_those_of_the_same_row_with_the_same_id() {
+        let found = [
+            (1, &[0.5][..], &[0.6][..]),
+            (1, &[0.5], &[0.7]),
+            (2, &[0.5], &[0.8]),
+            (1, &[0.25], &[0.9]),
+        ];
+        let points = StartPoints::new(found.into_iter());
+        assert_eq!(points.of(1, &[0.5]), [[0.6], [0.7]]);
+        assert_eq!(points.of(2, &[0.5]), [[0.8]]);
+        assert_eq!(points.of(1, &[0.25]), [[0.9]]);
+        assert!(points.of(2, &[0.25]).is_empty());
+    }
+}

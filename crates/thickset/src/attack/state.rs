@@ -459,4 +459,212 @@ mod tests {
         let state = AttackState::new(&attack, &networks, rows, Seed::new(1)).unwrap();
         assert_eq!((state.class(0), state.class(1)), (0, 1));
     }
+
+    /// Margin `2 relu(x0) + relu(x1) - 4 relu(-x1)`: the first feature is salient, beyond `x0 = 0` the second, and for a negative `x1` the class is the other.
+    fn crossed() -> Network {
+        let hidden = vec![1.0, 0.0, 0.0, 1.0, 0.0, -1.0];
+        toy::one_hidden_layer(2, 3, [hidden, vec![2.0, 1.0, -4.0]])
+    }
+
+    fn attack(constraint: crate::attack::constraint::ConstraintConfig) -> CheckedAttack {
+        let config = AttackConfig {
+            k: 1,
+            constraint,
+            ..AttackConfig::default()
+        };
+        let schema = crate::Schema::table(&["x0", "x1"]);
+        config.check(&ExplainConfig::default(), &schema).unwrap()
+    }
+
+    const ROWS: Points<'static> = Points {
+        values: &[0.3, 1.0, 0.6, 2.0],
+        ids: &[4, 7],
+    };
+
+    #[test]
+    fn a_state_says_what_it_attacks() {
+        let (network, attack) = (crossed(), attack(AttackConfig::default().constraint));
+        let networks = Networks::new(&network, None);
+        let state = AttackState::new(&attack, &networks, ROWS, Seed::new(1)).unwrap();
+        assert_eq!((state.features(), state.count(), state.k()), (2, 2, 1));
+        assert_eq!(state.origin(), ROWS.values);
+        assert_eq!(state.rows().ids, ROWS.ids);
+        assert_eq!(state.start(0).len(), 4);
+        // Importances go as 2 to 1.
+        let second = state.importance_of(1);
+        assert_eq!(second.len(), 2);
+        assert!((second[0] / second[1] - 2.0).abs() < 1e-12 && second[1] > 0.0);
+        assert!(
+            second[0] < state.importance_of(0)[0],
+            "the second row is surer"
+        );
+        let mut streams = state.streams("name");
+        let mut alone = Seed::new(1).stream_at("name", 7);
+        assert_eq!(streams.len(), 2);
+        assert_eq!(streams[1].uniform().to_bits(), alone.uniform().to_bits());
+    }
+
+    #[test]
+    fn a_draw_is_of_its_own_row() {
+        let (network, attack) = (crossed(), attack(AttackConfig::default().constraint));
+        let networks = Networks::new(&network, None);
+        let state = AttackState::new(&attack, &networks, ROWS, Seed::new(1)).unwrap();
+        let mut points = vec![9.0; 4];
+        let mut stream = Seed::new(1).stream("draw");
+        state.draw(1, Surface::Sphere, &mut stream, &mut points);
+        toy::assert_close(&points[..2], &[9.0, 9.0]);
+        let ball = attack.threat.ball();
+        assert!((ball.size(&[0.6, 2.0], &points[2..]) - ball.radius).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_worst_point_of_a_row_is_kept_where_its_prediction_holds() {
+        let none: crate::attack::constraint::ConstraintConfig =
+            crate::attack::constraint::none::NoneConfig {}.into();
+        let usual = AttackConfig::default().constraint;
+        for (constraint, is_kept) in [(usual, false), (none, true)] {
+            let (network, attack) = (crossed(), attack(constraint));
+            let networks = Networks::new(&network, None);
+            let mut state = AttackState::new(&attack, &networks, ROWS, Seed::new(1)).unwrap();
+            // The first crosses its kink, the second changes its class, and its ranking with it.
+            let points = [-0.1, 1.0, 0.6, -2.0];
+            state.evaluate(&points).unwrap();
+            let shown = [0, 1].map(|row| (state.status(row).kept, state.status(row).held));
+            assert_eq!(shown, [(0, true), (0, false)]);
+            for row in 0..2 {
+                state.keep_if_worst(row, &points);
+                state.note_step(row);
+            }
+            // As bad is not worse.
+            let later = [-0.2, 1.0, 0.6, 2.0];
+            state.evaluate(&later).unwrap();
+            for row in 0..2 {
+                state.keep_if_worst(row, &later);
+                state.note_step(row);
+            }
+            let found = state.finish().unwrap();
+            assert_eq!(found[0].perturbed, [-0.1, 1.0]);
+            assert_eq!((found[0].precision, found[0].held), (0.0, true));
+            assert_eq!(found[0].first_change, Some(1));
+            assert_eq!(found[0].last.point, [-0.1, 1.0]);
+            if is_kept {
+                assert_eq!(found[1].perturbed, [0.6, -2.0]);
+                assert_eq!((found[1].precision, found[1].held), (0.0, false));
+                assert_eq!(found[1].manipulation_epoch, Some(1));
+            } else {
+                assert_eq!(found[1].perturbed, [0.6, 2.0]);
+                assert_eq!((found[1].precision, found[1].held), (1.0, true));
+                assert_eq!(found[1].manipulation_epoch, None);
+            }
+        }
+    }
+
+    #[test]
+    fn of_a_runs_steps_those_up_to_the_first_change_are_noted() {
+        let (network, attack) = (crossed(), attack(AttackConfig::default().constraint));
+        let networks = Networks::new(&network, None);
+        let mut state = AttackState::new(&attack, &networks, ROWS, Seed::new(1)).unwrap();
+        for first in [0.3, -0.1, 0.3, -0.1] {
+            state.evaluate(&[first, 1.0, 0.6, 2.0]).unwrap();
+            state.note_step(0);
+            state.note_step(1);
+        }
+        assert_eq!(state.worst[0].path, [1.0, 0.0]);
+        assert_eq!(state.worst[1].path, [1.0; 4]);
+        let found = state.finish().unwrap();
+        assert_eq!(
+            (found[0].first_change, found[1].first_change),
+            (Some(2), None)
+        );
+    }
+
+    #[test]
+    fn only_the_first_end_is_noted_and_a_report_replaces_what_was_worst() {
+        let (network, attack) = (crossed(), attack(AttackConfig::default().constraint));
+        let networks = Networks::new(&network, None);
+        let mut state = AttackState::new(&attack, &networks, ROWS, Seed::new(1)).unwrap();
+        let status = |kept| RowStatus { kept, held: false };
+        let points = [8.0, 8.0, 0.5, 0.25];
+        state.note_end(1, &points, status(1), true);
+        state.note_end(1, &[0.0; 4], status(0), false);
+        let reported = [0.2, 1.0, 0.6, -2.0];
+        state.evaluate(&reported).unwrap();
+        let finish = Finish {
+            iterations: 3,
+            ending: crate::attack::moo::Ending::Failed,
+        };
+        state.report(1, &reported, finish);
+        let found = state.finish().unwrap();
+        let last = &found[1].last;
+        assert_eq!(last.point, [0.5, 0.25]);
+        assert_eq!(
+            (last.precision, last.held, last.stopped),
+            (1.0, false, true)
+        );
+        assert_eq!(found[1].perturbed, [0.6, -2.0]);
+        assert_eq!((found[1].precision, found[1].held), (0.0, false));
+        assert_eq!(found[1].finish, Some(finish));
+    }
+
+    #[test]
+    fn k_must_leave_out_a_feature() {
+        let (network, mut attack) = (crossed(), attack(AttackConfig::default().constraint));
+        let networks = Networks::new(&network, None);
+        for (k, fits) in [(0, false), (1, true), (2, false), (3, false)] {
+            attack.k = k;
+            let state = AttackState::new(&attack, &networks, ROWS, Seed::new(1));
+            assert_eq!(state.is_ok(), fits, "{k}");
+            let refused = state.err();
+            assert!(
+                refused
+                    .is_none_or(|error| matches!(error, Error::TopKOutOfRange { largest: 1, .. }))
+            );
+        }
+    }
+
+    #[test]
+    fn directions_come_from_the_twin_where_there_is_one() {
+        let (network, attack) = (crossed(), attack(AttackConfig::default().constraint));
+        for (surrogate, is_own) in [(None, true), (Some(2.0), false)] {
+            let networks = Networks::new(&network, surrogate);
+            let mut state = AttackState::new(&attack, &networks, ROWS, Seed::new(1)).unwrap();
+            let own = state.importance.clone();
+            assert_eq!(state.reference() == own, is_own);
+        }
+    }
+
+    #[test]
+    fn a_precision_is_a_share_of_k() {
+        let config = AttackConfig {
+            k: 2,
+            ..AttackConfig::default()
+        };
+        let attack = config
+            .check(&ExplainConfig::default(), &toy::schema())
+            .unwrap();
+        let network = toy::network();
+        let networks = Networks::new(&network, None);
+        let row = toy::row();
+        let rows = Points {
+            values: &row,
+            ids: &[0],
+        };
+        let mut state = AttackState::new(&attack, &networks, rows, Seed::new(1)).unwrap();
+        assert_eq!(state.k(), 2);
+        let status = RowStatus {
+            kept: 1,
+            held: true,
+        };
+        state.status = vec![status];
+        state.keep_if_worst(0, &row);
+        state.note_step(0);
+        state.note_end(0, &row, status, false);
+        assert_eq!(state.worst[0].path, [0.5]);
+        let mut points = vec![9.0; 3];
+        state.project(&mut points);
+        let ball = attack.threat.ball();
+        assert!((ball.size(&row, &points) - ball.radius).abs() < 1e-12);
+        let found = state.finish().unwrap();
+        assert_eq!((found[0].precision, found[0].last.precision), (0.5, 0.5));
+    }
 }

@@ -557,4 +557,188 @@ mod tests {
             assert!(suite.is_ok(), "{effort:?}: {:?}", suite.err());
         }
     }
+
+    fn members(effort: Effort, schema: &Schema) -> Vec<(&'static str, Option<f64>, bool, usize)> {
+        let config = SuiteConfig {
+            effort,
+            k: 1,
+            ..SuiteConfig::default()
+        };
+        let members = config.members(&ExplainConfig::default(), schema);
+        let members = members.iter();
+        members
+            .map(|one| (one.method.kind(), one.surrogate, one.shares, one.restarts))
+            .collect()
+    }
+
+    #[test]
+    fn a_quick_suite_has_each_gradient_attack_alone_and_in_shares() {
+        let twin = Some(10.0);
+        assert_eq!(
+            members(Effort::Quick, &Schema::table(&["x0", "x1"])),
+            [
+                ("er-attack", None, false, 1),
+                ("mse-attack", None, false, 1),
+                ("er-attack", None, true, 8),
+                ("mse-attack", None, true, 8),
+                ("er-attack", twin, true, 8),
+                ("mse-attack", twin, true, 8),
+                ("border", twin, false, 4),
+                ("region-search", None, false, 1),
+                ("random", None, false, 1),
+            ]
+        );
+    }
+
+    #[test]
+    fn larger_suites_have_more_attacks_and_images_have_places() {
+        let count = |effort: Effort, schema: &Schema, kind: &str| {
+            let members = members(effort, schema);
+            members.iter().filter(|one| one.0 == kind).count()
+        };
+        let (table, image) = (Schema::table(&["x0", "x1"]), Schema::image(1, 2, 2, 255.0));
+        // Alone, and in shares of four directions, then not in shares of them too, and with the QP.
+        assert_eq!(count(Effort::Standard, &table, "mse-attack"), 8);
+        assert_eq!(count(Effort::Thorough, &table, "mse-attack"), 12);
+        assert_eq!(count(Effort::Thorough, &table, "er-attack"), 16);
+        assert_eq!(count(Effort::Standard, &table, "top-k"), 4);
+        assert_eq!(count(Effort::Standard, &table, "target"), 4);
+        assert_eq!(count(Effort::Standard, &table, "random"), 2);
+        assert_eq!(count(Effort::Standard, &table, "mass-center"), 0);
+        assert_eq!(count(Effort::Standard, &image, "mass-center"), 4);
+        assert_eq!(count(Effort::Quick, &image, "mass-center"), 0);
+        let signed = ExplainConfig {
+            reduce: ReductionConfig::Signed,
+            ..ExplainConfig::default()
+        };
+        let standard = SuiteConfig::default();
+        let members = standard.members(&signed, &image);
+        assert!(members.iter().all(|one| one.method.kind() != "mass-center"));
+    }
+
+    #[test]
+    fn a_quick_suite_neither_refines_nor_searches_regions_again_nor_gates() {
+        let suite = |effort| {
+            let config = SuiteConfig {
+                effort,
+                k: 1,
+                ..SuiteConfig::default()
+            };
+            let schema = Schema::table(&["x0", "x1"]);
+            config.check(&ExplainConfig::default(), &schema).unwrap()
+        };
+        let quick = suite(Effort::Quick);
+        assert!(quick.refine.is_none() && quick.regions_again.is_none() && quick.certify.is_none());
+        let standard = suite(Effort::Standard);
+        let (border, steps) = standard.refine.unwrap();
+        assert_eq!((border.kind, steps), ("border", 200));
+        assert_eq!(standard.regions_again.unwrap().0.kind, "region-search");
+        assert!(standard.certify.is_some());
+    }
+
+    #[test]
+    fn where_regions_decide_shares_are_followed_on_twins_alone() {
+        let config = SuiteConfig {
+            effort: Effort::Quick,
+            k: 1,
+            ..SuiteConfig::default()
+        };
+        let schema = Schema::table(&["x0", "x1"]);
+        let suite = config.check(&ExplainConfig::default(), &schema).unwrap();
+        let run = |network: &Network| {
+            let rows = Points {
+                values: &KINKED_ROW,
+                ids: &[0],
+            };
+            let found = suite.perturb(network, rows, Seed::new(1)).unwrap();
+            let members = found.members.iter();
+            let own = |one: &MemberScore| one.shares && one.surrogate.is_none();
+            let counts = (
+                members.clone().filter(|one| own(one)).count(),
+                members.len(),
+            );
+            let regions = members.clone().any(|one| one.attack == "region-search");
+            (counts, regions)
+        };
+        let three = |activation: Activation| {
+            let model = ModelConfig::Mlp(MlpConfig {
+                hidden: vec![3],
+                activation,
+            });
+            let mut fresh = Fresh::double(Seed::new(4));
+            model.network(&InputShape::Table, 2, 3, &mut fresh).unwrap()
+        };
+        assert_eq!(run(&kinked_network()), ((0, 7), true));
+        assert_eq!(run(&kinked_network().smooth_twin(3.0)), ((2, 8), false));
+        assert_eq!(run(&three(Activation::Relu)), ((2, 9), true));
+        assert_eq!(
+            run(&three(Activation::Softplus { beta: 3.0 })),
+            ((2, 8), false)
+        );
+    }
+
+    #[test]
+    fn donors_are_whole_rows() {
+        let config = SuiteConfig {
+            effort: Effort::Quick,
+            k: 1,
+            ..SuiteConfig::default()
+        };
+        let schema = Schema::table(&["x0", "x1", "x2"]);
+        let suite = config.check(&ExplainConfig::default(), &schema).unwrap();
+        let count = suite.members.len();
+        let with = |donors: &[f64]| suite.clone().with_donors(donors);
+        assert_eq!(with(&[]).unwrap().members.len(), count);
+        let added = with(&[1.0; 6]).unwrap();
+        assert_eq!(added.members.len(), count + 1);
+        assert_eq!(added.members[count].attack.kind, "donors");
+        let refused = with(&[1.0; 7]).unwrap_err();
+        assert!(
+            matches!(
+                refused,
+                Error::RowWidth {
+                    expected: 3,
+                    got: 1
+                }
+            ),
+            "{refused}"
+        );
+        assert!(with(&[1.0, f64::NAN, 1.0]).is_err());
+    }
+
+    #[test]
+    fn a_larger_radius_keeps_what_a_smaller_one_found() {
+        let config = SuiteConfig {
+            effort: Effort::Quick,
+            k: 1,
+            ..SuiteConfig::default()
+        };
+        let network = kinked_network();
+        let on = SuiteRows {
+            network: &network,
+            rows: Points {
+                values: &KINKED_ROW,
+                ids: &[0],
+            },
+            donors: &[],
+            seed: Seed::new(1),
+        };
+        let schema = Schema::table(&["x0", "x1"]);
+        let explain = ExplainConfig::default();
+        let found = over_radii(&config, &[0.5, 0.29], &explain, &schema, &on).unwrap();
+        let shown: Vec<(f64, f64)> = found
+            .iter()
+            .map(|(radius, rows)| (*radius, rows[0].precision))
+            .collect();
+        assert_eq!(shown, [(0.29, 1.0), (0.5, 0.0)]);
+    }
+
+    #[test]
+    fn efforts_have_names_and_the_more_they_try_the_more_parts_and_donors() {
+        let all = [Effort::Quick, Effort::Standard, Effort::Thorough];
+        assert_eq!(all.map(Effort::name), ["quick", "standard", "thorough"]);
+        assert_eq!(all.map(Effort::gate_parts), [3, 300, 5000]);
+        assert_eq!(all.map(Effort::donors), [16, 64, 256]);
+        assert!(Effort::Quick.settings().contains("on_sphere: 50"));
+    }
 }

@@ -159,4 +159,28 @@ mod tests {
             [-1.0, 0.0, 0.0, 0.0, 0.0]
         );
     }
+
+    #[test]
+    fn features_are_found_by_name_and_must_be_there() {
+        let explain = crate::explain::ExplainConfig::default();
+        let explain = explain.check(&crate::toy::schema()).unwrap();
+        let places = |features: &[&str]| {
+            let features = features.iter().map(|name| (*name).to_owned()).collect();
+            TargetConfig { features }.places(&explain)
+        };
+        assert_eq!(places(&[]).unwrap(), None);
+        assert_eq!(places(&["x2", "x0"]).unwrap(), Some(vec![2, 0]));
+        assert!(places(&["x3"]).is_err());
+        assert!(Raise(Some(vec![2, 0])).check_width(3).is_ok());
+        assert!(Raise(Some(vec![3])).check_width(3).is_err());
+        assert!(Raise(None).check_width(3).is_ok());
+    }
+
+    #[test]
+    fn a_unit_is_named_by_its_number() {
+        assert_eq!(unit("unit[7]").unwrap(), 7);
+        for name in ["unit[]", "unit[x]", "7", "unit[7"] {
+            assert!(unit(name).is_err(), "{name}");
+        }
+    }
 }

@@ -465,3 +465,74 @@ fn features(a: &Audit, b: &Audit, rows: &[RowChange]) -> Vec<ReasonChange> {
     features.sort_by_key(|feature| std::cmp::Reverse(feature.left + feature.entered));
     features
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_is_less_stable_where_its_whole_interval_is_below_zero() {
+        let of = |low: f64, high: f64| {
+            verdict(&Estimate {
+                value: f64::midpoint(low, high),
+                interval: Some(statistics::Interval { low, high }),
+                count: 9,
+            })
+        };
+        assert_eq!(of(-0.5, -0.1), Verdict::LessStable);
+        assert_eq!(of(0.1, 0.5), Verdict::MoreStable);
+        for (low, high) in [(-0.1, 0.1), (-0.1, 0.0), (0.0, 0.1), (0.0, 0.0)] {
+            assert_eq!(of(low, high), Verdict::NotShown);
+        }
+        let unknown = Estimate {
+            value: -0.5,
+            interval: None,
+            count: 1,
+        };
+        assert_eq!(verdict(&unknown), Verdict::NotShown);
+    }
+
+    fn row(number: u64, certified: (Option<f64>, Option<f64>)) -> RowChange {
+        RowChange {
+            row: number,
+            class_a: 0,
+            class_b: 0,
+            left: Vec::new(),
+            entered: Vec::new(),
+            precision_a: 1.0,
+            precision_b: 1.0,
+            certified_a: certified.0,
+            certified_b: certified.1,
+        }
+    }
+
+    #[test]
+    fn a_certificate_is_lost_where_one_model_has_it_and_the_other_has_not() {
+        let rows = [
+            row(3, (Some(1.0), Some(0.75))),
+            row(5, (Some(0.5), Some(1.0))),
+            row(6, (Some(1.0), Some(1.0))),
+            row(7, (Some(0.5), Some(0.25))),
+        ];
+        let change = certificates(&rows).unwrap();
+        assert_eq!((change.lost, change.gained), (vec![3], vec![5]));
+        assert_eq!(certificates(&[row(3, (Some(1.0), None))]), None);
+    }
+
+    #[test]
+    fn every_difference_can_be_required_by_its_name() {
+        let all = figures();
+        let find = |id: &str| all.iter().find(|one| one.id == id);
+        let p_at_k = find("p_at_k_difference").unwrap();
+        assert!(p_at_k.has_interval && p_at_k.meaning.ends_with("of B minus that of A"));
+        assert!(find(AGREEMENT).unwrap().has_interval && !find(SAME_CLASS).unwrap().has_interval);
+        assert!(
+            rules(&[
+                "p_at_k_difference>=-0.1".to_owned(),
+                "p_at_k>=0.5".to_owned()
+            ])
+            .is_ok()
+        );
+        assert!(rules(&["p_at_k_differences>=-0.1".to_owned()]).is_err());
+    }
+}

@@ -402,4 +402,66 @@ mod tests {
             assert!((found - expected).abs() < 1e-12, "{found} {expected}");
         }
     }
+
+    #[test]
+    fn a_step_is_halved_until_the_loss_falls_by_its_share_of_the_slope() {
+        let problem = Problem {
+            x: vec![1.0, -1.0],
+            labels: vec![1, 0],
+            features: 1,
+            classes: 2,
+        };
+        let weights = vec![0.0; problem.size()];
+        let (loss, gradient) = problem.at(&weights);
+        for factor in [1.0, 64.0, 1000.0] {
+            let direction: Vec<f64> = gradient.iter().map(|slope| -factor * slope).collect();
+            let slope = dot(&direction, &gradient);
+            let at = |length: f64| {
+                let moved: Vec<f64> = direction.iter().map(|d| length * d).collect();
+                problem.at(&moved)
+            };
+            let falls = |length: f64| at(length).0 <= loss + 1e-4 * length * slope;
+            let (length, next, slopes) =
+                shorter(&problem, &weights, &direction, loss, slope).unwrap();
+            assert!(
+                falls(length) && (length >= 1.0 || !falls(2.0 * length)),
+                "{factor}: {length}"
+            );
+            assert_eq!(length < 1.0, factor > 1.0);
+            let expected = at(length);
+            assert_eq!((next.to_bits(), slopes), (expected.0.to_bits(), expected.1));
+        }
+        // Uphill there is no such step.
+        let slope = dot(&gradient, &gradient);
+        assert!(shorter(&problem, &weights, &gradient, loss, slope).is_none());
+    }
+
+    #[test]
+    fn a_fit_is_where_all_slopes_are_flat() {
+        let x: Vec<f32> = (0..30_u8)
+            .flat_map(|row| {
+                [
+                    f32::from(row * 7 % 11) / 11.0,
+                    f32::from(row * 5 % 13) / 4.0,
+                ]
+            })
+            .collect();
+        let labels: Vec<usize> = x
+            .chunks(2)
+            .enumerate()
+            .map(|(row, x)| usize::from(x[0] + 0.2 * x[1] > 0.8) + usize::from(row % 7 == 0))
+            .collect();
+        let weights = logistic(x.clone(), labels.clone(), 2, 3);
+        let problem = Problem {
+            x,
+            labels,
+            features: 2,
+            classes: 3,
+        };
+        let (_, gradient) = problem.at(&weights);
+        assert!(
+            gradient.iter().all(|slope| slope.abs() <= 1e-6),
+            "{gradient:?}"
+        );
+    }
 }

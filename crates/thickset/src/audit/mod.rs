@@ -42,3 +42,6 @@ pub use row_list::RowList;
 pub use run::{Outcome, RunOptions, run};
 pub(crate) use running_totals::BLOCK;
 pub use target::{AuditTarget, NamedModel};
+
+#[cfg(test)]
+mod tests;

@@ -436,4 +436,62 @@ mod tests {
         let people = [(0.95, 1), (0.65, 2), (0.8, 3), (0.3, 4)];
         assert_eq!(chosen_people(people.into_iter(), decision, 4), [1, 2, 4]);
     }
+
+    #[test]
+    fn a_bin_has_the_means_of_its_rows() {
+        let mut sums = Sums::default();
+        let row = |precision: f64, is_adverse: bool| AuditedRow {
+            probabilities: vec![0.5, 0.5],
+            label: None,
+            precision,
+            is_adverse,
+        };
+        sums.add(&SampledValue::Number(3.0), 0.5, &row(1.0, true));
+        sums.add(&SampledValue::Number(5.0), -0.25, &row(0.5, false));
+        sums.add(
+            &SampledValue::Level("missing".to_owned()),
+            0.5,
+            &row(0.0, false),
+        );
+        sums.add(
+            &SampledValue::Level("missing".to_owned()),
+            0.25,
+            &row(0.5, false),
+        );
+        let bin = sums.record("all".to_owned()).unwrap();
+        assert_eq!((bin.rows, bin.value, bin.auc), (4, Some(4.0), None));
+        assert_eq!(
+            (bin.contribution, bin.precision, bin.decided),
+            (0.25, 0.5, 0.25)
+        );
+        let mut levels = Sums::default();
+        levels.add(&SampledValue::Level("a".to_owned()), 1.0, &row(1.0, true));
+        assert_eq!(levels.record("a".to_owned()).unwrap().value, None);
+    }
+
+    #[test]
+    fn a_value_is_in_the_bin_whose_edges_it_lies_between() {
+        let numbers = Division::Number(vec![1.0, 2.0]);
+        assert_eq!(numbers.bins(), 4);
+        let bins =
+            [0.5, 1.0, 1.5, 2.0, 9.0].map(|number| numbers.bin(&SampledValue::Number(number)));
+        assert_eq!(bins, [0, 0, 1, 1, 2]);
+        assert_eq!(numbers.bin(&SampledValue::Level(String::new())), 3);
+        let levels = Division::Levels(vec!["a".to_owned(), "b".to_owned()]);
+        assert_eq!(levels.bins(), 3);
+        let bins = ["a", "b", "c"].map(|text| levels.bin(&SampledValue::Level(text.to_owned())));
+        assert_eq!(bins, [0, 1, 2]);
+        assert_eq!(levels.bin(&SampledValue::Number(1.0)), 2);
+    }
+
+    #[test]
+    fn levels_are_divided_by_how_often_they_occur() {
+        let values: Vec<SampledValue> = ["b", "a", "c", "c", "b", "c"]
+            .map(|text| SampledValue::Level(text.to_owned()))
+            .into();
+        let Division::Levels(levels) = divide(&values.iter().collect::<Vec<_>>()) else {
+            panic!("levels")
+        };
+        assert_eq!(levels, ["c", "b", "a"]);
+    }
 }

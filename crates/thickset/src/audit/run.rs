@@ -8,6 +8,7 @@ use thickset_engine::{Network, instruction_set};
 
 use super::certificate::{CertificateRecord, exact};
 use super::figure::FIGURES;
+use super::figure::explained::has_ranking;
 use super::measure::{LabelledRows, Measured};
 use super::plan::CheckedAudit;
 use super::progress::{Chunk, Event, Observer, Partial, ResumeFile};
@@ -358,7 +359,12 @@ impl<'a> Session<'a> {
                 described.push(WorstRow {
                     row: ids[place] + 1,
                     class: before.class,
-                    precision: attacked.precision,
+                    // As in the list of rows: where all importances are equal there is no set to keep.
+                    precision: if has_ranking(&before.importance) {
+                        attacked.precision
+                    } else {
+                        0.0
+                    },
                     probability: before.probabilities[before.class],
                     attacked_probability: after.probabilities[before.class],
                     values: x.to_vec(),
@@ -399,4 +405,77 @@ pub(super) fn parts(rows: usize, features: usize) -> Vec<Range<usize>> {
         .step_by(size)
         .map(|start| start..(start + size).min(rows))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_cut_into_parts_that_cover_them_once() {
+        let parts = parts(1000, 4);
+        let mut next = 0;
+        for part in &parts {
+            assert_eq!(part.start, next);
+            assert!(part.end > part.start);
+            next = part.end;
+        }
+        assert_eq!(next, 1000);
+    }
+
+    #[test]
+    fn the_worst_rows_come_first_and_are_told_in_full() {
+        let model = crate::audit::tests::kinked();
+        let schema = crate::audit::tests::schema();
+        let rows = crate::Rows::new(&[2.0, 1.0, 0.3, 1.0, 0.25, 2.0, 0.4, 2.0], &schema).unwrap();
+        let target = crate::audit::tests::target(&model, rows);
+        let checked = crate::audit::tests::config().check(&schema).unwrap();
+        let mut silent = |_: &Event<'_>| ControlFlow::Continue(());
+        let mut session = Session::new(&checked, &target);
+        assert!(session.run(Some(3), &mut silent).unwrap().is_continue());
+        let places = worst_places(&session.rows);
+        assert_eq!((places.len(), places[3]), (4, 0));
+        assert_eq!(session.worst(), places[..2]);
+        let told = session.worst_rows(&[2]).unwrap();
+        assert_eq!(
+            (told[0].row, told[0].values.as_slice()),
+            (3, &[0.25, 2.0][..])
+        );
+    }
+
+    #[test]
+    fn of_equal_rows_the_thinner_and_then_the_first_is_worse() {
+        let row = |precision: f64, thickness: f64| RowRecord {
+            row: 1,
+            label: None,
+            class: 0,
+            probabilities: Vec::new(),
+            top: Vec::new(),
+            attacked_top: Vec::new(),
+            precision,
+            attack: result::AttackId::new("random").unwrap(),
+            first_change: None,
+            figures: crate::audit::figure::RowFigures::default()
+                .with(&thickness::FIGURE, thickness),
+        };
+        let rows = [row(1.0, 0.1), row(0.5, 0.9), row(0.5, 0.2), row(0.5, 0.2)];
+        let rows: RowList = rows.into_iter().collect();
+        assert_eq!(worst_places(&rows), [2, 3, 1, 0]);
+    }
+
+    #[test]
+    fn a_row_without_a_ranking_is_told_with_the_precision_it_counts_with() {
+        let model = crate::audit::tests::kinked();
+        let schema = crate::audit::tests::schema();
+        // Both gates are closed, so all importances are zero, here and around.
+        let rows = crate::Rows::new(&[-2.0, -2.0], &schema).unwrap();
+        let target = crate::audit::tests::target(&model, rows);
+        let checked = crate::audit::tests::config().check(&schema).unwrap();
+        let mut silent = |_: &Event<'_>| ControlFlow::Continue(());
+        let mut session = Session::new(&checked, &target);
+        assert!(session.run(None, &mut silent).unwrap().is_continue());
+        let listed = session.rows.iter().next().unwrap().precision;
+        let told = session.worst_rows(&[0]).unwrap()[0].precision;
+        assert_eq!((listed, told), (0.0, 0.0));
+    }
 }

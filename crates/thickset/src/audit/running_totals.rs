@@ -262,4 +262,59 @@ mod tests {
         assert_eq!(totals.importance(), [5.5, 7.5]);
         assert_eq!(totals.magnitudes(), [9.5, 3.5]);
     }
+
+    fn measured(importance: Vec<Vec<f64>>, precision: Vec<f64>) -> Measured {
+        Measured {
+            rows: Vec::new(),
+            importance,
+            members: vec![crate::attack::suite::MemberScore {
+                attack: "random",
+                surrogate: None,
+                shares: false,
+                precision,
+            }],
+        }
+    }
+
+    #[test]
+    fn rows_of_a_member_are_counted_by_what_they_kept() {
+        let mut totals = RunningTotals::default();
+        totals.add(&measured(vec![vec![1.0]; 3], vec![0.0, 0.75, 0.75]), 4);
+        totals.add(&measured(vec![vec![1.0]], vec![1.0]), 4);
+        assert_eq!(totals.members[0].kept, [1, 0, 0, 2, 1]);
+        let attacks = totals.attacks(4).unwrap();
+        assert_eq!(
+            (attacks[0].attack.as_str(), attacks[0].precision_at_k.count),
+            ("random", 4)
+        );
+        assert!((attacks[0].precision_at_k.value - 0.625).abs() < 1e-12);
+        let mut sum = totals.members[0].clone();
+        sum.add(&totals.members[0]);
+        assert_eq!(sum.kept, [2, 0, 0, 4, 2]);
+    }
+
+    #[test]
+    fn blocks_are_kept_where_that_is_asked_the_last_one_begun() {
+        let rows = importances(2 * BLOCK + 5);
+        let mut totals = RunningTotals::default();
+        totals.keep_blocks();
+        totals.add(&measured(rows.clone(), vec![1.0; rows.len()]), 1);
+        assert_eq!(totals.blocks.as_ref().map(Vec::len), Some(2));
+        let (blocks, members) = totals.clone().into_parts();
+        assert_eq!(
+            blocks.iter().map(|block| block.rows).collect::<Vec<_>>(),
+            [BLOCK, BLOCK, 5]
+        );
+        let again = RunningTotals::of_parts(&blocks, members);
+        assert_eq!(again.rows, rows.len());
+        assert_eq!(again.importance(), totals.importance());
+        assert_eq!(again.magnitudes(), totals.magnitudes());
+        assert_eq!(totals.drain_blocks().len(), 2);
+        assert!(totals.drain_blocks().is_empty());
+        // A whole number of blocks leaves no rest.
+        let mut even = RunningTotals::default();
+        even.keep_blocks();
+        even.add(&measured(rows[..BLOCK].to_vec(), vec![1.0; BLOCK]), 1);
+        assert_eq!(even.into_parts().0.len(), 1);
+    }
 }

@@ -135,4 +135,12 @@ mod tests {
         );
         assert!(Gda::new(1, -1.0).is_err());
     }
+
+    #[test]
+    fn a_rate_of_nothing_is_taken_and_one_without_end_is_not() {
+        assert!(Gda::new(1, 0.0).is_ok());
+        assert!(Gda::new(1, f64::INFINITY).is_err() && Gda::new(1, f64::NAN).is_err());
+        let rule = GdaConfig::default().multipliers(3).unwrap().unwrap();
+        assert_eq!(rule.weights(), [0.25; 4]);
+    }
 }

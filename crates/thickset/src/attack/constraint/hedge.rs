@@ -135,4 +135,12 @@ mod tests {
         .unwrap();
         assert_eq!(rule.weights(), [0.5, 0.5]);
     }
+
+    #[test]
+    fn a_rate_of_nothing_is_taken_and_one_without_end_is_not() {
+        assert!(Hedge::new(1, 0.0).is_ok());
+        assert!(Hedge::new(1, f64::INFINITY).is_err() && Hedge::new(1, f64::NAN).is_err());
+        let rule = HedgeConfig::default().multipliers(3).unwrap().unwrap();
+        assert_eq!(rule.weights(), [0.25; 4]);
+    }
 }

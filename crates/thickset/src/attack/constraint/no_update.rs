@@ -74,4 +74,17 @@ mod tests {
         .unwrap();
         assert_eq!(rule.weights(), [0.25; 4]);
     }
+
+    #[test]
+    fn values_that_do_not_fit_are_refused() {
+        let mut rule = NoUpdateConfig {}.multipliers(1).unwrap().unwrap();
+        let mut update = |values: &[f64]| {
+            rule.update(Observation {
+                values,
+                gradients: &[],
+            })
+        };
+        assert!(update(&[1.0, 2.0]).is_ok());
+        assert!(update(&[1.0]).is_err() && update(&[1.0, f64::NAN]).is_err());
+    }
 }

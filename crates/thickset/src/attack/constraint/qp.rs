@@ -394,4 +394,29 @@ mod tests {
         let solved = solve(vec![vec![0.0, 2.0, 4.0], vec![1.0, 3.0, 7.0]]);
         assert_eq!(solved, Some(vec![1.0, 2.0]));
     }
+
+    #[test]
+    fn an_objective_without_a_slope_keeps_its_weight() {
+        let mut rule = QpConfig {}.multipliers(1).unwrap().unwrap();
+        rule.update(Observation {
+            values: &[1.0, 1.0],
+            gradients: &[vec![0.0, 0.0], vec![2.0, 1.0]],
+        })
+        .unwrap();
+        assert_eq!(rule.weights(), [1.0, 0.0]);
+    }
+
+    #[test]
+    fn eight_gradients_are_weighed() {
+        let units: Vec<Vec<f64>> = (0..8)
+            .map(|place| {
+                (0..8)
+                    .map(|axis| f64::from(u8::from(axis == place)))
+                    .collect()
+            })
+            .collect();
+        for weight in found(&units) {
+            assert!((weight - 0.125).abs() < 1e-12);
+        }
+    }
 }

@@ -286,3 +286,81 @@ fn of_rows(
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn derivatives_of_a_row_are_central_differences_of_its_values() {
+        let network = crate::toy::kinked_network().smooth_twin(2.0);
+        let schema = crate::Schema::table(&["x0", "x1"]);
+        let explain = crate::explain::ExplainConfig::default()
+            .check(&schema)
+            .unwrap();
+        let x = [0.3, 1.0];
+        let row = Points {
+            values: &x,
+            ids: &[0],
+        };
+        let mut gaps = row_gaps(&network, &explain, row, 1, Seed::new(1)).unwrap();
+        let found = gaps.derivatives(&x).unwrap();
+        assert_eq!((found.outputs.len(), found.importance.len()), (2, 2));
+        for feature in 0..2 {
+            let mut at = |step: f64| {
+                let mut moved = x;
+                moved[feature] += step;
+                gaps.values(&moved).unwrap()
+            };
+            let (after, before) = (at(1e-5), at(-1e-5));
+            for of in 0..2 {
+                let output = (after.outputs[0][of] - before.outputs[0][of]) / 2e-5;
+                assert!((found.outputs[of][feature] - output).abs() < 1e-8);
+                let importance = (after.importance[of] - before.importance[of]) / 2e-5;
+                assert!((found.importance[of][feature] - importance).abs() < 1e-8);
+            }
+        }
+    }
+
+    #[test]
+    fn features_that_stay_are_left_out_and_put_back() {
+        struct Sum;
+
+        impl Gaps for Sum {
+            fn values(&mut self, x: &[f64]) -> Result<Values> {
+                Ok(Values {
+                    outputs: vec![vec![x.iter().sum()]],
+                    importance: x.to_vec(),
+                    followed: None,
+                })
+            }
+
+            fn derivatives(&mut self, x: &[f64]) -> Result<Derivatives> {
+                Ok(Derivatives {
+                    outputs: vec![x.to_vec()],
+                    importance: vec![x.to_vec()],
+                })
+            }
+        }
+
+        let mut free = Free {
+            gaps: &mut Sum,
+            origin: &[1.0, 2.0, 3.0],
+            features: &[2, 0],
+        };
+        assert_eq!(free.part(&[1.0, 2.0, 3.0]), [3.0, 1.0]);
+        assert_eq!(free.whole(&[30.0, 10.0]), [10.0, 2.0, 30.0]);
+        assert_eq!(
+            free.values(&[30.0, 10.0]).unwrap().importance,
+            [10.0, 2.0, 30.0]
+        );
+        let slopes = free.derivatives(&[30.0, 10.0]).unwrap();
+        assert_eq!(
+            (
+                slopes.outputs[0].as_slice(),
+                slopes.importance[0].as_slice()
+            ),
+            (&[30.0, 10.0][..], &[30.0, 10.0][..])
+        );
+    }
+}

@@ -485,4 +485,35 @@ mod tests {
             assert_eq!(search.radius < settings.radius, !is_taken);
         }
     }
+
+    #[test]
+    fn k_must_leave_out_an_importance() {
+        let mut gaps = Given {
+            output: |_| 0.0,
+            second: |_| 0.0,
+            slope: 1.0,
+        };
+        let settings = MooConfig::default();
+        for k in [0, 2] {
+            let refused = Search::start(&mut gaps, &[0.0], k, &settings)
+                .err()
+                .unwrap();
+            assert!(matches!(refused, Error::TopKOutOfRange { largest: 1, .. }));
+        }
+    }
+
+    #[test]
+    fn outside_of_the_budgets_less_of_a_gap_is_asked_for() {
+        let mut gaps = Given {
+            output: |_| 0.0,
+            second: |_| 0.0,
+            slope: 1.0,
+        };
+        let settings = MooConfig::default();
+        let mut search = Search::start(&mut gaps, &[0.0], 1, &settings).unwrap();
+        for (norm, excess) in [(0.0, 1.0), (0.75, 0.25), (3.0, 0.0)] {
+            search.here.residual_norm = norm;
+            assert!((search.objectives(&[0])[0].excess - excess).abs() < 1e-15);
+        }
+    }
 }

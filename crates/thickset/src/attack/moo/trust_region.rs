@@ -576,4 +576,42 @@ mod tests {
             prop_assert!(found >= other - 0.05 * radius, "{found} < {other}");
         }
     }
+
+    #[test]
+    fn a_merit_is_the_distance_of_the_outputs_and_that_of_the_gap() {
+        let parts = Parts {
+            residual: vec![1.0, -2.0],
+            residual_jacobian: vec![vec![2.0, 0.0], vec![0.0, -1.0]],
+            importance_jacobian: vec![vec![1.0, 0.0], vec![0.0, 3.0]],
+            objectives: vec![Objective {
+                ahead: 0,
+                behind: 1,
+                excess: 0.5,
+            }],
+        };
+        // Outputs (1 + 2, -2 - 2), which is 5 long, and a gap of 1/2 + 1 - 6.
+        let merit = parts.model().merit(&parts.objectives[0], &[1.0, 2.0]);
+        assert!((merit - 9.5).abs() < 1e-12, "{merit}");
+    }
+
+    #[test]
+    fn a_step_brings_outputs_back_and_closes_a_gap_from_either_side() {
+        // |1/4 + d_0| of the outputs and |excess - d_1| of the gap: both vanish within the radius, on different sides.
+        for excess in [0.5, -0.5] {
+            let parts = Parts {
+                residual: vec![0.25],
+                residual_jacobian: vec![vec![1.0, 0.0]],
+                importance_jacobian: vec![vec![0.0, 0.0], vec![0.0, 1.0]],
+                objectives: vec![Objective {
+                    ahead: 0,
+                    behind: 1,
+                    excess,
+                }],
+            };
+            let step = parts.model().step(1.0).unwrap();
+            assert!(step.bound < 1e-6, "{step:?}");
+            assert!((step.direction[0] + 0.25).abs() < 1e-6, "{step:?}");
+            assert!((step.direction[1] - excess).abs() < 1e-6, "{step:?}");
+        }
+    }
 }

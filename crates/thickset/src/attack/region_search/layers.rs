@@ -61,4 +61,26 @@ mod tests {
         assert!(is_searched(side));
         assert!(!is_searched(side + 1));
     }
+
+    #[test]
+    fn gates_are_open_above_zero_and_the_last_layer_has_none() {
+        let dense = |weight: &[f64], bias: &[f64]| DenseLayer {
+            weight: weight.to_vec(),
+            bias: bias.to_vec(),
+            inputs: 2,
+        };
+        let layers = Layers(vec![
+            dense(&[1.0, 2.0, 1.0, -1.0], &[0.5, 1.0]),
+            dense(&[2.0, 3.0, -1.0, 1.0, 1.0, 1.0], &[0.0, 0.0, -4.5]),
+            DenseLayer {
+                inputs: 3,
+                ..dense(&[1.0, 1.0, 1.0, -2.0, 0.0, 0.0], &[0.25, 0.0])
+            },
+        ]);
+        assert_eq!(layers.gates(), 5);
+        // 1 + 4 + 1/2 = 11/2 and 1 - 2 + 1 = 0, which is closed; then 11, -11/2 and 1.
+        let (gates, logits) = layers.run(&[1.0, 2.0]);
+        assert_eq!(gates, [true, false, true, false, true]);
+        crate::toy::assert_close(&logits, &[12.25, -22.0]);
+    }
 }

@@ -204,4 +204,83 @@ mod tests {
         let spaces = [half_space(&[1.0], -1.0), half_space(&[-1.0], 0.0)];
         assert!(nearest(&spaces, &mut [0.0; 2], 1, 10.0).is_none());
     }
+
+    #[test]
+    fn what_is_missing_is_counted_in_normals() {
+        let normal = [3.0, 4.0];
+        let space = |sign: f64| HalfSpace {
+            normal: Normal::Dense(&normal),
+            sign,
+            offset: 5.0,
+            square: 25.0,
+        };
+        // 3 + 8 + 5 = 16 too much, or -11 + 5 = -6: 6/25 of the normal is missing.
+        assert!((space(1.0).missing(&[1.0, 2.0]) + 16.0 / 25.0).abs() < 1e-15);
+        assert!((space(-1.0).missing(&[1.0, 2.0]) - 6.0 / 25.0).abs() < 1e-15);
+        let mut d = [1.0, 2.0];
+        space(-1.0).push(&mut d, 0.5);
+        crate::toy::assert_close(&d, &[-0.5, 0.0]);
+        let axis = HalfSpace {
+            normal: Normal::Axis(1),
+            ..space(-1.0)
+        };
+        axis.push(&mut d, 0.5);
+        crate::toy::assert_close(&d, &[-0.5, -0.5]);
+        assert!((axis.missing(&d) + 5.5 / 25.0).abs() < 1e-15);
+    }
+
+    #[test]
+    fn a_multiplier_rises_by_what_is_missing_and_falls_no_lower_than_zero() {
+        let spaces = [half_space(&[2.0], -3.0)];
+        let mut multipliers = [0.25];
+        let mut ascent = Ascent {
+            half_spaces: &spaces,
+            multipliers: &mut multipliers,
+            dimensions: 1,
+            radius: 9.0,
+        };
+        // 2 d >= 3: from 1/2 it is 1 away, which is half a normal.
+        let mut d = [0.5];
+        assert!((ascent.ascend(0, &mut d) - 1.0).abs() < 1e-15);
+        crate::toy::assert_close(&d, &[1.5]);
+        assert!((ascent.multipliers[0] - 0.75).abs() < 1e-15);
+        assert_eq!(ascent.ascend(0, &mut d).to_bits(), 0.0_f64.to_bits());
+        // From 9 it would fall by 3.75, of which there is 0.75.
+        d = [9.0];
+        assert!((ascent.ascend(0, &mut d) - 1.5).abs() < 1e-15);
+        crate::toy::assert_close(&d, &[7.5]);
+        assert_eq!(ascent.multipliers[0].to_bits(), 0.0_f64.to_bits());
+    }
+
+    #[test]
+    fn multipliers_that_are_known_are_begun_with() {
+        // x >= 3 with its multiplier is at its point at once; one too many comes back.
+        let spaces = [half_space(&[2.0], -6.0), half_space(&[1.0], -1.0)];
+        let mut multipliers = [1.5, 2.0];
+        let found = nearest(&spaces, &mut multipliers, 1, 4.0).unwrap();
+        assert!((found[0] - 3.0).abs() < 1e-5, "{found:?}");
+        assert!((multipliers[0] * 2.0 + multipliers[1] - 3.0).abs() < 1e-5);
+    }
+
+    #[test]
+    fn a_point_at_just_the_radius_is_within_it() {
+        let spaces = [half_space(&[1.0, 0.0], -2.0)];
+        let found = nearest(&spaces, &mut [0.0], 2, 2.0).unwrap();
+        crate::toy::assert_close(&found, &[2.0, 0.0]);
+        assert!(nearest(&spaces, &mut [0.0], 2, 1.999).is_none());
+        let none: Option<Vec<f64>> = nearest(&[], &mut [], 2, 1.0);
+        crate::toy::assert_close(&none.unwrap(), &[0.0, 0.0]);
+    }
+
+    #[test]
+    fn a_sharp_corner_is_reached_in_rounds() {
+        // y >= 1 and y <= 1/2 + x: the corner (1/2, 1) lies behind an obtuse way.
+        let spaces = [half_space(&[0.0, 1.0], -1.0), half_space(&[1.0, -1.0], 0.5)];
+        let found = nearest(&spaces, &mut [0.0; 2], 2, 2.0).unwrap();
+        assert!(
+            (found[0] - 0.5).abs() < 1e-4 && (found[1] - 1.0).abs() < 1e-4,
+            "{found:?}"
+        );
+        assert!(nearest(&spaces, &mut [0.0; 2], 2, 1.1).is_none());
+    }
 }

@@ -475,6 +475,7 @@ fn add(to: &mut [f64], factor: f64, of: &[f64]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::toy::assert_close;
 
     /// Three layers with numbers of no pattern.
     fn layers() -> Layers {
@@ -613,5 +614,231 @@ mod tests {
         };
         assert_eq!(gates(2.0), [0]);
         assert_eq!(gates(2.01), [0, 1, 3]);
+    }
+
+    fn dense(inputs: usize, weight: &[f64], bias: &[f64]) -> DenseLayer {
+        DenseLayer {
+            weight: weight.to_vec(),
+            bias: bias.to_vec(),
+            inputs,
+        }
+    }
+
+    /// Two features, of which the first is salient, that move freely within the radius.
+    fn plain(radius: f64) -> Target {
+        Target {
+            x: vec![0.0, 0.0],
+            bounds: vec![(-9.0, 9.0); 2],
+            radius,
+            top: vec![true, false],
+            k: 1,
+            ..target([0.0; 4])
+        }
+    }
+
+    /// Gates `x0 - 1` and `x1 + 5`, logits `x1 - 1 + 3 (x0 - 1)` where both are open, and 0.
+    fn two_gates() -> Layers {
+        let hidden = dense(2, &[1.0, 0.0, 0.0, 1.0], &[-1.0, 5.0]);
+        let head = dense(2, &[3.0, 1.0, 0.0, 0.0], &[-6.0, 0.0]);
+        Layers(vec![hidden, head])
+    }
+
+    #[test]
+    fn fewer_kept_features_come_first_then_the_smaller_gap() {
+        let score = |kept, gap| Score { kept, gap };
+        assert_eq!(score(1, 0.5).before(&score(2, 0.1)), Ordering::Less);
+        assert_eq!(score(2, 0.5).before(&score(2, 0.1)), Ordering::Greater);
+        assert_eq!(score(2, 0.1).before(&score(2, 0.1)), Ordering::Equal);
+    }
+
+    #[test]
+    fn the_next_swap_counts_in_full_and_each_later_one_a_quarter() {
+        let layers = layers();
+        let mut target = target([0.0; 4]);
+        // The second feature cannot move, so it comes last.
+        let score = |target: &Target, gradient: [f64; 4]| {
+            let place = target.place(&layers);
+            assert_eq!(
+                (place.order.as_slice(), place.moving),
+                (&[0, 2, 3, 1][..], 3)
+            );
+            place.score(&gradient, &mut Vec::new())
+        };
+        // Features 0 and 1 have 4 and 3, the others 2 and 1: swaps of 3 with 2 and of 4 with 1, of a sum of 10.
+        let found = score(&target, [-4.0, 2.0, 1.0, -3.0]);
+        assert_eq!(found.kept, 2);
+        assert!(
+            (found.gap - (0.1 + 0.25 * 0.3)).abs() < 1e-12,
+            "{}",
+            found.gap
+        );
+        // Signed, feature 1 has lost its place to feature 2, and feature 0 is before feature 3.
+        target.is_absolute = false;
+        let found = score(&target, [4.0, 2.0, 1.0, -3.0]);
+        assert_eq!(found.kept, 1);
+        assert!((found.gap - 0.3).abs() < 1e-12, "{}", found.gap);
+    }
+
+    #[test]
+    fn the_importance_is_of_the_logit_of_the_margin_or_of_the_loss() {
+        let layers = Layers(vec![
+            dense(1, &[1.0], &[1.0]),
+            dense(1, &[0.0, 0.0, 3.0_f64.ln()], &[0.0; 3]),
+        ]);
+        let seed = |of: Of, class: usize| {
+            let target = Target {
+                x: vec![0.0],
+                bounds: vec![(-9.0, 9.0)],
+                of,
+                class,
+                ..target([0.0; 4])
+            };
+            let place = target.place(&layers);
+            let mut region = place.start();
+            // The third logit is ln 3 at the row, and ln 9 at 1.
+            let here = place.seed(&region);
+            region.nearest = vec![1.0];
+            [here, place.seed(&region)]
+        };
+        for seed in seed(Of::Logit, 1) {
+            assert_close(&seed, &[0.0, 1.0, 0.0]);
+        }
+        let [here, there] = seed(Of::Probability, 0);
+        assert_close(&here, &[1.0, -0.25, -0.75]);
+        assert_close(&there, &[1.0, -0.1, -0.9]);
+        let [here, there] = seed(Of::Loss, 2);
+        assert_close(&here, &[0.5, 0.5, -1.0]);
+        assert_close(&there, &[0.5, 0.5, -1.0]);
+    }
+
+    #[test]
+    fn of_two_classes_the_other_counts_as_much_the_other_way() {
+        let layers = two_gates();
+        let seed = |of: Of, class: usize| {
+            let target = Target {
+                class,
+                of,
+                ..plain(2.0)
+            };
+            let place = target.place(&layers);
+            place.seed(&place.start())
+        };
+        assert_close(&seed(Of::Probability, 0), &[1.0, -1.0]);
+        assert_close(&seed(Of::Probability, 1), &[-1.0, 1.0]);
+        assert_close(&seed(Of::Loss, 0), &[-1.0, 1.0]);
+        assert_close(&seed(Of::Logit, 1), &[0.0, 1.0]);
+    }
+
+    #[test]
+    fn a_region_is_met_just_beyond_its_kink() {
+        let layers = two_gates();
+        let meet = |target: &Target| {
+            let place = target.place(&layers);
+            let region = place.cross(&place.start(), 0);
+            region.map(|region| place.point(&region))
+        };
+        // A share of 2e-5 of the radius beyond the kink at 1.
+        let found = meet(&plain(2.0)).unwrap();
+        assert!((found[0] - 1.000_04).abs() < 1e-7, "{found:?}");
+        assert!(found[1].abs() < 1e-12, "{found:?}");
+        // The class holds from 3 x0 + x1 = 4 on, which is nearest at (1.2, 0.4), 1.26 away.
+        let holding = |radius: f64| Target {
+            holds: true,
+            ..plain(radius)
+        };
+        let found = meet(&holding(1.3)).unwrap();
+        assert!(
+            (found[0] - 1.2).abs() < 1e-3 && (found[1] - 0.4).abs() < 1e-3,
+            "{found:?}"
+        );
+        assert!(found[1] - 1.0 + 3.0 * (found[0] - 1.0) > 0.0, "{found:?}");
+        assert!(meet(&holding(1.26)).is_none());
+        assert!(meet(&plain(0.99)).is_none());
+    }
+
+    #[test]
+    fn bounds_turn_the_way_to_a_kink() {
+        // The gate `x0 + x1 - 1`, reached at (1/2, 1/2) where both are free.
+        let layers = Layers(vec![
+            dense(2, &[1.0, 1.0], &[-1.0]),
+            dense(1, &[1.0, 0.0], &[0.0; 2]),
+        ]);
+        let meet = |bounds: [(f64, f64); 2]| {
+            let target = Target {
+                bounds: bounds.to_vec(),
+                ..plain(1.0)
+            };
+            let place = target.place(&layers);
+            let region = place.cross(&place.start(), 0);
+            region.map(|region| place.point(&region))
+        };
+        let near = |found: Option<Vec<f64>>, expected: [f64; 2]| {
+            let found = found.unwrap();
+            let moves = found.iter().zip(expected);
+            assert!(
+                moves.into_iter().all(|(a, b)| (a - b).abs() < 1e-3),
+                "{found:?}"
+            );
+        };
+        near(meet([(-9.0, 9.0), (-9.0, 9.0)]), [0.5, 0.5]);
+        near(meet([(-9.0, 0.25), (-9.0, 9.0)]), [0.25, 0.75]);
+        near(meet([(-9.0, 9.0), (0.0, 0.25)]), [0.75, 0.25]);
+        assert!(meet([(-9.0, 0.25), (-9.0, 0.25)]).is_none());
+        assert!(meet([(0.0, 0.0), (-9.0, 0.9)]).is_none());
+    }
+
+    #[test]
+    fn margins_are_of_the_class_over_every_other() {
+        let layers = Layers(vec![
+            dense(2, &[1.0, 0.0, 0.0, 1.0], &[1.0, 1.0]),
+            dense(2, &[1.0, 2.0, 5.0, 3.0, 0.0, 1.0], &[0.5, 0.0, 0.0]),
+        ]);
+        let mut target = Target {
+            class: 1,
+            holds: true,
+            ..plain(2.0)
+        };
+        {
+            let place = target.place(&layers);
+            let margins = place.margins(&place.start());
+            let [(first, to_first, ahead), (last, to_last, before)] = margins.as_slice() else {
+                panic!("two others");
+            };
+            // Logits 3.5, 8 and 1.
+            assert_eq!((*first, *last), (0, 2));
+            assert_close(to_first, &[4.0, 1.0]);
+            assert_close(to_last, &[5.0, 2.0]);
+            assert_close(&[*ahead, *before], &[4.5, 7.0]);
+        }
+        target.holds = false;
+        let place = target.place(&layers);
+        assert!(place.margins(&place.start()).is_empty());
+    }
+
+    #[test]
+    fn a_gate_is_found_in_its_layer() {
+        let layers = layers();
+        let target = target([0.0; 4]);
+        let place = target.place(&layers);
+        let found = [0, 5, 6, 10, 11, 15].map(|gate| place.locate(gate));
+        assert_eq!(found, [(0, 0), (0, 5), (1, 0), (1, 4), (2, 0), (2, 4)]);
+    }
+
+    #[test]
+    fn how_steep_a_gate_or_a_margin_is_does_not_matter() {
+        // As above, with a gate four times as steep and a margin eight times.
+        let layers = Layers(vec![
+            dense(2, &[4.0, 0.0, 0.0, 1.0], &[-4.0, 5.0]),
+            dense(2, &[0.0, 8.0, 0.0, 0.0], &[-48.0, 0.0]),
+        ]);
+        let target = Target {
+            holds: true,
+            ..plain(2.0)
+        };
+        let place = target.place(&layers);
+        let region = place.cross(&place.start(), 0).unwrap();
+        for value in place.point(&region) {
+            assert!((value - 1.000_04).abs() < 1e-6, "{value}");
+        }
     }
 }

@@ -296,4 +296,196 @@ mod tests {
         assert!((config.reach(&schema) - 5.0).abs() < 1e-12);
         assert!((config.scaled(0.5).reach(&schema) - 2.5).abs() < 1e-12);
     }
+
+    /// An income of 1000 a unit, a whole number of children, and a job of two levels.
+    fn people() -> Schema {
+        let mut schema = Schema::table(&["income", "children", "job=a", "job=b"]);
+        schema.features[0].factor = 1000.0;
+        schema.features[1].integer = true;
+        schema.features[1].factor = 2.0;
+        for feature in &mut schema.features[2..] {
+            feature.kind = FeatureKind::Level { values: vec![] };
+            feature.column = "job".to_owned();
+            feature.group = Some(0);
+        }
+        schema
+    }
+
+    fn only(amounts: &[(&str, Amount)]) -> ThreatConfig {
+        let amounts = amounts.iter();
+        ThreatConfig {
+            only: amounts
+                .map(|(name, amount)| ((*name).to_owned(), *amount))
+                .collect(),
+            ..ThreatConfig::table()
+        }
+    }
+
+    #[test]
+    fn amounts_come_from_numbers_and_texts_and_are_written_as_they_came() {
+        #[derive(Serialize, Deserialize)]
+        struct Amounts {
+            all: Vec<Amount>,
+        }
+        let read: Amounts = toml::from_str("all = [2, 0.5, \"5%\", \"free\"]").unwrap();
+        let expected = [
+            Amount::Units(2.0),
+            Amount::Units(0.5),
+            Amount::Share(0.05),
+            Amount::Free,
+        ];
+        assert_eq!(read.all, expected);
+        let written = serde_json::to_string(&read.all).unwrap();
+        assert_eq!(written, "[2.0,0.5,\"5%\",\"free\"]");
+        let read: Vec<Amount> = serde_json::from_str("[3, 0.5, \"7%\"]").unwrap();
+        assert_eq!(
+            read,
+            [Amount::Units(3.0), Amount::Units(0.5), Amount::Share(0.07)]
+        );
+        let error = serde_json::from_str::<Amount>("-3")
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("not negative"), "{error}");
+        let error = serde_json::from_str::<Amount>("true")
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("a percentage like"), "{error}");
+    }
+
+    #[test]
+    fn scaling_a_set_scales_every_amount_in_it() {
+        let mut config = only(&[
+            ("income", Amount::Units(100.0)),
+            ("children", Amount::Share(0.5)),
+            ("job", Amount::Free),
+        ]);
+        config.ball.radius = 2.0;
+        config.error = [("income".to_owned(), Amount::Share(0.1))].into();
+        config.feature_budget = [("income".to_owned(), 8.0)].into();
+        let scaled = config.scaled(4.0);
+        assert!((scaled.ball.radius - 8.0).abs() < 1e-12);
+        assert_eq!(scaled.only["income"], Amount::Units(400.0));
+        assert_eq!(scaled.only["children"], Amount::Share(2.0));
+        assert_eq!(scaled.only["job"], Amount::Free);
+        assert_eq!(scaled.error["income"], Amount::Share(0.4));
+        assert!((scaled.feature_budget["income"] - 32.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_farthest_that_a_column_moves_is_in_encoded_units() {
+        let mut feature = people().features.swap_remove(0);
+        (feature.low, feature.high, feature.offset) = (-2.0, 3.0, 500.0);
+        let largest = |amount: Amount| amount.largest(&feature);
+        assert!((largest(Amount::Units(250.0)) - 0.25).abs() < 1e-12);
+        // 3500 is farther from zero than -1500.
+        assert!((largest(Amount::Share(0.1)) - 0.35).abs() < 1e-12);
+        assert!((largest(Amount::Free) - 5.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn an_amount_limits_its_column_and_others_stay() {
+        let limits = |config: ThreatConfig| config.check(&people()).map(|threat| threat.limits);
+        let free = f64::INFINITY;
+        let mut config = ThreatConfig::papers();
+        config.only = [("income".to_owned(), Amount::Units(250.0))].into();
+        assert_eq!(limits(config.clone()).unwrap(), [0.25, 0.0, 0.0, 0.0]);
+        config.only = [("*".to_owned(), Amount::Units(10.0))].into();
+        assert_eq!(limits(config.clone()).unwrap(), [0.01, 5.0, 0.0, 0.0]);
+        config.only = [("job".to_owned(), Amount::Free)].into();
+        assert_eq!(limits(config.clone()).unwrap(), [0.0, 0.0, free, free]);
+        config.only = [("job=b".to_owned(), Amount::Free)].into();
+        assert_eq!(limits(config.clone()).unwrap(), [0.0, 0.0, 0.0, free]);
+        config.only = [("jobs".to_owned(), Amount::Free)].into();
+        let error = limits(config.clone()).unwrap_err();
+        assert!(matches!(error, Error::UnknownFeature { .. }), "{error}");
+        assert!(error.to_string().contains("job"), "{error}");
+        config.only = [("job".to_owned(), Amount::Share(0.1))].into();
+        let error = limits(config).unwrap_err().to_string();
+        assert!(error.contains("a category has no unit"), "{error}");
+    }
+
+    #[test]
+    fn whether_a_value_is_missing_may_be_named_with_the_columns_amount() {
+        let mut schema = people();
+        schema.features[2].kind = FeatureKind::Missing;
+        schema.features[2].column = "income".to_owned();
+        schema.features.truncate(3);
+        let mut config = ThreatConfig::papers();
+        config.only = [("income".to_owned(), Amount::Units(250.0))].into();
+        let limits = config.check(&schema).unwrap().limits;
+        assert_eq!(limits[..2], [0.25, 0.0]);
+    }
+
+    #[test]
+    fn columns_are_named_by_what_may_change_and_by_errors() {
+        assert!(!ThreatConfig::table().names_columns());
+        let named = only(&[("income", Amount::Free)]);
+        assert!(named.names_columns());
+        let error = ThreatConfig {
+            error: named.only,
+            ..ThreatConfig::table()
+        };
+        assert!(error.names_columns());
+    }
+
+    #[test]
+    fn an_amount_of_an_immutable_column_is_said_to_have_no_effect() {
+        let mut schema = people();
+        schema.features[0].immutable = true;
+        let notes = |config: &ThreatConfig| config.without_effect(&schema);
+        let mut config = only(&[("income", Amount::Units(250.0))]);
+        let said = notes(&config);
+        assert_eq!(said.len(), 1, "{said:?}");
+        assert!(said[0].starts_with("the amount for `income` has no effect"));
+        config.immutable = false;
+        assert!(notes(&config).is_empty());
+        config.immutable = true;
+        // A name that is not known, and all numbers, of which one can move, say nothing.
+        config.only = [("rent", 9.0), ("*", 9.0)]
+            .map(|(name, amount)| (name.to_owned(), Amount::Units(amount)))
+            .into();
+        assert!(notes(&config).is_empty());
+        schema.features[1].immutable = true;
+        assert!(config.without_effect(&schema).is_empty());
+    }
+
+    #[test]
+    fn a_free_category_beyond_the_radius_is_said_not_to_change() {
+        let schema = people();
+        let mut config = only(&[("job", Amount::Free)]);
+        let notes = |config: &ThreatConfig| config.without_effect(&schema);
+        config.ball.radius = 1.2;
+        let expected =
+            "`job` cannot change: another category is a move of 1.414, the radius is 1.2";
+        assert_eq!(notes(&config), [expected]);
+        config.ball.radius = 1.5;
+        assert!(notes(&config).is_empty());
+        config.ball.norm = super::super::Norm::Linf;
+        config.ball.radius = 1.0;
+        assert!(notes(&config).is_empty());
+        config.ball.radius = 0.9;
+        assert_eq!(notes(&config).len(), 1);
+        config.only = [("income".to_owned(), Amount::Free)].into();
+        assert!(notes(&config).is_empty());
+    }
+
+    #[test]
+    fn less_than_one_of_a_whole_number_is_said_not_to_move_it() {
+        let schema = people();
+        let notes =
+            |amount: f64| only(&[("children", Amount::Units(amount))]).without_effect(&schema);
+        let expected = "`children` cannot move by 0.9: it holds whole numbers, and the next one is further away";
+        assert_eq!(notes(0.9), [expected]);
+        assert!(notes(1.0).is_empty());
+        let mut config = only(&[("children", Amount::Units(0.9))]);
+        config.integer = false;
+        assert!(config.without_effect(&schema).is_empty());
+        for name in ["income", "*"] {
+            assert!(
+                only(&[(name, Amount::Units(0.9))])
+                    .without_effect(&schema)
+                    .is_empty()
+            );
+        }
+    }
 }

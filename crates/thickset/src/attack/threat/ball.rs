@@ -325,4 +325,84 @@ mod tests {
         ball.shrink(2, &x, &mut z);
         assert_close(&z, &x);
     }
+
+    #[test]
+    fn radii_up_to_a_million_are_taken() {
+        let of = |radius: f64| {
+            BallConfig {
+                norm: Norm::L2,
+                radius,
+            }
+            .check()
+        };
+        for radius in [0.0, 0.5, 1e6] {
+            assert!(of(radius).is_ok(), "{radius}");
+        }
+        for radius in [-1.0, f64::NAN, f64::INFINITY] {
+            let error = of(radius).unwrap_err().to_string();
+            assert!(error.contains("finite and not negative"), "{error}");
+        }
+        let error = of(1.1e6).unwrap_err().to_string();
+        assert!(error.contains("at most 1000000"), "{error}");
+    }
+
+    #[test]
+    fn the_cube_limits_every_feature_and_the_ball_none() {
+        let limits = |norm| {
+            let config = ThreatConfig {
+                ball: BallConfig { norm, radius: 0.5 },
+                ..ThreatConfig::papers()
+            };
+            config.check(&crate::toy::schema()).unwrap().limits
+        };
+        assert_eq!(limits(Norm::Linf), [0.5; 3]);
+        assert_eq!(limits(Norm::L2), [f64::INFINITY; 3]);
+    }
+
+    #[test]
+    fn without_a_slope_a_row_stays() {
+        let mut z = [1.0, 2.0, 1.0, 2.0];
+        BallConfig::default().step(2, &mut z, &[0.0, 0.0, 0.0, 2.0], 1.0);
+        assert_close(&z, &[1.0, 2.0, 1.0, 1.0]);
+    }
+
+    #[test]
+    fn without_a_free_feature_a_draw_is_the_row() {
+        let mut stream = crate::Seed::new(1).stream("none");
+        for (norm, surface) in [
+            (Norm::L2, Surface::Sphere),
+            (Norm::L2, Surface::Ball),
+            (Norm::Linf, Surface::Sphere),
+            (Norm::Linf, Surface::Ball),
+        ] {
+            let ball = BallConfig { norm, radius: 0.5 };
+            let point = ball.draw(&[1.0, 2.0], &[false, false], surface, &mut stream);
+            assert_close(&point, &[1.0, 2.0]);
+        }
+    }
+
+    #[test]
+    fn half_of_a_line_lies_within_half_of_its_radius_whatever_else_is_held() {
+        let mut stream = crate::Seed::new(1).stream("line");
+        let ball = BallConfig::default();
+        let x = [1.0, 2.0, 3.0, 4.0];
+        let is_near = |_: &u32| {
+            let point = ball.draw(&x, &[false, true, false, false], Surface::Ball, &mut stream);
+            ball.size(&x, &point) < ball.radius / 2.0
+        };
+        let near = (0..400).filter(is_near).count();
+        assert!((160..240).contains(&near), "{near} of 400");
+    }
+
+    #[test]
+    fn draws_in_the_cube_go_to_all_sides_of_the_row() {
+        let mut stream = crate::Seed::new(1).stream("cube");
+        let ball = BallConfig {
+            norm: Norm::Linf,
+            radius: 0.5,
+        };
+        let above = |_: &u32| ball.draw(&[1.0], &[true], Surface::Ball, &mut stream)[0] > 1.0;
+        let above = (0..400).filter(above).count();
+        assert!((160..240).contains(&above), "{above} of 400");
+    }
 }

@@ -93,4 +93,25 @@ mod tests {
         let negative = with_budget("x1", -1.0).unwrap_err();
         assert!(matches!(negative, Error::OutOfRange { .. }));
     }
+
+    #[test]
+    fn a_budget_of_nothing_holds_the_column_and_a_name_may_be_of_one_feature() {
+        assert!(with_budget("x1", 0.0).unwrap().limits[1] == 0.0);
+        assert!(with_budget("x1", f64::INFINITY).is_err());
+        assert!(with_budget("x1", f64::NAN).is_err());
+        let mut schema = schema();
+        for feature in &mut schema.features[1..] {
+            feature.column = "x".to_owned();
+        }
+        let limits = |name: &str| {
+            let config = ThreatConfig {
+                feature_budget: [(name.to_owned(), 2.0)].into(),
+                ..ThreatConfig::papers()
+            };
+            config.check(&schema).unwrap().limits
+        };
+        let free = f64::INFINITY;
+        assert_eq!(limits("x"), [free, 2.0, 2.0]);
+        assert_eq!(limits("x2"), [free, free, 2.0]);
+    }
 }

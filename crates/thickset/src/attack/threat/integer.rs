@@ -121,4 +121,43 @@ mod tests {
             assert_eq!(age.settle(x, to).to_bits(), x.to_bits(), "{to}");
         }
     }
+
+    #[test]
+    fn a_whole_number_within_single_precision_counts_as_reached() {
+        let count = Whole {
+            feature: 0,
+            offset: -1.0,
+            factor: 2.0,
+        };
+        // -1 + 2 * 2 = 3 goes to 5.0008 or 4.9992, both nearly 5; 4.99 is on the way to 5, and 4 is reached.
+        assert!((count.settle(2.0, 3.0004) - 3.0).abs() < 1e-12);
+        assert!((count.settle(2.0, 2.9996) - 2.9996).abs() < 1e-12);
+        assert!((count.settle(2.0, 2.995) - 2.5).abs() < 1e-12);
+        // Downwards from 3: 1.0008, 0.9992 and 1.01.
+        assert!((count.settle(2.0, 1.0004) - 1.0004).abs() < 1e-12);
+        assert!((count.settle(2.0, 0.9996) - 1.0).abs() < 1e-12);
+        assert!((count.settle(2.0, 1.005) - 1.5).abs() < 1e-12);
+    }
+
+    #[test]
+    fn whole_numbers_and_pixels_stay_whole_where_that_is_asked() {
+        let mut schema = crate::data::Schema::table(&["a", "b", "c"]);
+        schema.features[0].integer = true;
+        schema.features[2].integer = true;
+        schema.features[2].kind = FeatureKind::Level { values: vec![] };
+        let whole = |integer| {
+            let config = ThreatConfig {
+                integer,
+                ..ThreatConfig::papers()
+            };
+            let threat = config.check(&schema).unwrap();
+            threat
+                .whole
+                .iter()
+                .map(|whole| whole.feature)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(whole(true), [0]);
+        assert!(whole(false).is_empty());
+    }
 }

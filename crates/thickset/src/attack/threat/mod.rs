@@ -356,3 +356,147 @@ impl Threat {
         point
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::toy::{assert_close, schema};
+
+    fn square(radius: f64) -> ThreatConfig {
+        ThreatConfig {
+            ball: BallConfig {
+                norm: Norm::Linf,
+                radius,
+            },
+            ..ThreatConfig::papers()
+        }
+    }
+
+    #[test]
+    fn a_feature_moves_by_the_least_of_its_limits_and_a_row_outside_the_range_keeps_its_place() {
+        let mut schema = schema();
+        (schema.features[0].low, schema.features[0].high) = (-1.0, 4.0);
+        (schema.features[1].offset, schema.features[1].factor) = (10.0, 2.0);
+        let config = ThreatConfig {
+            r#box: true,
+            error: [
+                ("x0".to_owned(), Amount::Units(3.0)),
+                ("x1".to_owned(), Amount::Share(0.25)),
+            ]
+            .into(),
+            ..ThreatConfig::papers()
+        };
+        let mut threat = config.check(&schema).unwrap();
+        assert_eq!(threat.bounds(0, 0.0), (-1.0, 3.0));
+        assert_eq!(threat.bounds(0, 2.0), (-1.0, 4.0));
+        assert_eq!(threat.bounds(0, 6.0), (3.0, 6.0));
+        assert_eq!(threat.bounds(0, -3.0), (-3.0, 0.0));
+        (threat.low[1], threat.high[1]) = (-100.0, 100.0);
+        // A quarter of 10 + 2 * 3 = 16 is 4, which is 2 encoded units; of 10 - 2 * 9 = -8 it is 1.
+        assert_eq!(threat.bounds(1, 3.0), (1.0, 5.0));
+        assert_eq!(threat.bounds(1, -9.0), (-10.0, -8.0));
+        assert_eq!(threat.bounds(2, 0.5), (0.5, 0.5));
+        assert_eq!(
+            threat.reach(&[2.0, 3.0, 0.5]),
+            [(-3.0, 2.0), (-2.0, 2.0), (0.0, 0.0)]
+        );
+    }
+
+    #[test]
+    fn the_largest_move_is_the_radius_or_reaches_the_farther_corner() {
+        let config = ThreatConfig {
+            r#box: true,
+            ..square(4.0)
+        };
+        // Of 0..=1: from 0.75, from 4 the 4 units down, and 3 up to the range from -3.
+        let threat = config.check(&schema()).unwrap();
+        let most = threat.largest_move(&[0.75, 4.0, -2.0]);
+        let expected = (0.75_f64 * 0.75 + 16.0 + 9.0).sqrt();
+        assert!((most - expected).abs() < 1e-12, "{most}");
+        let round = ThreatConfig::papers().check(&schema()).unwrap();
+        assert!((round.largest_move(&[0.75, 4.0, -2.0]) - 0.5).abs() < 1e-12);
+    }
+
+    #[test]
+    fn only_bounds_of_single_features_make_a_set_bounded() {
+        let is_bounded = |config: &ThreatConfig| config.check(&schema()).unwrap().is_bounded;
+        assert!(!is_bounded(&ThreatConfig::papers()));
+        assert!(is_bounded(&square(1.0)));
+        let share = ThreatConfig {
+            error: [("*".to_owned(), Amount::Share(0.1))].into(),
+            ..ThreatConfig::papers()
+        };
+        assert!(is_bounded(&share));
+    }
+
+    #[test]
+    fn rows_come_back_each_to_its_own_set() {
+        let threat = square(1.0).check(&schema()).unwrap();
+        let x = [0.0, 0.0, 0.0, 5.0, 5.0, 5.0];
+        let mut z = [2.0, 0.5, -3.0, 2.0, 5.5, 8.0];
+        threat.project(&x, &mut z);
+        assert_close(&z, &[1.0, 0.5, -1.0, 4.0, 5.5, 6.0]);
+    }
+
+    #[test]
+    fn a_mixture_is_projected_though_nothing_else_is_bounded() {
+        let mut threat = ThreatConfig::papers().check(&schema()).unwrap();
+        threat.ball.radius = 9.0;
+        threat.groups = vec![vec![0, 1]];
+        let mut z = [1.0, 1.0, 3.0];
+        threat.project(&[1.0, 0.0, 0.0], &mut z);
+        assert_close(&z, &[0.5, 0.5, 3.0]);
+        threat.categories_stay = true;
+        z = [1.0, 1.0, 3.0];
+        threat.project(&[1.0, 0.0, 0.0], &mut z);
+        assert_close(&z, &[1.0, 1.0, 3.0]);
+    }
+
+    #[test]
+    fn whole_numbers_of_every_row_are_settled_and_others_stay_as_they_are() {
+        let mut schema = schema();
+        schema.features[1].integer = true;
+        let x = [0.0, 0.0, 0.0, 0.0, 4.0, 0.0];
+        let z = [0.6, 1.6, 0.3, 0.7, 2.4, 0.2];
+        let mut point = [9.0; 6];
+        let settle = |config: ThreatConfig, point: &mut [f64]| {
+            config.check(&schema).unwrap().settle(&x, &z, point);
+        };
+        settle(ThreatConfig::papers(), &mut point);
+        assert_close(&point, &z);
+        let whole = ThreatConfig {
+            integer: true,
+            ..ThreatConfig::papers()
+        };
+        settle(whole, &mut point);
+        assert_close(&point, &[0.6, 1.0, 0.3, 0.7, 3.0, 0.2]);
+    }
+
+    #[test]
+    fn a_random_point_leaves_features_that_cannot_move() {
+        let mut schema = schema();
+        schema.features[1].immutable = true;
+        let config = ThreatConfig {
+            immutable: true,
+            ..ThreatConfig::papers()
+        };
+        let threat = config.check(&schema).unwrap();
+        let mut stream = crate::Seed::new(1).stream("draw");
+        for _ in 0..20 {
+            let x = [0.1, 0.2, 0.3];
+            let point = threat.draw(&x, ball::Surface::Sphere, &mut stream);
+            assert!((point[1] - 0.2).abs() < 1e-15 && (point[0] - 0.1).abs() > 1e-9);
+            assert!((threat.ball.size(&x, &point) - 0.5).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn tables_have_their_own_set_and_other_shapes_the_ball() {
+        assert_eq!(
+            ThreatConfig::usual(&InputShape::Table),
+            ThreatConfig::table()
+        );
+        let graph = InputShape::Graph { nodes: 3 };
+        assert_eq!(ThreatConfig::usual(&graph), ThreatConfig::default());
+    }
+}

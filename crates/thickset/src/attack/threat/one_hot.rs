@@ -402,4 +402,178 @@ mod tests {
         assert_eq!(whole(OneHot::Whole), [false, true, true, true]);
         assert_eq!(whole(OneHot::Simplex), [false; 4]);
     }
+
+    /// A number, a category of three, and a flag.
+    fn with_flag() -> Schema {
+        let mut schema = schema();
+        let mut flag = schema.features[1].clone();
+        flag.group = None;
+        schema.features.push(flag);
+        schema
+    }
+
+    fn whole(norm: Norm, radius: f64) -> super::Threat {
+        let config = ThreatConfig {
+            ball: BallConfig { norm, radius },
+            one_hot: OneHot::Whole,
+            ..ThreatConfig::default()
+        };
+        config.check(&with_flag()).unwrap()
+    }
+
+    fn settled(threat: &super::Threat, x: [f64; 5], z: [f64; 5]) -> [f64; 5] {
+        let mut point = [9.0; 5];
+        threat.settle(&x, &z, &mut point);
+        point
+    }
+
+    fn assert_is(got: [f64; 5], expected: [f64; 5]) {
+        crate::toy::assert_close(&got, &expected);
+    }
+
+    #[test]
+    fn each_category_may_become_any_other_and_each_flag_its_opposite() {
+        let mut threat = whole(Norm::L2, 1.5);
+        let to = |now: usize| vec![(1, 0.0), (now, 1.0)];
+        let off = [0.0, 1.0, 0.0, 0.0, 0.0];
+        let on = [0.0, 1.0, 0.0, 0.0, 1.0];
+        let changes = threat.category_changes(&off);
+        assert_eq!(changes, [vec![to(2), to(3)], vec![vec![(4, 1.0)]]]);
+        let changes = threat.category_changes(&on);
+        assert_eq!(changes, [vec![to(2), to(3)], vec![vec![(4, 0.0)]]]);
+        // Half of a category is none; half of a flag is off.
+        let changes = threat.category_changes(&[0.0, 0.5, 0.5, 0.0, 0.5]);
+        assert_eq!(changes, [vec![vec![(4, 1.0)]]]);
+        threat.limits[2] = 0.0;
+        assert_eq!(threat.category_changes(&off)[0], [to(3)]);
+        threat.limits[4] = 0.0;
+        assert_eq!(threat.category_changes(&off), [vec![to(3)]]);
+        threat.limits[1] = 0.0;
+        assert!(threat.category_changes(&off).is_empty());
+        threat.limits.fill(9.0);
+        threat.one_hot = OneHot::Simplex;
+        assert!(threat.category_changes(&off).is_empty());
+    }
+
+    #[test]
+    fn of_a_category_and_a_flag_the_surer_change_is_made_where_one_fits() {
+        // 1.5^2 = 2.25 holds a category, which costs 2, or a flag, which costs 1.
+        let threat = whole(Norm::L2, 1.5);
+        let x = [0.0, 1.0, 0.0, 0.0, 0.0];
+        // The category leads by 0.6, the flag by 0.2, then by 0.8.
+        let category = settled(&threat, x, [0.0, 0.2, 0.8, 0.0, 0.6]);
+        assert_is(category, [0.0, 0.0, 1.0, 0.0, 0.0]);
+        let flag = settled(&threat, x, [0.0, 0.2, 0.8, 0.0, 0.9]);
+        assert_is(flag, [0.0, 1.0, 0.0, 0.0, 1.0]);
+        // A flag that is on leads by 0.4 when it falls to 0.3.
+        let on = [0.0, 1.0, 0.0, 0.0, 1.0];
+        let category = settled(&threat, on, [0.0, 0.2, 0.8, 0.0, 0.3]);
+        assert_is(category, [0.0, 0.0, 1.0, 0.0, 1.0]);
+        let flag = settled(&threat, on, [0.0, 0.45, 0.55, 0.0, 0.3]);
+        assert_is(flag, [0.0, 1.0, 0.0, 0.0, 0.0]);
+    }
+
+    #[test]
+    fn without_a_lead_categories_and_flags_stay() {
+        let mut threat = whole(Norm::L2, 2.0);
+        let x = [0.0, 1.0, 0.0, 0.0, 0.0];
+        assert_is(settled(&threat, x, [0.0, 0.5, 0.5, 0.0, 0.5]), x);
+        // A row with two halves has no category to change, and half a flag is off.
+        let halves = [0.0, 0.5, 0.5, 0.0, 0.5];
+        assert_is(settled(&threat, halves, [0.0, 0.2, 0.1, 0.7, 0.6]), halves);
+        // A feature that may not move takes the place of no other, and gives its own to none.
+        let z = [0.0, 0.2, 0.8, 0.0, 0.9];
+        for feature in [1, 2] {
+            threat.limits = vec![f64::INFINITY; 5];
+            threat.limits[feature] = 0.0;
+            assert_is(settled(&threat, x, z), [0.0, 1.0, 0.0, 0.0, 1.0]);
+        }
+        threat.limits = vec![f64::INFINITY; 5];
+        threat.limits[4] = 0.0;
+        assert_is(settled(&threat, x, z), [0.0, 0.0, 1.0, 0.0, 0.0]);
+    }
+
+    #[test]
+    fn numbers_keep_what_changes_leave_of_a_round_ball_and_all_of_a_square_one() {
+        // The category takes 2 of 4; the number wants 8 and is halved.
+        let x = [1.0, 1.0, 0.0, 0.0, 0.0];
+        let moved = 1.0 + 8.0_f64.sqrt();
+        let z = [moved, 0.2, 0.8, 0.0, 0.0];
+        let round = settled(&whole(Norm::L2, 2.0), x, z);
+        assert_is(round, [1.0 + 2.0_f64.sqrt(), 0.0, 1.0, 0.0, 0.0]);
+        let square = settled(&whole(Norm::Linf, 1.0), x, z);
+        assert_is(square, [moved, 0.0, 1.0, 0.0, 0.0]);
+        // Nothing changes, so nothing gives way.
+        let stays = settled(&whole(Norm::L2, 2.0), x, [9.0, 0.8, 0.2, 0.0, 0.0]);
+        assert_is(stays, [9.0, 1.0, 0.0, 0.0, 0.0]);
+    }
+
+    #[test]
+    fn two_changes_that_fill_the_ball_are_both_made() {
+        // A second category of two, so that both changes cost 2 of 2^2.
+        let mut schema = with_flag();
+        schema.features[3].group = Some(2);
+        schema.features[4].group = Some(2);
+        let config = ThreatConfig {
+            ball: BallConfig {
+                norm: Norm::L2,
+                radius: 2.0,
+            },
+            one_hot: OneHot::Whole,
+            ..ThreatConfig::default()
+        };
+        let threat = config.check(&schema).unwrap();
+        assert_eq!(threat.groups, [[1, 2], [3, 4]]);
+        let x = [3.0, 1.0, 0.0, 0.0, 1.0];
+        let point = settled(&threat, x, [4.0, 0.1, 0.9, 0.7, 0.3]);
+        assert_is(point, [3.0, 0.0, 1.0, 1.0, 0.0]);
+    }
+
+    #[test]
+    fn a_whole_point_within_the_ball_is_settled() {
+        let threat = whole(Norm::L2, 2.0);
+        let x = [0.0, 1.0, 0.0, 0.0, 0.0];
+        assert!(threat.is_settled(&x, &[1.0, 0.0, 1.0, 0.0, 0.0]));
+        assert!(threat.is_settled(&x, &[1.0 + 1e-7, 0.0, 1.0, 0.0, 0.0]));
+        // A mixture is none of the points of a whole category, and 3 is beyond the radius.
+        assert!(!threat.is_settled(&x, &[1.0, 0.4, 0.6, 0.0, 0.0]));
+        assert!(!threat.is_settled(&x, &[3.0, 1.0, 0.0, 0.0, 0.0]));
+    }
+
+    #[test]
+    fn categories_and_flags_stay_where_the_ball_has_no_room_for_another() {
+        let stay = |norm, radius| {
+            let threat = whole(norm, radius);
+            let stays = |feature: usize| threat.limits[feature] == 0.0;
+            assert!(!stays(0) && stays(1) == stays(2) && stays(2) == stays(3));
+            assert_eq!(threat.categories_stay, stays(1));
+            (stays(1), stays(4))
+        };
+        let root = std::f64::consts::SQRT_2;
+        assert_eq!(stay(Norm::L2, 0.99), (true, true));
+        assert_eq!(stay(Norm::L2, 1.0), (true, false));
+        assert_eq!(stay(Norm::L2, 1.41), (true, false));
+        assert_eq!(stay(Norm::L2, root), (false, false));
+        assert_eq!(stay(Norm::Linf, 0.99), (true, true));
+        assert_eq!(stay(Norm::Linf, 1.0), (false, false));
+    }
+
+    #[test]
+    fn whether_a_value_is_missing_stays_and_levels_lie_between_0_and_1() {
+        let mut schema = with_flag();
+        schema.features[0].kind = FeatureKind::Missing;
+        for (one_hot, low, high) in [(OneHot::Free, -9.0, 9.0), (OneHot::Simplex, 0.0, 1.0)] {
+            let config = ThreatConfig {
+                one_hot,
+                r#box: true,
+                ..ThreatConfig::default()
+            };
+            let threat = config.check(&schema).unwrap();
+            let is_held = one_hot == OneHot::Simplex;
+            assert_eq!(threat.limits[0] == 0.0, is_held);
+            assert_eq!((threat.low[2], threat.high[2]), (low, high));
+            assert_eq!(threat.flags == [4], is_held);
+            assert_eq!(threat.groups == [[1, 2, 3]], is_held);
+        }
+    }
 }

@@ -76,4 +76,28 @@ mod tests {
             "errors of up to 5% in every number, up to 1 in age"
         );
     }
+
+    #[test]
+    fn what_is_kept_stands_in_brackets() {
+        let table = ThreatConfig {
+            only: [
+                ("income".to_owned(), Amount::Units(100.0)),
+                ("job".to_owned(), Amount::Free),
+            ]
+            .into(),
+            ..ThreatConfig::table()
+        };
+        assert_eq!(
+            table.in_words(),
+            "changes of up to 100 in income, any change of job and of nothing else (immutable columns kept, categories whole, \
+             whole numbers whole, within the range of the training rows)"
+        );
+        let mut cube = ThreatConfig::papers();
+        cube.ball.norm = Norm::Linf;
+        cube.one_hot = OneHot::Simplex;
+        assert_eq!(
+            cube.in_words(),
+            "changes of up to 0.5 encoded units in each number"
+        );
+    }
 }

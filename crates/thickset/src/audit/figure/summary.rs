@@ -192,4 +192,35 @@ mod tests {
         let refused = serde_json::from_str::<Summary>(r#"{"auc":null}"#).unwrap_err();
         assert!(refused.to_string().contains("precision_at_k"), "{refused}");
     }
+
+    #[test]
+    fn a_figure_is_what_was_put_in_its_place_last() {
+        use crate::metric::{accuracy, auc};
+        let estimate = |value: f64| Estimate {
+            value,
+            interval: None,
+            count: 4,
+        };
+        let mut summary = Summary::new(estimate(0.25));
+        assert_eq!(summary.value(&precision_at_k::FIGURE), Some(0.25));
+        assert_eq!(summary.value(&accuracy::FIGURE), None);
+        summary.set(&accuracy::FIGURE, Some(0.75.into()));
+        assert_eq!(summary.value(&accuracy::FIGURE), Some(0.75));
+        assert_eq!(summary.estimate(&accuracy::FIGURE), None);
+        summary.set(&auc::FIGURE, Some(estimate(0.5).into()));
+        assert_eq!(summary.estimate(&auc::FIGURE), Some(estimate(0.5)));
+        assert_eq!(summary.value(&accuracy::FIGURE), Some(0.75));
+        assert!((summary.precision_at_k().value - 0.25).abs() < 1e-15);
+        summary.set(&precision_at_k::FIGURE, Some(estimate(0.125).into()));
+        assert!((summary.precision_at_k().value - 0.125).abs() < 1e-15);
+        summary.set(&accuracy::FIGURE, None);
+        assert_eq!(summary.get(&accuracy::FIGURE), None);
+        assert_eq!(summary.figures.len(), 3);
+        assert!(format!("{summary:?}").contains("precision_at_k"));
+        let refused = serde_json::from_str::<Summary>("3").unwrap_err();
+        assert!(
+            refused.to_string().contains("the figures of an audit"),
+            "{refused}"
+        );
+    }
 }

@@ -224,3 +224,25 @@ impl GradientFreeAudit {
         self.rows.iter().filter(|row| row.found == origin).count()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_a_point_comes_from_is_told_as_files_spell_it_and_in_words() {
+        let all = [
+            PointOrigin::Row,
+            PointOrigin::Noise,
+            PointOrigin::Sphere,
+            PointOrigin::Donor,
+            PointOrigin::Boundary,
+            PointOrigin::Near,
+        ];
+        for origin in all {
+            assert_eq!(serde_json::to_value(origin).unwrap(), origin.name());
+        }
+        assert!(PointOrigin::Row.label().contains("the row itself"));
+        assert!(PointOrigin::Near.label().contains("worst one so far"));
+    }
+}
