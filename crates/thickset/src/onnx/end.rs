@@ -8,8 +8,9 @@ use thickset_engine::layer::Form;
 use super::assemble::{Assembled, assemble};
 use super::cell::Cell;
 use super::columns::{ColumnScale, Front};
+use super::head;
 use super::lower::{Block, Lowering, Made, Place};
-use super::problem::Result;
+use super::problem::{OnnxError, Result};
 use crate::Seed;
 use crate::data::InputShape;
 use crate::model::ModelConfig;
@@ -117,6 +118,7 @@ pub(super) fn are_probabilities(
     const LEAST_NUMBERS: usize = 1 << 19;
     const CLOSE: f64 = 1e-3;
     let classes = to.features(place);
+    let is_affine = head::dense(&to, place).is_some();
     let ended = end(&mut to, place, names, &BTreeMap::new())?;
     // Few rows of a large network; none of one that would take minutes, or far more memory than its file.
     let numbers = to
@@ -125,6 +127,16 @@ pub(super) fn are_probabilities(
         .saturating_mul(2)
         .saturating_add(LEAST_NUMBERS);
     let most = (numbers / ended.assembled.widest.max(1)).min(ROWS);
+    if most == 0 && !is_affine {
+        return Err(OnnxError::Refused {
+            problem: format!(
+                "whether the output is probabilities or scores is not written in the graph, and a layer makes {} numbers of each row, \
+                 too many for so small a file to be tried",
+                ended.assembled.widest
+            ),
+            instead: "export the model with a softmax or a sigmoid at its end, or with the scores of a linear layer".to_owned(),
+        });
+    }
     let rows = (MOST_STEPS / ended.assembled.steps.max(1)).min(most);
     if rows == 0 {
         return Ok(false);

@@ -186,7 +186,11 @@ fn complement_is_second(to: &Lowering<'_>, place: Place) -> bool {
     complement_of(to, b, a).is_some()
 }
 
-fn dense<'l>(to: &'l Lowering<'_>, place: Place) -> Option<(usize, &'l [f64], &'l [f64])> {
+/// The weights of a linear layer, if that is what lies there.
+pub(super) fn dense<'l>(
+    to: &'l Lowering<'_>,
+    place: Place,
+) -> Option<(usize, &'l [f64], &'l [f64])> {
     let layer = layer(to, place)?;
     let Form::Linear { inputs, .. } = layer.form else {
         return None;
