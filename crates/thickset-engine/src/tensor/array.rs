@@ -64,12 +64,6 @@ impl Array {
         numbers
     }
 
-    /// The same, given away.
-    pub(crate) fn into_numbers(self) -> Numbers {
-        let Storage::Cpu(numbers) = self.storage;
-        numbers
-    }
-
     /// The values of an array on the CPU of just this type.
     pub(crate) fn values<E: Element>(&self) -> &[E] {
         E::slice(self.numbers())

@@ -92,7 +92,8 @@ pub(crate) fn select_add(x: Array, axis: usize, places: &Array, values: &Array) 
         (Storage::Cpu(x), Storage::Cpu(values)) => Array::of(
             by_float!(x, values, |x, values| {
                 let mut x = x;
-                add_parts(std::sync::Arc::make_mut(&mut x), around, at, values);
+                let out = std::sync::Arc::make_mut(&mut x).as_mut_slice();
+                add_parts(out, around, at, values);
                 x
             }),
             shape,
@@ -100,12 +101,7 @@ pub(crate) fn select_add(x: Array, axis: usize, places: &Array, values: &Array) 
     }
 }
 
-fn add_parts<T: Floating>(
-    out: &mut [T],
-    [_, size, after]: [usize; 3],
-    at: &[i32],
-    values: &[T],
-) {
+fn add_parts<T: Floating>(out: &mut [T], [_, size, after]: [usize; 3], at: &[i32], values: &[T]) {
     let blocks = out.chunks_exact_mut((size * after).max(1));
     for (out, values) in blocks.zip(values.chunks_exact((at.len() * after).max(1))) {
         for (&place, values) in at.iter().zip(values.chunks_exact(after.max(1))) {

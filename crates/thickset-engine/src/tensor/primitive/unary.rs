@@ -52,10 +52,9 @@ impl Unary {
 pub(crate) fn unary(function: Unary, x: Array) -> Array {
     let shape = x.shape;
     match x.storage {
-        Storage::Cpu(numbers) => Array::of(
-            by_float!(numbers, |values| apply(function, values)),
-            shape,
-        ),
+        Storage::Cpu(numbers) => {
+            Array::of(by_float!(numbers, |values| apply(function, values)), shape)
+        }
     }
 }
 
@@ -127,11 +126,7 @@ fn sigmoid<T: Floating>(x: T) -> T {
 }
 
 /// `gradient * slope`, the slope being a function of what was kept.
-fn times_slope<T: Floating>(
-    function: Unary,
-    gradient: Arc<Vec<T>>,
-    kept: &[T],
-) -> Arc<Vec<T>> {
+fn times_slope<T: Floating>(function: Unary, gradient: Arc<Vec<T>>, kept: &[T]) -> Arc<Vec<T>> {
     let mut gradient = gradient;
     let g = Arc::make_mut(&mut gradient);
     match function {
