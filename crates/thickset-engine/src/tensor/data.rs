@@ -127,6 +127,18 @@ impl TensorData {
     }
 }
 
+impl<E: Element, const N: usize> From<[E; N]> for TensorData {
+    fn from(values: [E; N]) -> Self {
+        Self::new(values.to_vec(), [N])
+    }
+}
+
+impl<E: Element, const R: usize, const C: usize> From<[[E; C]; R]> for TensorData {
+    fn from(rows: [[E; C]; R]) -> Self {
+        Self::new(rows.concat(), [R, C])
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -58,10 +58,10 @@ impl<const D: usize, K: Kind> Tensor<D, K> {
     /// # Panics
     /// If the data has another number of axes, or the type is not of this kind.
     #[must_use]
-    pub fn from_data(data: TensorData, options: impl Into<TensorOptions>) -> Self {
+    pub fn from_data(data: impl Into<TensorData>, options: impl Into<TensorOptions>) -> Self {
         let options = options.into();
         let dtype = Self::dtype_of(options);
-        let array = primitive::upload(data.convert_dtype(dtype), options.device);
+        let array = primitive::upload(data.into().convert_dtype(dtype), options.device);
         Self::constant(array)
     }
 

@@ -137,8 +137,8 @@ impl Gates {
         let open = center.clone().detach().sign().clamp_min(0.0);
         let doubt = doubt(center, around);
         Self {
-            low: open.clone() * (doubt.clone().neg() + 1.0),
-            high: open.clone() + (open.neg() + 1.0) * doubt,
+            low: open.clone() * (-doubt.clone() + 1.0),
+            high: open.clone() + (-open + 1.0) * doubt,
         }
     }
 }
@@ -241,7 +241,7 @@ impl GradientBounds {
 fn doubt(center: &Tensor<2>, reach: &Tensor<2>) -> Tensor<2> {
     // A neuron that does not move has nothing to doubt: the ratio is large.
     let ratio = center.clone().abs() / (reach.clone() + f64::from(f32::MIN_POSITIVE));
-    (ratio.neg() + 1.0).clamp_min(0.0)
+    (-ratio + 1.0).clamp_min(0.0)
 }
 
 #[cfg(test)]

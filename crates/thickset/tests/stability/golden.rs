@@ -146,7 +146,7 @@ impl ParameterSource for Weights<'_> {
 
 pub fn values(tensor: Tensor<2>) -> Vec<f64> {
     let data = tensor.without_autodiff().into_data();
-    data.convert::<f64>().try_into_vec().unwrap()
+    data.iter().collect()
 }
 
 /// A table of numbers between -3 and 3.

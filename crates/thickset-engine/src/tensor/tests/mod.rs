@@ -5,12 +5,11 @@ mod gradients;
 mod sharing;
 mod tape;
 
-use super::{Device, Tensor, TensorData};
+use super::{DType, Device, Tensor};
 
 /// A matrix of these rows.
 fn matrix<const R: usize, const C: usize>(rows: [[f64; C]; R]) -> Tensor<2> {
-    let data = TensorData::new(rows.concat(), [R, C]);
-    Tensor::from_data(data, (&Device::cpu(), super::DType::F64))
+    Tensor::from_data(rows, (&Device::cpu(), DType::F64))
 }
 
 fn numbers<const D: usize>(tensor: &Tensor<D>) -> Vec<f64> {

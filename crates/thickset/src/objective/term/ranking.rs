@@ -183,7 +183,7 @@ impl RankedPairs {
         margin: RankingMargin,
     ) -> Tensor<2> {
         let above = self.taken(salient, &self.salient) - self.taken(others, &self.other);
-        let short = above.neg() + margin.margin;
+        let short = -above + margin.margin;
         let each = match Softplus::new(1.0 / margin.softness) {
             Ok(softplus) => softplus.forward(&[short]),
             // A softness that was not checked: the hinge that it would tend to.
