@@ -95,11 +95,6 @@ fn bounded(name: &'static str, factors: &[usize]) -> Result<(), ShapeError> {
     }
 }
 
-/// Whether the kernels of this module run on the tensor's device, and nothing is recorded there.
-pub(crate) fn is_plain(tensor: &Tensor<2>) -> bool {
-    matches!(tensor.device().as_dispatch(), DispatchDevice::Flex(_))
-}
-
 /// Whether the kernels of this module run on the tensor's device.
 pub(crate) fn on_flex(tensor: &Tensor<2>) -> bool {
     match tensor.device().as_dispatch() {
