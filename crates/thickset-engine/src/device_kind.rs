@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Device, Error, Result};
+use crate::{Device, Result};
 
 /// Where networks compute.
 ///
@@ -22,18 +22,13 @@ impl DeviceKind {
     /// The device itself.
     ///
     /// # Errors
-    /// [`Error::GpuNotBuilt`] where this build has no GPU, [`Error::NoAdapter`] where the machine has none.
+    /// [`crate::Error::GpuNotBuilt`] where this build has no GPU, [`crate::Error::NoAdapter`] where the machine has none.
     pub fn open(self) -> Result<Device> {
         match self {
-            Self::Cpu => Ok(Device::flex()),
-            Self::Gpu => gpu(),
+            Self::Cpu => Ok(Device::Cpu),
+            Self::Gpu => Device::gpu(),
         }
     }
-}
-
-#[cfg(not(feature = "gpu"))]
-fn gpu() -> Result<Device> {
-    Err(Error::GpuNotBuilt)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{Read as _, Write as _};
 use std::path::Path;
 
-use burn::tensor::{DType, Device, Tensor, TensorData};
+use crate::tensor::{DType, Device, Tensor, TensorData};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 
 use crate::network::Network;

@@ -29,7 +29,7 @@ mod single_classifier;
 mod training_step;
 mod whole_file;
 
-pub use burn::tensor::{
+pub use crate::tensor::{
     Bool, DType, Device, Gradients, Int, Tensor, TensorData, activation, read_sync,
 };
 pub use chain::{Chain, Tile};

@@ -1,6 +1,6 @@
 //! A network: a small graph of layers, run over batches `[rows, features]`.
 
-use burn::tensor::{DType, Tensor, TensorData};
+use crate::tensor::{DType, Tensor, TensorData};
 
 use crate::kernel::{Dense, requested_instructions};
 use crate::layer::{BatchStatistics, Form, GatedLinear, Gates, Layer, Part};
@@ -179,10 +179,10 @@ impl Network {
         }
     }
 
-    pub(crate) fn device(&self) -> burn::tensor::Device {
+    pub(crate) fn device(&self) -> crate::tensor::Device {
         self.parameters()
             .first()
-            .map_or_else(burn::tensor::Device::flex, |parameter| {
+            .map_or_else(crate::tensor::Device::flex, |parameter| {
                 parameter.value.device().without_autodiff()
             })
     }
@@ -199,7 +199,7 @@ impl Network {
     /// Softmax of the logits.
     #[must_use]
     pub fn probabilities(&self, x: Tensor<2>) -> Tensor<2> {
-        burn::tensor::activation::softmax(self.logits(x), 1)
+        crate::tensor::activation::softmax(self.logits(x), 1)
     }
 
     /// What the last layer reads: the activations that concept explanations speak of.

@@ -1,7 +1,6 @@
 //! Moving a network between devices.
 
-use crate::kernel::on_flex;
-use crate::{DType, Device, Error, Network, Result, Tensor, instruction_set};
+use crate::{DType, Device, Error, Network, Result, instruction_set};
 
 impl Network {
     /// The same network on another device; batches that it makes are there too. Weights are not tracked any more.
@@ -9,7 +8,7 @@ impl Network {
     /// # Errors
     /// [`Error::GpuPrecision`] if its weights are of double precision and the device is a GPU.
     pub fn on_device(&self, device: &Device) -> Result<Self> {
-        if self.dtype() == DType::F64 && !is_cpu(device) {
+        if self.dtype() == DType::F64 && *device != Device::Cpu {
             return Err(Error::GpuPrecision);
         }
         let mut moved = self.clone();
@@ -30,7 +29,7 @@ impl Network {
     #[must_use]
     pub fn is_on_cpu(&self) -> bool {
         let parameters = self.parameters();
-        parameters.first().is_none_or(|one| on_flex(&one.value))
+        parameters.first().is_none_or(|one| one.value.device() == Device::Cpu)
     }
 
     /// What its numbers can be compared with bit by bit: the CPU's [`instruction_set`], or `gpu`.
@@ -42,8 +41,4 @@ impl Network {
             "gpu"
         }
     }
-}
-
-fn is_cpu(device: &Device) -> bool {
-    on_flex(&Tensor::empty([0, 0], device))
 }

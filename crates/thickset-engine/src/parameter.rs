@@ -3,7 +3,7 @@
 //! Every parameter is kept as a rank-2 tensor, so that layers, optimisers and files treat all of
 //! them alike; its `shape` is the one PyTorch gives the same parameter, and the one files hold.
 
-use burn::tensor::{DType, Tensor};
+use crate::tensor::{DType, Tensor};
 
 use crate::Result;
 

@@ -6,7 +6,7 @@
 
 use std::cell::OnceCell;
 
-use burn::tensor::{DType, Device, Tensor, TensorData};
+use crate::tensor::{DType, Device, Tensor, TensorData};
 
 use crate::kernel::{
     Dense, loss_seed, margin_product, on_flex, probability_seed, probability_seed_tangent,

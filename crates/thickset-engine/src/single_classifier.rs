@@ -91,7 +91,7 @@ impl Network {
 
 #[cfg(test)]
 mod tests {
-    use burn::tensor::{DType, Device, Tensor, TensorData};
+    use crate::tensor::{DType, Device, Tensor, TensorData};
 
     use super::*;
     use crate::{Init, NetworkBuilder, Role, StoredModel};

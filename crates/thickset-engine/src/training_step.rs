@@ -9,7 +9,7 @@
 //! weights' gradients ◄── slopes in logits, gradient, product  at once
 //! ```
 
-use burn::tensor::Tensor;
+use crate::tensor::Tensor;
 
 use crate::Network;
 use crate::kernel::training_step;

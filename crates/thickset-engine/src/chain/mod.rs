@@ -19,7 +19,7 @@
 mod head;
 mod tile;
 
-use burn::tensor::DType;
+use crate::tensor::DType;
 
 use self::tile::{Maps, Run};
 use crate::kernel::tile_rows;

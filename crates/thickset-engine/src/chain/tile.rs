@@ -78,7 +78,7 @@ impl<T: Real> Map<T> {
     }
 }
 
-fn numbers<T: Real>(tensor: &burn::tensor::Tensor<2>) -> Vec<T> {
+fn numbers<T: Real>(tensor: &crate::tensor::Tensor<2>) -> Vec<T> {
     tensor.to_data().iter::<f64>().map(T::from_f64).collect()
 }
 

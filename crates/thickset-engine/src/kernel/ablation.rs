@@ -11,7 +11,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use burn::tensor::{DType, Tensor};
+use crate::tensor::{DType, Tensor};
 
 use super::conv::without_winograd;
 use super::testing::{flex, random};

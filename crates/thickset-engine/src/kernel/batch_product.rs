@@ -5,10 +5,6 @@
 
 #![expect(unsafe_code, reason = "an output that is written in parallel")]
 
-use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
-use burn::backend::tensor::FloatTensor;
-use burn::backend::{Autodiff, Backend, Dispatch, Flex, backend_extension};
-use burn::tensor::Tensor;
 use rayon::prelude::*;
 
 use super::adjoint::Bilinear;
@@ -16,7 +12,8 @@ use super::buffer::{Shared, filled};
 use super::matrix_product::{Side, Strided, fill_product};
 use super::simd::Number;
 use super::storage::{by_type, size};
-use super::{composed, on_flex};
+use super::{composed, on_cpu};
+use crate::tensor::{Array, Tensor};
 
 /// A factor of a product: the matrix that each row holds, row by row, and whether it stands transposed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,38 +88,25 @@ pub fn batch_product(left: Tensor<2>, right: Tensor<2>, shape: [Factor; 2]) -> T
     assert_eq!(right.dims()[1], r.rows * r.columns, "the right factor");
     assert_eq!(l.size()[1], r.size()[0], "inner sizes of a matrix product");
     assert_eq!(left.dims()[0], right.dims()[0], "one pair of factors a row");
-    if !on_flex(&left) {
+    if !on_cpu(&left) {
         return composed::batch_product(left, right, shape);
     }
-    Tensor::from_dispatch(<Dispatch as BatchProductBackend>::batch_product(
-        left.into_dispatch(),
-        right.into_dispatch(),
+    Bilinear {
+        forward: product,
+        left: to_left,
+        right: to_right,
         shape,
-    ))
-}
-
-#[backend_extension(Flex, Autodiff)]
-pub(crate) trait BatchProductBackend: Backend {
-    fn batch_product(
-        left: FloatTensor<Self>,
-        right: FloatTensor<Self>,
-        shape: [Factor; 2],
-    ) -> FloatTensor<Self>;
-}
-
-impl BatchProductBackend for Flex {
-    fn batch_product(
-        left: FloatTensor<Self>,
-        right: FloatTensor<Self>,
-        shape: [Factor; 2],
-    ) -> FloatTensor<Self> {
-        let [count, _] = size(&left);
-        let [rows, columns] = [shape[0].size()[0], shape[1].size()[1]];
-        by_type!(
-            |left, right| products(left, right, count, shape),
-            [count, rows * columns]
-        )
     }
+    .apply(left, right)
+}
+
+fn product(left: &Array, right: &Array, shape: [Factor; 2]) -> Array {
+    let [count, _] = size(left);
+    let [rows, columns] = [shape[0].size()[0], shape[1].size()[1]];
+    by_type!(
+        |left, right| products(left, right, count, shape),
+        [count, rows * columns]
+    )
 }
 
 fn products<T: Number>(left: &[T], right: &[T], count: usize, [l, r]: [Factor; 2]) -> Vec<T> {
@@ -149,52 +133,28 @@ fn products<T: Number>(left: &[T], right: &[T], count: usize, [l, r]: [Factor; 2
 }
 
 /// The product of the incoming gradient with the right factor, in the left one's stored form.
-fn to_left<B: BatchProductBackend>(
-    gradient: FloatTensor<B>,
-    right: FloatTensor<B>,
-    [l, r]: [Factor; 2],
-) -> FloatTensor<B> {
+fn to_left(gradient: &Array, right: &Array, [l, r]: [Factor; 2]) -> Array {
     let incoming = Factor::plain(l.size()[0], r.size()[1]);
     if l.transposed {
-        B::batch_product(right, gradient, [r, incoming.turned()])
+        product(right, gradient, [r, incoming.turned()])
     } else {
-        B::batch_product(gradient, right, [incoming, r.turned()])
+        product(gradient, right, [incoming, r.turned()])
     }
 }
 
 /// The product of the left factor with the incoming gradient, in the right one's stored form.
-fn to_right<B: BatchProductBackend>(
-    left: FloatTensor<B>,
-    gradient: FloatTensor<B>,
-    [l, r]: [Factor; 2],
-) -> FloatTensor<B> {
+fn to_right(left: &Array, gradient: &Array, [l, r]: [Factor; 2]) -> Array {
     let incoming = Factor::plain(l.size()[0], r.size()[1]);
     if r.transposed {
-        B::batch_product(gradient, left, [incoming.turned(), l])
+        product(gradient, left, [incoming.turned(), l])
     } else {
-        B::batch_product(left, gradient, [l.turned(), incoming])
-    }
-}
-
-impl<B: BatchProductBackend, C: CheckpointStrategy> BatchProductBackend for Autodiff<B, C> {
-    fn batch_product(
-        left: FloatTensor<Self>,
-        right: FloatTensor<Self>,
-        shape: [Factor; 2],
-    ) -> FloatTensor<Self> {
-        Bilinear::<B, [Factor; 2]> {
-            forward: B::batch_product,
-            left: to_left::<B>,
-            right: to_right::<B>,
-            shape,
-        }
-        .apply::<C>(left, right)
+        product(left, gradient, [l.turned(), incoming])
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use burn::tensor::{DType, TensorData};
+    use crate::tensor::{DType, TensorData};
     use proptest::prelude::*;
 
     use super::*;

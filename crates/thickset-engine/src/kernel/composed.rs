@@ -1,9 +1,9 @@
 //! The kernels' operations composed of Burn's own: for devices without kernels, and what the kernels are tested against.
 
-use burn::tensor::activation::{log_softmax, sigmoid};
-use burn::tensor::module;
-use burn::tensor::ops::{ConvOptions, ConvTransposeOptions, MaxPoolOptions, PadMode};
-use burn::tensor::{IndexingUpdateOp, Int, Tensor, TensorData};
+use crate::tensor::activation::{log_softmax, sigmoid};
+use crate::tensor::module;
+use crate::tensor::ops::{ConvOptions, ConvTransposeOptions, MaxPoolOptions, PadMode};
+use crate::tensor::{IndexingUpdateOp, Int, Tensor, TensorData};
 
 use super::{ConvShape, Factor, PoolShape};
 use crate::layer::{Layer as _, Softmax};
@@ -141,7 +141,7 @@ pub(crate) fn most_probable(logits: &Tensor<2>) -> Tensor<2> {
     let one = Tensor::ones([logits.dims()[0], 1], (&logits.device(), logits.dtype()));
     logits
         .zeros_like()
-        .scatter(1, top, one, burn::tensor::IndexingUpdateOp::Add)
+        .scatter(1, top, one, crate::tensor::IndexingUpdateOp::Add)
 }
 
 /// See [`super::probability_seed`].
@@ -278,7 +278,7 @@ pub(crate) fn pool_gather(x: Tensor<2>, indices: Tensor<2, Int>) -> Tensor<2> {
 pub(crate) fn pool_scatter(g: Tensor<2>, indices: Tensor<2, Int>, shape: PoolShape) -> Tensor<2> {
     let [rows, _] = g.dims();
     let zeros = Tensor::zeros([rows, shape.in_features()], (&g.device(), g.dtype()));
-    zeros.scatter(1, indices, g, burn::tensor::IndexingUpdateOp::Add)
+    zeros.scatter(1, indices, g, crate::tensor::IndexingUpdateOp::Add)
 }
 
 /// See [`super::channel_scale`].

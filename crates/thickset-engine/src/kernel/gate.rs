@@ -4,108 +4,41 @@
 //! (`gate(v, x)`). It is linear in the first argument, and its own adjoint; the second argument
 //! decides and has no derivative. At exactly zero the gate is closed.
 
-#![expect(unsafe_code, reason = "an output that is written before it is read")]
-#![expect(
-    clippy::inline_always,
-    reason = "a kernel is compiled for the instruction set of the function it is inlined into"
-)]
-
-use std::mem::MaybeUninit;
-
-use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
-use burn::backend::tensor::FloatTensor;
-use burn::backend::{Autodiff, Backend, Dispatch, Flex, backend_extension};
-use burn::tensor::Tensor;
-use rayon::prelude::*;
-
-use super::adjoint::Linear;
-use super::simd::{Number, Task, Vector};
+use super::elementwise::zip;
 use super::storage::{by_type, size};
-use super::{composed, on_flex};
-
-/// Numbers that one thread takes at a time.
-const JOB: usize = 64 * 1024;
+use super::{composed, on_cpu};
+use crate::tensor::{Array, Tensor};
 
 /// `value` where `decider > 0`, else 0; both `[rows, features]`.
+///
+/// # Panics
+/// If the sizes differ.
 #[must_use]
 pub fn gate(value: Tensor<2>, decider: Tensor<2>) -> Tensor<2> {
-    if !on_flex(&value) {
+    if !on_cpu(&value) {
         return composed::gate(value, decider);
     }
-    Tensor::from_dispatch(<Dispatch as GateBackend>::gate(
-        value.into_dispatch(),
-        decider.into_dispatch(),
-    ))
+    assert_eq!(value.dims(), decider.dims(), "a gate has one decider a value");
+    let (decider, _) = decider.into_parts();
+    let back = decider.clone();
+    value.linear(
+        |value| passed(&value, &decider),
+        move |gradient| passed(&gradient, &back),
+    )
 }
 
-#[backend_extension(Flex, Autodiff)]
-pub(crate) trait GateBackend: Backend {
-    fn gate(value: FloatTensor<Self>, decider: FloatTensor<Self>) -> FloatTensor<Self>;
-}
-
-impl GateBackend for Flex {
-    fn gate(value: FloatTensor<Self>, decider: FloatTensor<Self>) -> FloatTensor<Self> {
-        let shape = size(&value);
-        by_type!(|value, decider| passed(value, decider), shape)
-    }
-}
-
-fn passed<T: Number>(value: &[T], decider: &[T]) -> Vec<T> {
-    let task = |out, value, decider| {
-        T::vectorised(Passed {
-            out,
-            value,
-            decider,
-        });
-    };
-    assert_eq!(value.len(), decider.len(), "a gate has one decider a value");
-    let mut out = Vec::with_capacity(value.len());
-    let room = &mut out.spare_capacity_mut()[..value.len()];
-    // Handing little work to other threads takes longer than doing it.
-    if value.len() <= JOB {
-        task(room, value, decider);
-    } else {
-        room.par_chunks_mut(JOB)
-            .zip(value.par_chunks(JOB))
-            .zip(decider.par_chunks(JOB))
-            .for_each(|((room, value), decider)| task(room, value, decider));
-    }
-    // SAFETY: every value has its number of `out`, which its task has written.
-    unsafe { out.set_len(value.len()) };
-    out
-}
-
-struct Passed<'a, T> {
-    out: &'a mut [MaybeUninit<T>],
-    value: &'a [T],
-    decider: &'a [T],
-}
-
-impl<T: Number> Task<T> for Passed<'_, T> {
-    #[inline(always)]
-    fn run<V: Vector<Number = T>>(self) {
-        let zero = T::default();
-        let values = self.value.iter().zip(self.decider);
-        for (out, (&value, &decider)) in self.out.iter_mut().zip(values) {
-            out.write(if decider > zero { value } else { zero });
-        }
-    }
-}
-
-impl<B: Backend + GateBackend, C: CheckpointStrategy> GateBackend for Autodiff<B, C> {
-    fn gate(value: FloatTensor<Self>, decider: FloatTensor<Self>) -> FloatTensor<Self> {
-        let decider = decider.into_primitive();
-        Linear::<B, FloatTensor<B>> {
-            adjoint: |gradient, decider| B::gate(gradient, decider),
-            with: decider.clone(),
-        }
-        .apply::<C>(value, |value| B::gate(value, decider))
-    }
+fn passed(value: &Array, decider: &Array) -> Array {
+    by_type!(
+        |value, decider| zip(value, decider, |value, decider| {
+            if decider > 0.0 { value } else { 0.0 }
+        }),
+        size(value)
+    )
 }
 
 #[cfg(test)]
 mod tests {
-    use burn::tensor::{DType, TensorData};
+    use crate::tensor::{DType, TensorData};
     use proptest::prelude::*;
 
     use super::*;

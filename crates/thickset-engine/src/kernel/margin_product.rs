@@ -7,17 +7,10 @@
 //!
 //! Rows are computed in `f64` whatever the tensors' type.
 
-use burn::backend::Flex;
-use burn::backend::autodiff::checkpoint::base::Checkpointer;
-use burn::backend::autodiff::grads::Gradients;
-use burn::backend::autodiff::ops::{Backward, Ops};
-use burn::backend::flex::FlexTensor;
-use burn::tensor::{DType, Tensor};
-
 use super::head::Softmax;
-use super::recording::{is_recorded, of_plain, plain, record};
 use super::storage::{Stored, size};
 use crate::Output;
+use crate::tensor::{Array, DType, Tensor};
 
 /// The product of each row's Hessian with its direction, given the logits, `[rows, 2]`, the output's gradient in the input and
 /// the direction, `[rows, features]`, and the classes, one-hot, which are constants.
@@ -26,29 +19,36 @@ pub(crate) fn margin_product(
     classes: &Tensor<2>,
     [logits, gradient, direction]: [Tensor<2>; 3],
 ) -> Tensor<2> {
-    let parents = vec![logits, gradient, direction];
+    let parts = [logits, gradient, direction].map(Tensor::into_parts);
+    let tracks = parts.iter().map(|(_, track)| track.clone()).collect();
     let kept = Kept {
         output,
-        classes: plain(classes).to_contiguous(),
-        tensors: [0, 1, 2].map(|place| plain(&parents[place]).to_contiguous()),
+        classes: classes.array().clone(),
+        arrays: parts.map(|(array, _)| array),
     };
-    let product = match kept.tensors[1].dtype() {
-        DType::F64 => product::<f64>(&kept),
-        _ => product::<f32>(&kept),
-    };
-    if parents.iter().any(is_recorded) {
-        record::<_, 3, 2>(MarginProduct, parents, kept, product)
+    let is_double = kept.arrays[1].dtype() == DType::F64;
+    let product = if is_double {
+        product::<f64>(&kept)
     } else {
-        of_plain(product)
-    }
+        product::<f32>(&kept)
+    };
+    Tensor::recorded(product, tracks, move |h, parents| {
+        let gradients = if is_double {
+            gradients::<f64>(&kept, &h)
+        } else {
+            gradients::<f32>(&kept, &h)
+        };
+        for (place, gradient) in gradients.into_iter().enumerate() {
+            parents.give(place, gradient);
+        }
+    })
 }
 
-#[derive(Clone, Debug)]
 struct Kept {
     output: Output,
-    classes: FlexTensor,
+    classes: Array,
     /// Logits, gradient, direction.
-    tensors: [FlexTensor; 3],
+    arrays: [Array; 3],
 }
 
 /// `κ` and its slope in the margin; zero where the output no longer changes in numbers.
@@ -97,8 +97,8 @@ impl Row {
 
 impl Kept {
     fn rows<T: Stored>(&self) -> impl Iterator<Item = Row> {
-        let logits = T::numbers(&self.tensors[0]).chunks_exact(2);
-        let classes = T::numbers(&self.classes).chunks_exact(2);
+        let logits = self.arrays[0].values::<T>().chunks_exact(2);
+        let classes = self.classes.values::<T>().chunks_exact(2);
         let output = self.output;
         logits.zip(classes).map(move |(z, hot)| {
             let class = usize::from(hot[1] > hot[0]);
@@ -112,43 +112,23 @@ fn dot<T: Stored>(a: &[T], b: &[T]) -> f64 {
     pairs.map(|(a, b)| a.to_f64() * b.to_f64()).sum()
 }
 
-fn product<T: Stored>(kept: &Kept) -> FlexTensor {
-    let [_, gradient, direction] = &kept.tensors;
+fn product<T: Stored>(kept: &Kept) -> Array {
+    let [_, gradient, direction] = &kept.arrays;
     let [rows, features] = size(gradient);
-    let given = T::numbers(gradient)
+    let given = gradient.values::<T>()
         .chunks_exact(features)
-        .zip(T::numbers(direction).chunks_exact(features));
+        .zip(direction.values::<T>().chunks_exact(features));
     let mut out = Vec::with_capacity(rows * features);
     for ((g, u), row) in given.zip(kept.rows::<T>()) {
         let factor = row.curvature.value * dot(g, u);
         out.extend(g.iter().map(|g| T::from_f64(factor * g.to_f64())));
     }
-    T::tensor(out, [rows, features])
-}
-
-#[derive(Debug)]
-struct MarginProduct;
-
-impl Backward<Flex, 3> for MarginProduct {
-    type State = Kept;
-
-    fn backward(self, ops: Ops<Self::State, 3>, grads: &mut Gradients, _: &mut Checkpointer) {
-        let h = grads.consume::<Flex>(&ops.node).to_contiguous();
-        let gradients = match h.dtype() {
-            DType::F64 => gradients::<f64>(&ops.state, &h),
-            _ => gradients::<f32>(&ops.state, &h),
-        };
-        for (node, gradient) in ops.parents.into_iter().zip(gradients) {
-            if let Some(node) = node {
-                grads.register::<Flex>(node.id, gradient);
-            }
-        }
-    }
+    Array::new(out, [rows, features])
 }
 
 /// The gradients in logits, gradient and direction of `<product, h>`, which is `κ a b` with `a = <g, u>` and `b = <h, g>`.
-fn gradients<T: Stored>(kept: &Kept, h: &FlexTensor) -> [FlexTensor; 3] {
-    let [_, gradient, direction] = &kept.tensors;
+fn gradients<T: Stored>(kept: &Kept, h: &Array) -> [Array; 3] {
+    let [_, gradient, direction] = &kept.arrays;
     let [rows, features] = size(gradient);
     let numbers = rows * features;
     let (mut in_logits, mut in_gradient, mut in_direction) = (
@@ -156,10 +136,10 @@ fn gradients<T: Stored>(kept: &Kept, h: &FlexTensor) -> [FlexTensor; 3] {
         Vec::with_capacity(numbers),
         Vec::with_capacity(numbers),
     );
-    let given = T::numbers(gradient)
+    let given = gradient.values::<T>()
         .chunks_exact(features)
-        .zip(T::numbers(direction).chunks_exact(features))
-        .zip(T::numbers(h).chunks_exact(features));
+        .zip(direction.values::<T>().chunks_exact(features))
+        .zip(h.values::<T>().chunks_exact(features));
     for (((g, u), h), row) in given.zip(kept.rows::<T>()) {
         let (a, b) = (dot(g, u), dot(h, g));
         let in_margin = T::from_f64(row.curvature.slope * a * b);
@@ -176,9 +156,9 @@ fn gradients<T: Stored>(kept: &Kept, h: &FlexTensor) -> [FlexTensor; 3] {
         in_direction.extend(g.iter().map(|g| T::from_f64(along_u * g.to_f64())));
     }
     [
-        T::tensor(in_logits, [rows, 2]),
-        T::tensor(in_gradient, [rows, features]),
-        T::tensor(in_direction, [rows, features]),
+        Array::new(in_logits, [rows, 2]),
+        Array::new(in_gradient, [rows, features]),
+        Array::new(in_direction, [rows, features]),
     ]
 }
 
@@ -226,7 +206,7 @@ mod tests {
             let hot = one_hot(&vec![class; rows], 2, DType::F64, &flex());
             for output in [Output::Probability, Output::Logit, Output::Loss] {
                 let [gradient, expected] = by_definition(output, &w, &x, class);
-                let data = burn::tensor::TensorData::new(gradient, [rows, features]);
+                let data = crate::TensorData::new(gradient, [rows, features]);
                 let gradient = Tensor::from_data(data, (&flex(), DType::F64));
                 let got = margin_product(output, &hot, [logits.clone(), gradient, x.clone()]);
                 for (got, expected) in values(&got).iter().zip(expected) {
@@ -254,7 +234,7 @@ mod tests {
     #[test]
     fn a_sure_row_has_no_product_and_no_nan() {
         let number = |values: Vec<f32>, size: [usize; 2]| {
-            Tensor::<2>::from_data(burn::tensor::TensorData::new(values, size), &flex())
+            Tensor::<2>::from_data(crate::TensorData::new(values, size), &flex())
         };
         let logits = number(vec![1e30, -1e30, 90.0, -90.0], [2, 2]);
         let (zero, one) = (number(vec![0.0; 4], [2, 2]), number(vec![1.0; 4], [2, 2]));

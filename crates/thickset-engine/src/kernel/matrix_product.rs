@@ -11,12 +11,12 @@
     reason = "a kernel is compiled for the instruction set of the function it is inlined into"
 )]
 
-use burn::backend::flex::FlexTensor;
 use rayon::prelude::*;
 
 use super::buffer::{Scratch, Shared, filled};
 use super::simd::{Number, Task, Vector};
 use super::storage::{by_type, size};
+use crate::tensor::Array;
 
 /// Registers side by side in a tile.
 const REGISTERS: usize = 2;
@@ -34,8 +34,8 @@ const PARALLEL_WORK: usize = 1 << 21;
 const PARALLEL_PACK: usize = 1 << 14;
 
 /// How a factor stands in the product.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Side {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
     /// As it is stored.
     Plain,
     /// Rows as columns.
@@ -43,7 +43,7 @@ pub(super) enum Side {
 }
 
 /// The product of two rank-2 tensors, each as stored or transposed.
-pub(super) fn multiply(a: &FlexTensor, a_side: Side, b: &FlexTensor, b_side: Side) -> FlexTensor {
+pub(super) fn multiply(a: &Array, a_side: Side, b: &Array, b_side: Side) -> Array {
     let ([rows, depth], [_, columns]) = sizes(a, a_side, b, b_side);
     let (a_stored, b_stored) = (size(a)[1], size(b)[1]);
     by_type!(
@@ -58,28 +58,27 @@ pub(super) fn multiply(a: &FlexTensor, a_side: Side, b: &FlexTensor, b_side: Sid
 
 /// The same, each row's chains starting from `start`, `[1, columns]`, in place of zero.
 pub(super) fn multiply_onto(
-    start: &FlexTensor,
-    a: &FlexTensor,
+    start: &Array,
+    a: &Array,
     a_side: Side,
-    b: &FlexTensor,
+    b: &Array,
     b_side: Side,
-) -> FlexTensor {
+) -> Array {
     let ([rows, depth], [_, columns]) = sizes(a, a_side, b, b_side);
     let (a_stored, b_stored) = (size(a)[1], size(b)[1]);
     assert_eq!(size(start), [1, columns], "one start a column");
-    let start = start.to_contiguous();
     by_type!(
         |a, b| {
             let a = Strided::new(a, a_stored, a_side);
             let b = Strided::new(b, b_stored, b_side);
-            product(a, b, [rows, columns, depth], Some(start.storage()))
+            product(a, b, [rows, columns, depth], Some(start.values()))
         },
         [rows, columns]
     )
 }
 
-fn sizes(a: &FlexTensor, a_side: Side, b: &FlexTensor, b_side: Side) -> ([usize; 2], [usize; 2]) {
-    let turned = |tensor: &FlexTensor, side| {
+fn sizes(a: &Array, a_side: Side, b: &Array, b_side: Side) -> ([usize; 2], [usize; 2]) {
+    let turned = |tensor: &Array, side| {
         let [rows, columns] = size(tensor);
         match side {
             Side::Plain => [rows, columns],
@@ -111,6 +110,17 @@ impl<'t, T> Strided<'t, T> {
             column_step,
         }
     }
+}
+
+/// The product of two matrices, each given by its numbers, its columns as stored, and its side. The size is rows, columns and
+/// depth of the product.
+pub(crate) fn product_of_slices<T: Number>(
+    a: (&[T], usize, Side),
+    b: (&[T], usize, Side),
+    size: [usize; 3],
+) -> Vec<T> {
+    let (a, b) = (Strided::new(a.0, a.1, a.2), Strided::new(b.0, b.1, b.2));
+    product(a, b, size, None)
 }
 
 fn product<T: Number>(

@@ -10,16 +10,11 @@
 
 use std::ops::Range;
 
-use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
-use burn::backend::tensor::{FloatTensor, IntTensor};
-use burn::backend::{Autodiff, Backend, Dispatch, Flex, backend_extension};
-use burn::tensor::{Int, Tensor};
-
-use super::adjoint::Linear;
 use super::buffer::by_row;
 use super::simd::{Number, Task, Vector};
-use super::storage::{Numbers, by_type, numbers, size, tensor};
-use super::{ShapeError, bounded, composed, on_flex};
+use super::storage::{by_type, size};
+use super::{ShapeError, bounded, composed, on_cpu};
+use crate::tensor::{Array, Int, Tensor};
 
 /// Windows over channel-major images. Pairs are rows first, then columns. Make one by filling the fields and calling
 /// [`PoolShape::checked`].
@@ -142,8 +137,8 @@ impl PoolShape {
 #[must_use]
 pub fn max_pool_indices(x: &Tensor<2>, shape: PoolShape) -> Tensor<2, Int> {
     check(x.dims()[1], shape.in_features(), &shape);
-    if on_flex(x) {
-        Tensor::from_dispatch(Dispatch::pool_indices(x.clone().into_dispatch(), shape))
+    if on_cpu(x) {
+        Tensor::constant(indices(x.array(), &shape))
     } else {
         composed::max_pool_indices(x, shape)
     }
@@ -162,12 +157,13 @@ pub fn pool_gather(x: Tensor<2>, indices: Tensor<2, Int>, shape: PoolShape) -> T
         indices.dims()[0],
         "rows of `x` and of the indices"
     );
-    if on_flex(&x) {
-        Tensor::from_dispatch(Dispatch::pool_gather(
-            x.into_dispatch(),
-            indices.into_dispatch(),
-            shape,
-        ))
+    if on_cpu(&x) {
+        let indices = indices.array().clone();
+        let back = indices.clone();
+        x.linear(
+            |x| gathered(&x, &indices, &shape),
+            move |gradient| scattered(&gradient, &back, &shape),
+        )
     } else {
         composed::pool_gather(x, indices)
     }
@@ -181,12 +177,13 @@ pub fn pool_gather(x: Tensor<2>, indices: Tensor<2, Int>, shape: PoolShape) -> T
 pub fn pool_scatter(g: Tensor<2>, indices: Tensor<2, Int>, shape: PoolShape) -> Tensor<2> {
     check(g.dims()[1], shape.out_features(), &shape);
     assert_eq!(g.dims(), indices.dims(), "sizes of `g` and of the indices");
-    if on_flex(&g) {
-        Tensor::from_dispatch(Dispatch::pool_scatter(
-            g.into_dispatch(),
-            indices.into_dispatch(),
-            shape,
-        ))
+    if on_cpu(&g) {
+        let indices = indices.array().clone();
+        let back = indices.clone();
+        g.linear(
+            |g| scattered(&g, &indices, &shape),
+            move |gradient| gathered(&gradient, &back, &shape),
+        )
     } else {
         composed::pool_scatter(g, indices, shape)
     }
@@ -199,89 +196,22 @@ fn check(features: usize, expected: usize, shape: &PoolShape) {
     assert_eq!(features, expected, "features of a row for {shape:?}");
 }
 
-/// The three operations on a backend's own tensors.
-#[backend_extension(Flex, Autodiff)]
-pub(crate) trait PoolBackend: Backend {
-    fn pool_indices(x: FloatTensor<Self>, shape: PoolShape) -> IntTensor<Self>;
-    fn pool_gather(
-        x: FloatTensor<Self>,
-        indices: IntTensor<Self>,
-        shape: PoolShape,
-    ) -> FloatTensor<Self>;
-    fn pool_scatter(
-        g: FloatTensor<Self>,
-        indices: IntTensor<Self>,
-        shape: PoolShape,
-    ) -> FloatTensor<Self>;
+fn indices(x: &Array, shape: &PoolShape) -> Array {
+    let [rows, _] = size(x);
+    by_type!(|x| find(x, rows, shape), [rows, shape.out_features()])
 }
 
-impl PoolBackend for Flex {
-    fn pool_indices(x: FloatTensor<Self>, shape: PoolShape) -> IntTensor<Self> {
-        let [rows, _] = size(&x);
-        let x = x.to_contiguous();
-        let found = match numbers(&x) {
-            Numbers::F32(x) => find(x, rows, &shape),
-            Numbers::F64(x) => find(x, rows, &shape),
-        };
-        tensor(found, [rows, shape.out_features()])
-    }
-
-    fn pool_gather(
-        x: FloatTensor<Self>,
-        indices: IntTensor<Self>,
-        shape: PoolShape,
-    ) -> FloatTensor<Self> {
-        let [rows, _] = size(&x);
-        let indices = indices.to_contiguous();
-        let indices: &[i32] = indices.storage();
-        by_type!(|x| gather(x, indices, &shape), [rows, shape.out_features()])
-    }
-
-    fn pool_scatter(
-        g: FloatTensor<Self>,
-        indices: IntTensor<Self>,
-        shape: PoolShape,
-    ) -> FloatTensor<Self> {
-        let [rows, _] = size(&g);
-        let indices = indices.to_contiguous();
-        let indices: &[i32] = indices.storage();
-        by_type!(
-            |g| scatter(g, indices, rows, &shape),
-            [rows, shape.in_features()]
-        )
-    }
+fn gathered(x: &Array, indices: &Array, shape: &PoolShape) -> Array {
+    let ([rows, _], indices) = (size(x), indices.values());
+    by_type!(|x| gather(x, indices, shape), [rows, shape.out_features()])
 }
 
-impl<B: PoolBackend, C: CheckpointStrategy> PoolBackend for Autodiff<B, C> {
-    fn pool_indices(x: FloatTensor<Self>, shape: PoolShape) -> IntTensor<Self> {
-        B::pool_indices(x.into_primitive(), shape)
-    }
-
-    fn pool_gather(
-        x: FloatTensor<Self>,
-        indices: IntTensor<Self>,
-        shape: PoolShape,
-    ) -> FloatTensor<Self> {
-        let adjoint = |gradient, (indices, shape)| B::pool_scatter(gradient, indices, shape);
-        Linear {
-            adjoint,
-            with: (indices.clone(), shape),
-        }
-        .apply::<C>(x, |x| B::pool_gather(x, indices, shape))
-    }
-
-    fn pool_scatter(
-        g: FloatTensor<Self>,
-        indices: IntTensor<Self>,
-        shape: PoolShape,
-    ) -> FloatTensor<Self> {
-        let adjoint = |gradient, (indices, shape)| B::pool_gather(gradient, indices, shape);
-        Linear {
-            adjoint,
-            with: (indices.clone(), shape),
-        }
-        .apply::<C>(g, |g| B::pool_scatter(g, indices, shape))
-    }
+fn scattered(g: &Array, indices: &Array, shape: &PoolShape) -> Array {
+    let ([rows, _], indices) = (size(g), indices.values());
+    by_type!(
+        |g| scatter(g, indices, rows, shape),
+        [rows, shape.in_features()]
+    )
 }
 
 fn find<T: Number>(x: &[T], rows: usize, shape: &PoolShape) -> Vec<i32> {
@@ -396,7 +326,7 @@ fn position(index: i32) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use burn::tensor::{DType, TensorData};
+    use crate::tensor::{DType, TensorData};
     use proptest::prelude::*;
 
     use super::*;

@@ -1,10 +1,10 @@
 //! The operations that layers are made of, each differentiable to any order in every tensor it takes.
 //!
-//! On the `flex` device they are kernels of our own, elsewhere composed of Burn's operations. Each one's backward calls
+//! On the CPU they are kernels of our own, elsewhere composed of tensor operations. Each one's backward calls
 //! others of the same family, so a pullback written with them can be differentiated again.
 
 use burn::backend::DispatchDevice;
-use burn::tensor::Tensor;
+use crate::tensor::Tensor;
 
 #[cfg(test)]
 mod ablation;
@@ -15,15 +15,15 @@ mod channel;
 mod composed;
 mod conv;
 mod dense;
+pub(crate) mod elementwise;
 mod gate;
 mod head;
 mod linear;
 mod margin_product;
-mod matrix_product;
+pub(crate) mod matrix_product;
 mod max_pool;
 mod node_scale;
 mod real;
-mod recording;
 mod register_tile;
 mod row_tile;
 mod simd;
@@ -38,6 +38,7 @@ pub(crate) use composed::most_probable;
 pub(crate) use dense::{Dense, training_step};
 pub(crate) use head::Softmax as RowSoftmax;
 pub(crate) use margin_product::margin_product;
+pub(crate) use matrix_product::Side;
 pub(crate) use real::Real;
 pub(crate) use row_tile::{
     Activation, ActivationState, PackedMatrix, boundary_numbers, multiply, pack_rows, tile_numbers,
@@ -96,14 +97,6 @@ fn bounded(name: &'static str, factors: &[usize]) -> Result<(), ShapeError> {
 }
 
 /// Whether the kernels of this module run on the tensor's device.
-pub(crate) fn on_flex(tensor: &Tensor<2>) -> bool {
-    match tensor.device().as_dispatch() {
-        DispatchDevice::Flex(_) => true,
-        DispatchDevice::Autodiff(device) => matches!(**device, DispatchDevice::Flex(_)),
-        #[expect(
-            unreachable_patterns,
-            reason = "other devices exist where Burn is built with them"
-        )]
-        _ => false,
-    }
+pub(crate) fn on_cpu(tensor: &Tensor<2>) -> bool {
+    matches!(tensor.device(), Device::Cpu)
 }

@@ -9,16 +9,12 @@
     reason = "a kernel is compiled for the instruction set of the function it is inlined into"
 )]
 
-use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
-use burn::backend::tensor::FloatTensor;
-use burn::backend::{Autodiff, Backend, Dispatch, Flex, backend_extension};
-use burn::tensor::Tensor;
-
 use super::adjoint::Trilinear;
 use super::buffer::by_row;
 use super::simd::{Number, Task, Vector};
-use super::storage::{Numbers, numbers, size, tensor};
-use super::{composed, on_flex};
+use super::storage::{by_type, size};
+use super::{composed, on_cpu};
+use crate::tensor::{Array, Tensor};
 
 /// `r_i M_ij s_j` of each row.
 ///
@@ -27,14 +23,18 @@ use super::{composed, on_flex};
 #[must_use]
 pub fn node_scale(matrix: Tensor<2>, r: Tensor<2>, s: Tensor<2>) -> Tensor<2> {
     check(&matrix, &r, &s);
-    if !on_flex(&matrix) {
+    if !on_cpu(&matrix) {
         return composed::node_scale(matrix, r, s);
     }
-    Tensor::from_dispatch(<Dispatch as NodeScaleBackend>::node_scale(
-        matrix.into_dispatch(),
-        r.into_dispatch(),
-        s.into_dispatch(),
-    ))
+    Trilinear {
+        forward: scaled,
+        derivatives: [
+            scaled,
+            row_dots,
+            column_dots,
+        ],
+    }
+    .apply([matrix, r, s])
 }
 
 /// `sum_j A_ij B_ij s_j` of each row, `[rows, n]`.
@@ -45,14 +45,18 @@ pub fn node_scale(matrix: Tensor<2>, r: Tensor<2>, s: Tensor<2>) -> Tensor<2> {
 pub fn node_row_dot(a: Tensor<2>, b: Tensor<2>, s: Tensor<2>) -> Tensor<2> {
     check(&a, &s, &s);
     assert_eq!(a.dims(), b.dims(), "two matrices of one size");
-    if !on_flex(&a) {
+    if !on_cpu(&a) {
         return composed::node_row_dot(a, b, s);
     }
-    Tensor::from_dispatch(<Dispatch as NodeScaleBackend>::node_row_dot(
-        a.into_dispatch(),
-        b.into_dispatch(),
-        s.into_dispatch(),
-    ))
+    Trilinear {
+        forward: row_dots,
+        derivatives: [
+            |gradient, b, s| scaled(b, gradient, s),
+            |gradient, a, s| scaled(a, gradient, s),
+            |gradient, a, b| column_dots(a, b, gradient),
+        ],
+    }
+    .apply([a, b, s])
 }
 
 /// `sum_i r_i A_ij B_ij` of each row, `[rows, n]`.
@@ -63,14 +67,18 @@ pub fn node_row_dot(a: Tensor<2>, b: Tensor<2>, s: Tensor<2>) -> Tensor<2> {
 pub fn node_column_dot(a: Tensor<2>, b: Tensor<2>, r: Tensor<2>) -> Tensor<2> {
     check(&a, &r, &r);
     assert_eq!(a.dims(), b.dims(), "two matrices of one size");
-    if !on_flex(&a) {
+    if !on_cpu(&a) {
         return composed::node_column_dot(a, b, r);
     }
-    Tensor::from_dispatch(<Dispatch as NodeScaleBackend>::node_column_dot(
-        a.into_dispatch(),
-        b.into_dispatch(),
-        r.into_dispatch(),
-    ))
+    Trilinear {
+        forward: column_dots,
+        derivatives: [
+            |gradient, b, r| scaled(b, r, gradient),
+            |gradient, a, r| scaled(a, r, gradient),
+            |gradient, a, b| row_dots(a, b, gradient),
+        ],
+    }
+    .apply([a, b, r])
 }
 
 fn check(matrix: &Tensor<2>, r: &Tensor<2>, s: &Tensor<2>) {
@@ -83,97 +91,64 @@ fn check(matrix: &Tensor<2>, r: &Tensor<2>, s: &Tensor<2>) {
     );
 }
 
-#[backend_extension(Flex, Autodiff)]
-pub(crate) trait NodeScaleBackend: Backend {
-    fn node_scale(
-        matrix: FloatTensor<Self>,
-        r: FloatTensor<Self>,
-        s: FloatTensor<Self>,
-    ) -> FloatTensor<Self>;
-    fn node_row_dot(
-        a: FloatTensor<Self>,
-        b: FloatTensor<Self>,
-        s: FloatTensor<Self>,
-    ) -> FloatTensor<Self>;
-    fn node_column_dot(
-        a: FloatTensor<Self>,
-        b: FloatTensor<Self>,
-        r: FloatTensor<Self>,
-    ) -> FloatTensor<Self>;
+fn scaled(
+    matrix: &Array,
+    r: &Array,
+    s: &Array,
+) -> Array {
+    let ([rows, places], [_, nodes]) = (size(matrix), size(r));
+    by_type!(
+        |matrix, r, s| by_row(rows, places, |row, out| {
+            let vector = row * nodes..(row + 1) * nodes;
+            run(Scale {
+                matrix: &matrix[row * places..(row + 1) * places],
+                r: &r[vector.clone()],
+                s: &s[vector],
+                out,
+            });
+        }),
+        [rows, places]
+    )
 }
 
-/// Runs one call on three tensors of one type, and makes its result a tensor.
-macro_rules! three {
-    (|$a:ident, $b:ident, $c:ident| $result:expr, $size:expr) => {{
-        let ($a, $b, $c) = ($a.to_contiguous(), $b.to_contiguous(), $c.to_contiguous());
-        match (numbers(&$a), numbers(&$b), numbers(&$c)) {
-            (Numbers::F32($a), Numbers::F32($b), Numbers::F32($c)) => tensor($result, $size),
-            (Numbers::F64($a), Numbers::F64($b), Numbers::F64($c)) => tensor($result, $size),
-            _ => panic!("a kernel's tensors must have one type"),
-        }
-    }};
+fn row_dots(
+    a: &Array,
+    b: &Array,
+    s: &Array,
+) -> Array {
+    let ([rows, places], [_, nodes]) = (size(a), size(s));
+    by_type!(
+        |a, b, s| by_row(rows, nodes, |row, out| {
+            let matrix = row * places..(row + 1) * places;
+            run(RowDot {
+                a: &a[matrix.clone()],
+                b: &b[matrix],
+                s: &s[row * nodes..(row + 1) * nodes],
+                out,
+            });
+        }),
+        [rows, nodes]
+    )
 }
 
-impl NodeScaleBackend for Flex {
-    fn node_scale(
-        matrix: FloatTensor<Self>,
-        r: FloatTensor<Self>,
-        s: FloatTensor<Self>,
-    ) -> FloatTensor<Self> {
-        let ([rows, places], [_, nodes]) = (size(&matrix), size(&r));
-        three!(
-            |matrix, r, s| by_row(rows, places, |row, out| {
-                let vector = row * nodes..(row + 1) * nodes;
-                run(Scale {
-                    matrix: &matrix[row * places..(row + 1) * places],
-                    r: &r[vector.clone()],
-                    s: &s[vector],
-                    out,
-                });
-            }),
-            [rows, places]
-        )
-    }
-
-    fn node_row_dot(
-        a: FloatTensor<Self>,
-        b: FloatTensor<Self>,
-        s: FloatTensor<Self>,
-    ) -> FloatTensor<Self> {
-        let ([rows, places], [_, nodes]) = (size(&a), size(&s));
-        three!(
-            |a, b, s| by_row(rows, nodes, |row, out| {
-                let matrix = row * places..(row + 1) * places;
-                run(RowDot {
-                    a: &a[matrix.clone()],
-                    b: &b[matrix],
-                    s: &s[row * nodes..(row + 1) * nodes],
-                    out,
-                });
-            }),
-            [rows, nodes]
-        )
-    }
-
-    fn node_column_dot(
-        a: FloatTensor<Self>,
-        b: FloatTensor<Self>,
-        r: FloatTensor<Self>,
-    ) -> FloatTensor<Self> {
-        let ([rows, places], [_, nodes]) = (size(&a), size(&r));
-        three!(
-            |a, b, r| by_row(rows, nodes, |row, out| {
-                let matrix = row * places..(row + 1) * places;
-                run(ColumnDot {
-                    a: &a[matrix.clone()],
-                    b: &b[matrix],
-                    r: &r[row * nodes..(row + 1) * nodes],
-                    out,
-                });
-            }),
-            [rows, nodes]
-        )
-    }
+fn column_dots(
+    a: &Array,
+    b: &Array,
+    r: &Array,
+) -> Array {
+    let ([rows, places], [_, nodes]) = (size(a), size(r));
+    by_type!(
+        |a, b, r| by_row(rows, nodes, |row, out| {
+            let matrix = row * places..(row + 1) * places;
+            run(ColumnDot {
+                a: &a[matrix.clone()],
+                b: &b[matrix],
+                r: &r[row * nodes..(row + 1) * nodes],
+                out,
+            });
+        }),
+        [rows, nodes]
+    )
 }
 
 fn run<T: Number>(task: impl Task<T>) {
@@ -259,59 +234,9 @@ impl<T: Number> Task<T> for ColumnDot<'_, T> {
     }
 }
 
-impl<B: NodeScaleBackend, C: CheckpointStrategy> NodeScaleBackend for Autodiff<B, C> {
-    fn node_scale(
-        matrix: FloatTensor<Self>,
-        r: FloatTensor<Self>,
-        s: FloatTensor<Self>,
-    ) -> FloatTensor<Self> {
-        Trilinear::<B> {
-            forward: B::node_scale,
-            derivatives: [
-                |gradient, r, s| B::node_scale(gradient, r, s),
-                |gradient, matrix, s| B::node_row_dot(gradient, matrix, s),
-                |gradient, matrix, r| B::node_column_dot(gradient, matrix, r),
-            ],
-        }
-        .apply::<C>([matrix, r, s])
-    }
-
-    fn node_row_dot(
-        a: FloatTensor<Self>,
-        b: FloatTensor<Self>,
-        s: FloatTensor<Self>,
-    ) -> FloatTensor<Self> {
-        Trilinear::<B> {
-            forward: B::node_row_dot,
-            derivatives: [
-                |gradient, b, s| B::node_scale(b, gradient, s),
-                |gradient, a, s| B::node_scale(a, gradient, s),
-                |gradient, a, b| B::node_column_dot(a, b, gradient),
-            ],
-        }
-        .apply::<C>([a, b, s])
-    }
-
-    fn node_column_dot(
-        a: FloatTensor<Self>,
-        b: FloatTensor<Self>,
-        r: FloatTensor<Self>,
-    ) -> FloatTensor<Self> {
-        Trilinear::<B> {
-            forward: B::node_column_dot,
-            derivatives: [
-                |gradient, b, r| B::node_scale(b, r, gradient),
-                |gradient, a, r| B::node_scale(a, r, gradient),
-                |gradient, a, b| B::node_row_dot(a, b, gradient),
-            ],
-        }
-        .apply::<C>([a, b, r])
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use burn::tensor::{DType, TensorData};
+    use crate::tensor::{DType, TensorData};
     use proptest::prelude::*;
 
     use super::*;

@@ -3,45 +3,47 @@
 //! Both rest on `e = exp(-|beta x|)` alone: the value is `max(x, 0) + log(1 + e) / beta`, the slope `1 / (1 + e)` or `e / (1 + e)`.
 //! Neither overflows nor cancels. The value's derivative is the slope `s`, whose own is `beta s (1 - s)`.
 
-#![expect(unsafe_code, reason = "an output that is written before it is read")]
 #![expect(
     clippy::inline_always,
     reason = "a kernel is compiled for the instruction set of the function it is inlined into"
 )]
 
-use std::mem::MaybeUninit;
-
-use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
-use burn::backend::tensor::FloatTensor;
-use burn::backend::{Autodiff, Backend, Dispatch, Flex, backend_extension};
-use burn::tensor::Tensor;
-use rayon::prelude::*;
-
-use super::adjoint::Linear;
+use super::elementwise::map;
 use super::real::Real;
-use super::simd::{Task, Vector};
 use super::storage::{by_type, size};
-use super::{composed, on_flex};
-
-/// Numbers that one thread takes at a time.
-const JOB: usize = 16 * 1024;
+use super::{composed, on_cpu};
+use crate::tensor::{Array, Binary, Tensor, binary, scalar};
 
 /// `log(1 + exp(beta x)) / beta` of every number.
 #[must_use]
 pub fn softplus(x: Tensor<2>, beta: f64) -> Tensor<2> {
-    if !on_flex(&x) {
+    if !on_cpu(&x) {
         return composed::softplus(x, beta);
     }
-    Tensor::from_dispatch(Dispatch::softplus_value(x.into_dispatch(), beta))
+    let (x, track) = x.into_parts();
+    Tensor::recorded(value(&x, beta), vec![track], move |gradient, parents| {
+        parents.give(0, binary(Binary::Multiply, gradient, slope(&x, beta)));
+    })
 }
 
 /// `1 / (1 + exp(-beta x))` of every number: the slope of [`softplus`].
 #[must_use]
 pub fn softplus_slope(x: Tensor<2>, beta: f64) -> Tensor<2> {
-    if !on_flex(&x) {
+    if !on_cpu(&x) {
         return composed::softplus_slope(x, beta);
     }
-    Tensor::from_dispatch(Dispatch::softplus_slope(x.into_dispatch(), beta))
+    let (x, track) = x.into_parts();
+    Tensor::recorded(slope(&x, beta), vec![track], move |gradient, parents| {
+        let slope = slope(&x, beta);
+        // s (1 - s) = s - s^2
+        let square = binary(Binary::Multiply, slope.clone(), slope.clone());
+        let curvature = scalar(
+            Binary::Multiply,
+            binary(Binary::Subtract, slope, square),
+            beta,
+        );
+        parents.give(0, binary(Binary::Multiply, gradient, curvature));
+    })
 }
 
 /// Value and slope at a number; the chains of dense layers compute them in place. `shrink` is `1 / beta`.
@@ -55,106 +57,29 @@ pub(crate) fn value_and_slope<T: Real>(x: T, beta: T, shrink: T) -> (T, T) {
     (positive + e.log_of_one_plus() * shrink, slope)
 }
 
-#[backend_extension(Flex, Autodiff)]
-pub(crate) trait SoftplusBackend: Backend {
-    fn softplus_value(x: FloatTensor<Self>, beta: f64) -> FloatTensor<Self>;
-    fn softplus_slope(x: FloatTensor<Self>, beta: f64) -> FloatTensor<Self>;
+fn value(x: &Array, beta: f64) -> Array {
+    by_type!(|x| values_of(x, beta), size(x))
 }
 
-impl SoftplusBackend for Flex {
-    fn softplus_value(x: FloatTensor<Self>, beta: f64) -> FloatTensor<Self> {
-        let shape = size(&x);
-        by_type!(|x| mapped(x, beta, Part::Value), shape)
-    }
-
-    fn softplus_slope(x: FloatTensor<Self>, beta: f64) -> FloatTensor<Self> {
-        let shape = size(&x);
-        by_type!(|x| mapped(x, beta, Part::Slope), shape)
-    }
+fn slope(x: &Array, beta: f64) -> Array {
+    by_type!(|x| slopes_of(x, beta), size(x))
 }
 
-/// Which of the two.
-#[derive(Clone, Copy)]
-enum Part {
-    Value,
-    Slope,
-}
-
-fn mapped<T: Real>(x: &[T], beta: f64, part: Part) -> Vec<T> {
+fn values_of<T: Real>(x: &[T], beta: f64) -> Vec<T> {
     let beta = T::from_f64(beta);
-    let task = |out, x| {
-        T::vectorised(Mapped { out, x, beta, part });
-    };
-    let mut out = Vec::with_capacity(x.len());
-    let room = &mut out.spare_capacity_mut()[..x.len()];
-    // Handing little work to other threads takes longer than doing it.
-    if x.len() <= JOB {
-        task(room, x);
-    } else {
-        room.par_chunks_mut(JOB)
-            .zip(x.par_chunks(JOB))
-            .for_each(|(room, x)| task(room, x));
-    }
-    // SAFETY: every number has its place in `out`, which its task has written.
-    unsafe { out.set_len(x.len()) };
-    out
+    let shrink = T::ONE / beta;
+    map(x, |x| value_and_slope(x, beta, shrink).0)
 }
 
-struct Mapped<'a, T> {
-    out: &'a mut [MaybeUninit<T>],
-    x: &'a [T],
-    beta: T,
-    part: Part,
-}
-
-impl<T: Real> Task<T> for Mapped<'_, T> {
-    #[inline(always)]
-    fn run<V: Vector<Number = T>>(self) {
-        let shrink = T::ONE / self.beta;
-        let numbers = self.out.iter_mut().zip(self.x);
-        // Two loops, so that each computes what it writes and no more.
-        match self.part {
-            Part::Value => {
-                for (out, x) in numbers {
-                    out.write(value_and_slope(*x, self.beta, shrink).0);
-                }
-            }
-            Part::Slope => {
-                for (out, x) in numbers {
-                    out.write(value_and_slope(*x, self.beta, shrink).1);
-                }
-            }
-        }
-    }
-}
-
-impl<B: SoftplusBackend, C: CheckpointStrategy> SoftplusBackend for Autodiff<B, C> {
-    fn softplus_value(x: FloatTensor<Self>, beta: f64) -> FloatTensor<Self> {
-        Linear::<B, (FloatTensor<B>, f64)> {
-            adjoint: |gradient, (x, beta)| B::float_mul(gradient, B::softplus_slope(x, beta)),
-            with: (x.clone().into_primitive(), beta),
-        }
-        .apply::<C>(x, |x| B::softplus_value(x, beta))
-    }
-
-    fn softplus_slope(x: FloatTensor<Self>, beta: f64) -> FloatTensor<Self> {
-        Linear::<B, (FloatTensor<B>, f64)> {
-            adjoint: |gradient, (x, beta)| {
-                let slope = B::softplus_slope(x, beta);
-                // s (1 - s) = s - s^2
-                let square = B::float_mul(slope.clone(), slope.clone());
-                let curvature = B::float_mul_scalar(B::float_sub(slope, square), beta.into());
-                B::float_mul(gradient, curvature)
-            },
-            with: (x.clone().into_primitive(), beta),
-        }
-        .apply::<C>(x, |x| B::softplus_slope(x, beta))
-    }
+fn slopes_of<T: Real>(x: &[T], beta: f64) -> Vec<T> {
+    let beta = T::from_f64(beta);
+    let shrink = T::ONE / beta;
+    map(x, |x| value_and_slope(x, beta, shrink).1)
 }
 
 #[cfg(test)]
 mod tests {
-    use burn::tensor::{DType, TensorData};
+    use crate::tensor::{DType, TensorData};
     use proptest::prelude::*;
 
     use super::*;

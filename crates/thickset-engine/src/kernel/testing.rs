@@ -1,6 +1,6 @@
 //! What the kernels' tests share: seeded tensors, comparisons, central differences.
 
-use burn::tensor::{DType, Device, Tensor, TensorData};
+use crate::tensor::{DType, Device, Tensor, TensorData};
 use proptest::prelude::ProptestConfig;
 
 /// The step of central differences in `f64`; a trilinear form has no error of higher order, so only rounding counts.

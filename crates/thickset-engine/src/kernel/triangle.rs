@@ -3,16 +3,11 @@
 //! [`triangle_to_matrix`] puts each edge at both of its places and zero on the diagonal; [`matrix_to_triangle`] adds both places of
 //! each edge. They are each other's adjoints.
 
-use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
-use burn::backend::tensor::FloatTensor;
-use burn::backend::{Autodiff, Backend, Dispatch, Flex, backend_extension};
-use burn::tensor::Tensor;
-
-use super::adjoint::Linear;
 use super::buffer::by_row;
 use super::simd::Number;
 use super::storage::{by_type, size};
-use super::{composed, on_flex};
+use super::{composed, on_cpu};
+use crate::tensor::{Array, Tensor};
 
 /// The edges of a complete graph.
 const fn edges_of(nodes: usize) -> usize {
@@ -26,13 +21,13 @@ const fn edges_of(nodes: usize) -> usize {
 #[must_use]
 pub fn triangle_to_matrix(edges: Tensor<2>, nodes: usize) -> Tensor<2> {
     assert_eq!(edges.dims()[1], edges_of(nodes), "edges of a row");
-    if !on_flex(&edges) {
+    if !on_cpu(&edges) {
         return composed::triangle_to_matrix(edges, nodes);
     }
-    Tensor::from_dispatch(<Dispatch as TriangleBackend>::to_matrix(
-        edges.into_dispatch(),
-        nodes,
-    ))
+    edges.linear(
+        |edges| to_matrix(&edges, nodes),
+        move |gradient| to_triangle(&gradient, nodes),
+    )
 }
 
 /// `M_ij + M_ji` for each edge, `[rows, n (n - 1) / 2]` from `[rows, n * n]`.
@@ -42,41 +37,33 @@ pub fn triangle_to_matrix(edges: Tensor<2>, nodes: usize) -> Tensor<2> {
 #[must_use]
 pub fn matrix_to_triangle(matrix: Tensor<2>, nodes: usize) -> Tensor<2> {
     assert_eq!(matrix.dims()[1], nodes * nodes, "places of a matrix");
-    if !on_flex(&matrix) {
+    if !on_cpu(&matrix) {
         return composed::matrix_to_triangle(matrix, nodes);
     }
-    Tensor::from_dispatch(<Dispatch as TriangleBackend>::to_triangle(
-        matrix.into_dispatch(),
-        nodes,
-    ))
+    matrix.linear(
+        |matrix| to_triangle(&matrix, nodes),
+        move |gradient| to_matrix(&gradient, nodes),
+    )
 }
 
-#[backend_extension(Flex, Autodiff)]
-pub(crate) trait TriangleBackend: Backend {
-    fn to_matrix(edges: FloatTensor<Self>, nodes: usize) -> FloatTensor<Self>;
-    fn to_triangle(matrix: FloatTensor<Self>, nodes: usize) -> FloatTensor<Self>;
+fn to_matrix(edges: &Array, nodes: usize) -> Array {
+    let [rows, width] = size(edges);
+    by_type!(
+        |edges| by_row(rows, nodes * nodes, |row, out| {
+            spread(&edges[row * width..(row + 1) * width], nodes, out);
+        }),
+        [rows, nodes * nodes]
+    )
 }
 
-impl TriangleBackend for Flex {
-    fn to_matrix(edges: FloatTensor<Self>, nodes: usize) -> FloatTensor<Self> {
-        let [rows, width] = size(&edges);
-        by_type!(
-            |edges| by_row(rows, nodes * nodes, |row, out| {
-                spread(&edges[row * width..(row + 1) * width], nodes, out);
-            }),
-            [rows, nodes * nodes]
-        )
-    }
-
-    fn to_triangle(matrix: FloatTensor<Self>, nodes: usize) -> FloatTensor<Self> {
-        let [rows, width] = size(&matrix);
-        by_type!(
-            |matrix| by_row(rows, edges_of(nodes), |row, out| {
-                gather(&matrix[row * width..(row + 1) * width], nodes, out);
-            }),
-            [rows, edges_of(nodes)]
-        )
-    }
+fn to_triangle(matrix: &Array, nodes: usize) -> Array {
+    let [rows, width] = size(matrix);
+    by_type!(
+        |matrix| by_row(rows, edges_of(nodes), |row, out| {
+            gather(&matrix[row * width..(row + 1) * width], nodes, out);
+        }),
+        [rows, edges_of(nodes)]
+    )
 }
 
 fn spread<T: Number>(edges: &[T], nodes: usize, matrix: &mut [T]) {
@@ -105,27 +92,9 @@ fn gather<T: Number>(matrix: &[T], nodes: usize, edges: &mut [T]) {
     }
 }
 
-impl<B: TriangleBackend, C: CheckpointStrategy> TriangleBackend for Autodiff<B, C> {
-    fn to_matrix(edges: FloatTensor<Self>, nodes: usize) -> FloatTensor<Self> {
-        Linear::<B, usize> {
-            adjoint: B::to_triangle,
-            with: nodes,
-        }
-        .apply::<C>(edges, |edges| B::to_matrix(edges, nodes))
-    }
-
-    fn to_triangle(matrix: FloatTensor<Self>, nodes: usize) -> FloatTensor<Self> {
-        Linear::<B, usize> {
-            adjoint: B::to_matrix,
-            with: nodes,
-        }
-        .apply::<C>(matrix, |matrix| B::to_triangle(matrix, nodes))
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use burn::tensor::{DType, TensorData};
+    use crate::tensor::{DType, TensorData};
     use proptest::prelude::*;
 
     use super::*;

@@ -1,6 +1,6 @@
 //! The sum of two equal shapes, which closes a residual block.
 
-use burn::tensor::Tensor;
+use crate::tensor::Tensor;
 
 use super::{Form, Layer, Linearised};
 

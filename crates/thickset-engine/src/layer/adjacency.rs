@@ -4,7 +4,7 @@
 //! `d_i = sum_j |S_ij|` (weights may be negative, such as correlations) and `r = d^(-1/2)`, the
 //! output is `r_i S_ij r_j`, `[rows, n * n]`.
 
-use burn::tensor::{Tensor, TensorData};
+use crate::tensor::{Tensor, TensorData};
 
 use super::{Form, Layer, Linearised, single};
 use crate::kernel::{

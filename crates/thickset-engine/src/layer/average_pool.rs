@@ -1,6 +1,6 @@
 //! Average pooling over windows that tile the image; one window is global average pooling.
 
-use burn::tensor::Tensor;
+use crate::tensor::Tensor;
 
 use super::{Form, Layer, Linearised, single};
 use crate::{Error, Result};

@@ -1,6 +1,6 @@
 //! One axis of what the features of a row are: `[before, size, after]` in row-major order.
 
-use burn::tensor::Tensor;
+use crate::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};

@@ -4,7 +4,7 @@
 //! variance are the batch's (biased), and the running ones follow them; explanations and evaluation
 //! use the running ones, so that a row's explanation does not depend on its neighbours.
 
-use burn::tensor::Tensor;
+use crate::tensor::Tensor;
 
 use super::channel_affine::ScaledChannels;
 use super::{Form, Layer, Linearised, single};

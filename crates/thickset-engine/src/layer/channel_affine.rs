@@ -1,6 +1,6 @@
 //! A scale and a shift for each channel, or for each feature where there are as many channels.
 
-use burn::tensor::Tensor;
+use crate::tensor::Tensor;
 
 use super::{Form, Layer, Linearised, single};
 use crate::kernel::{channel_scale, channel_shift};

@@ -1,6 +1,6 @@
 //! Several inputs side by side. Images are channel-major, so this joins their channels.
 
-use burn::tensor::Tensor;
+use crate::tensor::Tensor;
 
 use super::{Form, Layer, Linearised};
 

@@ -1,6 +1,6 @@
 //! Numbers that are the same for every row, such as what an image is padded with.
 
-use burn::tensor::Tensor;
+use crate::tensor::Tensor;
 
 use super::{Form, Layer, Linearised};
 use crate::{Init, Parameter, Result, Scope};

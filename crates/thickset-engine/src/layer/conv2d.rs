@@ -1,6 +1,6 @@
 //! Convolution of channel-major images, `W` `[out, in / groups, kernel rows, kernel columns]` as in PyTorch.
 
-use burn::tensor::Tensor;
+use crate::tensor::Tensor;
 
 use super::{Form, Layer, Linearised, single};
 use crate::kernel::{ConvShape, channel_shift, conv2d, conv2d_input};

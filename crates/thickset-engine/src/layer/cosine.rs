@@ -2,7 +2,7 @@
 //!
 //! `s = a q` with `a = <u, v>`, `b = |u|^2`, `c = |v|^2` and `q = (b c + eps)^(-1/2)`.
 
-use burn::tensor::Tensor;
+use crate::tensor::Tensor;
 
 use super::{Form, Layer, Linearised, single};
 

@@ -7,7 +7,7 @@
 //! slope would be zero exactly where decisions are closest, and no explanation. So values are the stopped ones, which agree with
 //! the other programs, and **derivatives are those of the limit**.
 
-use burn::tensor::{Tensor, TensorData};
+use crate::tensor::{Tensor, TensorData};
 
 use super::{Form, Layer, Linearised};
 use crate::{Error, Result};

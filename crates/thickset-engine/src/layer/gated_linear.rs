@@ -3,7 +3,7 @@
 //! Of two classes only the second has a map, the margin, and the first logit is 0; of more each class has its own. At gates pi the
 //! map of an output is `r = W + sum_c pi_c V_c`, which is its gradient in x where the gates stand still.
 
-use burn::tensor::Tensor;
+use crate::tensor::Tensor;
 
 use super::{Form, Layer, Linearised};
 use crate::kernel::{linear, linear_input};

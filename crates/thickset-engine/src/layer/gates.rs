@@ -8,7 +8,7 @@
 //! With the support m of a sparsemax block, `pi = m (s / delta - (sum of m s / delta - 1) / |m|)`, and its Jacobian is
 //! `(diag m - m m^T / |m|) / delta`.
 
-use burn::tensor::{Tensor, TensorData};
+use crate::tensor::{Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 
 use super::{Form, Layer, Linearised, single};

@@ -1,7 +1,7 @@
 //! Features by their numbers: a permutation, a part, or some of them several times (which is how a channel's number meets all
 //! its pixels).
 
-use burn::tensor::{IndexingUpdateOp, Int, Tensor, TensorData};
+use crate::tensor::{IndexingUpdateOp, Int, Tensor, TensorData};
 
 use super::{Form, Layer, Linearised, single};
 use crate::{Error, Result};

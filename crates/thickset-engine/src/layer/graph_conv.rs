@@ -4,7 +4,7 @@
 //! `H`, `[rows, n * in]`; without a second input the features are the identity, `H = I`, and the
 //! layer is `Â Wᵀ + b`.
 
-use burn::tensor::Tensor;
+use crate::tensor::Tensor;
 
 use super::{Form, Layer, Linearised};
 use crate::kernel::{Factor, affine, batch_product, linear, linear_input};

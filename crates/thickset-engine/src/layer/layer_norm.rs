@@ -3,7 +3,7 @@
 //! With `n = (x - mean) r`, `r = (var + eps)^(-1/2)` and means over the run, `y = gamma n + beta`. The Jacobian of `n` is
 //! symmetric: `P v = r (v - mean v - n mean(n v))`; along `v`, `r` changes by `-r^2 mean(n v)`.
 
-use burn::tensor::Tensor;
+use crate::tensor::Tensor;
 
 use super::axis::Axis;
 use super::{Form, Layer, Linearised, single};

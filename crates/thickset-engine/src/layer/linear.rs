@@ -1,6 +1,6 @@
 //! `y = x Wᵀ + b`, with `W` `[out, in]` as in PyTorch.
 
-use burn::tensor::Tensor;
+use crate::tensor::Tensor;
 
 use super::{Form, Layer, Linearised, Part, single};
 use crate::kernel::{affine, linear, linear_input};

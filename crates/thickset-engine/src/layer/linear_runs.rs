@@ -1,6 +1,6 @@
 //! One fully connected layer applied to each of several runs of a row's features, as to the steps of a sequence.
 
-use burn::tensor::Tensor;
+use crate::tensor::Tensor;
 
 use super::{Axis, Form, Layer, Linearised, single};
 use crate::kernel::{affine, linear, linear_input};

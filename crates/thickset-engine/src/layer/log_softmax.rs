@@ -2,7 +2,7 @@
 //!
 //! With `p = exp y`: `J v = v - <p, v>` and `Jᵀ g = g - p <1, g>`; along `v` the latter changes by `-p (v - <p, v>) <1, g>`.
 
-use burn::tensor::{Tensor, activation::log_softmax};
+use crate::tensor::{Tensor, activation::log_softmax};
 
 use super::axis::Axis;
 use super::{Form, Layer, Linearised, single};

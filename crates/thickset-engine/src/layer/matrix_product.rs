@@ -1,6 +1,6 @@
 //! The product of two matrices that a row holds, for each of several pairs of them: what attention is made of.
 
-use burn::tensor::Tensor;
+use crate::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 use super::{Axis, Form, Layer, Linearised};

@@ -2,7 +2,7 @@
 //!
 //! Where the maxima lie has no derivative, so the pullback is the scatter by the same indices.
 
-use burn::tensor::{Int, Tensor};
+use crate::tensor::{Int, Tensor};
 
 use super::{Form, Layer, Linearised, single};
 use crate::Result;

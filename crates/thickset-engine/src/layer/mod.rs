@@ -71,7 +71,7 @@ pub use sliding_average_pool::{Divisor, SlidingAveragePool};
 pub use softmax::Softmax;
 pub use yeo_johnson::YeoJohnson;
 
-use burn::tensor::Tensor;
+use crate::tensor::Tensor;
 
 use crate::parameter::Parameter;
 

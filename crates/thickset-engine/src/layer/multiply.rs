@@ -1,6 +1,6 @@
 //! The product of two equal shapes, number by number.
 
-use burn::tensor::Tensor;
+use crate::tensor::Tensor;
 
 use super::{Form, Layer, Linearised};
 

@@ -1,6 +1,6 @@
 //! The mean over a graph's nodes: `[rows, n * f]` to `[rows, f]`.
 
-use burn::tensor::Tensor;
+use crate::tensor::Tensor;
 
 use super::{Form, Layer, Linearised, single};
 

@@ -1,7 +1,7 @@
 //! Unfolds rows that hold two samples, `[rows, 2 * d]`, into a batch of single samples,
 //! `[2 * rows, d]`, so that one embedding serves both sides of a Siamese network.
 
-use burn::tensor::Tensor;
+use crate::tensor::Tensor;
 
 use super::{Form, Layer, Linearised, single};
 

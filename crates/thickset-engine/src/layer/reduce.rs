@@ -1,6 +1,6 @@
 //! The sum or the mean over one axis.
 
-use burn::tensor::Tensor;
+use crate::tensor::Tensor;
 
 use super::axis::Axis;
 use super::{Form, Layer, Linearised, single};

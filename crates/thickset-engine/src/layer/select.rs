@@ -1,6 +1,6 @@
 //! One of two inputs, as the sign of a third decides number by number. Which one it is has no derivative.
 
-use burn::tensor::{Bool, Tensor};
+use crate::tensor::{Bool, Tensor};
 
 use super::{Form, Layer, Linearised};
 

@@ -1,7 +1,7 @@
 //! Average pooling over windows that may overlap and reach beyond the image: a convolution of each channel with ones, and a
 //! factor for each window.
 
-use burn::tensor::{Tensor, TensorData};
+use crate::tensor::{Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 
 use super::{Form, Layer, Linearised, single};

@@ -3,7 +3,7 @@
 //! `Jᵀ g = p (g - <p, g>)`, and `J` is symmetric, so `J v` has the same form. It stays the same when one number is taken from
 //! all of `g`; with that of the most probable class, nothing cancels where one class has nearly all of the probability.
 
-use burn::tensor::{Tensor, activation::softmax};
+use crate::tensor::{Tensor, activation::softmax};
 
 use super::{Form, Layer, Linearised, single};
 use crate::kernel::most_probable;

@@ -3,7 +3,7 @@
 //! With `a = |x| + 1` and `m = lambda` where `x >= 0`, else `2 - lambda`: `y = sign(x) (a^m - 1) / m`, or `sign(x) log a` for
 //! `m = 0`. The slope is `a^(m - 1)` on both sides, the curvature `sign(x) (m - 1) a^(m - 2)`.
 
-use burn::tensor::Tensor;
+use crate::tensor::Tensor;
 
 use super::{Form, Layer, Linearised, single};
 use crate::{Init, Parameter, Result, Scope};

@@ -6,7 +6,7 @@
 //! Weights are updated where they lie, in one pass over memory: composed of tensor operations the
 //! same step would read and write each weight a dozen times.
 
-use burn::tensor::{DType, Gradients};
+use crate::tensor::{DType, Gradients};
 use rayon::prelude::*;
 
 use super::{Memory, Numbers, Optimizer, State, finished, for_each_weight, slice_mut};

@@ -1,7 +1,7 @@
 //! Adam with decoupled weight decay (Loshchilov and Hutter 2019), as `PyTorch` computes it: each weight is first multiplied
 //! by `1 - rate decay`, then moved as Adam moves it.
 
-use burn::tensor::Gradients;
+use crate::tensor::Gradients;
 
 use super::{Adam, Optimizer, State};
 use crate::Result;

@@ -9,7 +9,7 @@ pub use adam::Adam;
 pub use adamw::AdamW;
 pub use sgd::Sgd;
 
-use burn::tensor::{DType, Element, Gradients, Tensor, TensorData};
+use crate::tensor::{DType, Element, Gradients, Tensor, TensorData};
 
 use crate::network::Network;
 use crate::parameter::Role;

@@ -1,6 +1,6 @@
 //! Gradient descent with momentum, as `PyTorch` computes it: `v = mu v + g`, `w -= rate v`.
 
-use burn::tensor::{DType, Gradients};
+use crate::tensor::{DType, Gradients};
 
 use super::{Memory, Numbers, Optimizer, State, finished, for_each_weight, slice_mut};
 use crate::Result;

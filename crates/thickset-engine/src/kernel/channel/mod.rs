@@ -5,15 +5,11 @@
 
 mod planes;
 
-use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
-use burn::backend::tensor::FloatTensor;
-use burn::backend::{Autodiff, Backend, Dispatch, Flex, backend_extension};
-use burn::tensor::Tensor;
-
 use self::planes::{each, repeated, sums};
-use super::adjoint::{Bilinear, Linear};
+use super::adjoint::Bilinear;
 use super::storage::{by_type, size};
-use super::{composed, on_flex};
+use super::{composed, on_cpu};
+use crate::tensor::{Array, Tensor};
 
 /// Each row of `x`, `[rows, features]`, with every channel multiplied by its number in `s`, `[1, channels]`.
 ///
@@ -23,12 +19,14 @@ use super::{composed, on_flex};
 pub fn channel_scale(x: Tensor<2>, s: Tensor<2>, channels: usize) -> Tensor<2> {
     check(&x, channels);
     assert_eq!(s.dims(), [1, channels], "one scale per channel");
-    if on_flex(&x) {
-        Tensor::from_dispatch(Dispatch::scale(
-            x.into_dispatch(),
-            s.into_dispatch(),
-            channels,
-        ))
+    if on_cpu(&x) {
+        Bilinear {
+            forward: scaled,
+            left: scaled,
+            right: dots,
+            shape: channels,
+        }
+        .apply(x, s)
     } else {
         composed::channel_scale(x, s, channels)
     }
@@ -42,12 +40,14 @@ pub fn channel_scale(x: Tensor<2>, s: Tensor<2>, channels: usize) -> Tensor<2> {
 pub fn channel_dot(x: Tensor<2>, g: Tensor<2>, channels: usize) -> Tensor<2> {
     check(&x, channels);
     assert_eq!(x.dims(), g.dims(), "sizes of `x` and `g`");
-    if on_flex(&x) {
-        Tensor::from_dispatch(Dispatch::dot(
-            x.into_dispatch(),
-            g.into_dispatch(),
-            channels,
-        ))
+    if on_cpu(&x) {
+        Bilinear {
+            forward: dots,
+            left: |gradient, g, channels| scaled(g, gradient, channels),
+            right: scaled,
+            shape: channels,
+        }
+        .apply(x, g)
     } else {
         composed::channel_dot(x, g, channels)
     }
@@ -61,12 +61,8 @@ pub fn channel_dot(x: Tensor<2>, g: Tensor<2>, channels: usize) -> Tensor<2> {
 pub fn channel_shift(x: Tensor<2>, b: Tensor<2>, channels: usize) -> Tensor<2> {
     check(&x, channels);
     assert_eq!(b.dims(), [1, channels], "one shift per channel");
-    if on_flex(&x) {
-        Tensor::from_dispatch(Dispatch::shift(
-            x.into_dispatch(),
-            b.into_dispatch(),
-            channels,
-        ))
+    if on_cpu(&x) {
+        shifted(x, b, channels)
     } else {
         composed::channel_shift(x, b, channels)
     }
@@ -79,8 +75,12 @@ pub fn channel_shift(x: Tensor<2>, b: Tensor<2>, channels: usize) -> Tensor<2> {
 #[must_use]
 pub fn channel_sum(x: Tensor<2>, channels: usize) -> Tensor<2> {
     check(&x, channels);
-    if on_flex(&x) {
-        Tensor::from_dispatch(Dispatch::sum(x.into_dispatch(), channels))
+    if on_cpu(&x) {
+        let [rows, features] = x.dims();
+        x.linear(
+            |x| sums_by_channel(&x, channels),
+            move |gradient| broadcast(&gradient, rows, features),
+        )
     } else {
         composed::channel_sum(x, channels)
     }
@@ -97,8 +97,11 @@ pub fn channel_broadcast(b: Tensor<2>, rows: usize, features: usize) -> Tensor<2
         one == 1 && channels > 0 && features.is_multiple_of(channels),
         "{features} features by {channels} channels"
     );
-    if on_flex(&b) {
-        Tensor::from_dispatch(Dispatch::broadcast(b.into_dispatch(), rows, features))
+    if on_cpu(&b) {
+        b.linear(
+            |b| broadcast(&b, rows, features),
+            move |gradient| sums_by_channel(&gradient, channels),
+        )
     } else {
         composed::channel_broadcast(b, rows, features)
     }
@@ -112,139 +115,46 @@ fn check(x: &Tensor<2>, channels: usize) {
     );
 }
 
-/// The operations on a backend's own tensors.
-#[backend_extension(Flex, Autodiff)]
-pub(crate) trait ChannelBackend: Backend {
-    fn scale(x: FloatTensor<Self>, s: FloatTensor<Self>, channels: usize) -> FloatTensor<Self>;
-    fn dot(x: FloatTensor<Self>, g: FloatTensor<Self>, channels: usize) -> FloatTensor<Self>;
-    fn shift(x: FloatTensor<Self>, b: FloatTensor<Self>, channels: usize) -> FloatTensor<Self>;
-    fn sum(x: FloatTensor<Self>, channels: usize) -> FloatTensor<Self>;
-    fn broadcast(b: FloatTensor<Self>, rows: usize, features: usize) -> FloatTensor<Self>;
+fn scaled(x: &Array, s: &Array, _channels: usize) -> Array {
+    let size = size(x);
+    by_type!(|x, s| each(x, s, size[1], |x, s| x * s), size)
 }
 
-impl ChannelBackend for Flex {
-    fn scale(x: FloatTensor<Self>, s: FloatTensor<Self>, _: usize) -> FloatTensor<Self> {
-        let size = size(&x);
-        by_type!(|x, s| each(x, s, size[1], |x, s| x * s), size)
-    }
-
-    fn dot(x: FloatTensor<Self>, g: FloatTensor<Self>, channels: usize) -> FloatTensor<Self> {
-        let [rows, features] = size(&x);
-        by_type!(
-            |x, g| sums(x, Some(g), rows, features, channels),
-            [1, channels]
-        )
-    }
-
-    fn shift(x: FloatTensor<Self>, b: FloatTensor<Self>, _: usize) -> FloatTensor<Self> {
-        let size = size(&x);
-        by_type!(|x, b| each(x, b, size[1], |x, b| x + b), size)
-    }
-
-    fn sum(x: FloatTensor<Self>, channels: usize) -> FloatTensor<Self> {
-        let [rows, features] = size(&x);
-        by_type!(|x| sums(x, None, rows, features, channels), [1, channels])
-    }
-
-    fn broadcast(b: FloatTensor<Self>, rows: usize, features: usize) -> FloatTensor<Self> {
-        let [_, channels] = size(&b);
-        by_type!(|b| repeated(b, rows, features / channels), [rows, features])
-    }
+fn dots(x: &Array, g: &Array, channels: usize) -> Array {
+    let [rows, features] = size(x);
+    by_type!(
+        |x, g| sums(x, Some(g), rows, features, channels),
+        [1, channels]
+    )
 }
 
-impl<B: ChannelBackend, C: CheckpointStrategy> ChannelBackend for Autodiff<B, C> {
-    fn scale(x: FloatTensor<Self>, s: FloatTensor<Self>, channels: usize) -> FloatTensor<Self> {
-        Bilinear {
-            forward: B::scale,
-            left: B::scale,
-            right: B::dot,
-            shape: channels,
-        }
-        .apply::<C>(x, s)
-    }
+/// Per channel the sum over rows and pixels.
+pub(super) fn sums_by_channel(x: &Array, channels: usize) -> Array {
+    let [rows, features] = size(x);
+    by_type!(|x| sums(x, None, rows, features, channels), [1, channels])
+}
 
-    fn dot(x: FloatTensor<Self>, g: FloatTensor<Self>, channels: usize) -> FloatTensor<Self> {
-        let left = |gradient, g, channels| B::scale(g, gradient, channels);
-        Bilinear {
-            forward: B::dot,
-            left,
-            right: B::scale,
-            shape: channels,
-        }
-        .apply::<C>(x, g)
-    }
-
-    fn shift(x: FloatTensor<Self>, b: FloatTensor<Self>, channels: usize) -> FloatTensor<Self> {
-        shift_backward::apply::<B, C>(x, b, channels)
-    }
-
-    fn sum(x: FloatTensor<Self>, channels: usize) -> FloatTensor<Self> {
-        let [rows, features] = burn::backend::TensorMetadata::shape(&x).dims();
-        let adjoint = |gradient, (rows, features)| B::broadcast(gradient, rows, features);
-        Linear {
-            adjoint,
-            with: (rows, features),
-        }
-        .apply::<C>(x, |x| B::sum(x, channels))
-    }
-
-    fn broadcast(b: FloatTensor<Self>, rows: usize, features: usize) -> FloatTensor<Self> {
-        let [_, channels] = burn::backend::TensorMetadata::shape(&b).dims();
-        Linear {
-            adjoint: B::sum,
-            with: channels,
-        }
-        .apply::<C>(b, |b| B::broadcast(b, rows, features))
-    }
+fn broadcast(b: &Array, rows: usize, features: usize) -> Array {
+    let [_, channels] = size(b);
+    by_type!(|b| repeated(b, rows, features / channels), [rows, features])
 }
 
 /// The shift is linear in both arguments at once, so it keeps nothing.
-mod shift_backward {
-    use burn::backend::autodiff::checkpoint::base::Checkpointer;
-    use burn::backend::autodiff::grads::Gradients;
-    use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
-
-    use super::{Autodiff, ChannelBackend, CheckpointStrategy, FloatTensor};
-
-    #[derive(Debug)]
-    struct Shift;
-
-    impl<B: ChannelBackend> Backward<B, 2> for Shift {
-        type State = usize;
-
-        fn backward(self, ops: Ops<usize, 2>, grads: &mut Gradients, _: &mut Checkpointer) {
-            let [x, b] = ops.parents;
-            let gradient = grads.consume::<B>(&ops.node);
-            if let Some(b) = b {
-                grads.register::<B>(b.id, B::sum(gradient.clone(), ops.state));
-            }
-            if let Some(x) = x {
-                grads.register::<B>(x.id, gradient);
-            }
+fn shifted(x: Tensor<2>, b: Tensor<2>, channels: usize) -> Tensor<2> {
+    let ((x, x_track), (b, b_track)) = (x.into_parts(), b.into_parts());
+    let (size, x, b) = (size(&x), &x, &b);
+    let result = by_type!(|x, b| each(x, b, size[1], |x, b| x + b), size);
+    Tensor::recorded(result, vec![x_track, b_track], move |gradient, parents| {
+        if parents.wants(1) {
+            parents.give(1, sums_by_channel(&gradient, channels));
         }
-    }
-
-    pub(super) fn apply<B: ChannelBackend, C: CheckpointStrategy>(
-        x: FloatTensor<Autodiff<B, C>>,
-        b: FloatTensor<Autodiff<B, C>>,
-        channels: usize,
-    ) -> FloatTensor<Autodiff<B, C>> {
-        let (x, x_node) = x.into_parts();
-        let (b, b_node) = b.into_parts();
-        match Shift
-            .prepare::<C>([x_node, b_node])
-            .compute_bound()
-            .stateful()
-        {
-            OpsKind::Tracked(prepared) => prepared.finish(channels, B::shift(x, b, channels)),
-            OpsKind::UnTracked(prepared) => prepared.finish(B::shift(x, b, channels)),
-        }
-    }
+        parents.give(0, gradient);
+    })
 }
 
 #[cfg(test)]
 mod tests {
-    use burn::tensor::{DType, TensorData};
+    use crate::tensor::{DType, TensorData};
     use proptest::prelude::*;
 
     use super::*;

@@ -11,15 +11,11 @@ mod winograd;
 
 pub use shape::ConvShape;
 
-use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
-use burn::backend::tensor::FloatTensor;
-use burn::backend::{Autodiff, Backend, Dispatch, Flex, backend_extension};
-use burn::tensor::Tensor;
-
 use crate::kernel::adjoint::Bilinear;
 use crate::kernel::simd::Number;
 use crate::kernel::storage::{by_type, size};
-use crate::kernel::{composed, on_flex};
+use crate::kernel::{composed, on_cpu};
+use crate::tensor::{Array, Tensor};
 
 /// The convolution of each row of `x`, `[rows, in_features]`, with `w`, `[out_channels, fan_in]` (`PyTorch`'s layout,
 /// flattened): `[rows, out_features]`. A row's result does not depend on the other rows.
@@ -30,8 +26,14 @@ use crate::kernel::{composed, on_flex};
 pub fn conv2d(x: Tensor<2>, w: Tensor<2>, shape: ConvShape) -> Tensor<2> {
     check(&x, shape.in_features(), &shape);
     check_weight(&w, &shape);
-    if on_flex(&x) {
-        Tensor::from_dispatch(Dispatch::conv(x.into_dispatch(), w.into_dispatch(), shape))
+    if on_cpu(&x) {
+        Bilinear {
+            forward: output,
+            left: input,
+            right: weight,
+            shape,
+        }
+        .apply(x, w)
     } else {
         composed::conv2d(x, w, shape)
     }
@@ -46,12 +48,14 @@ pub fn conv2d(x: Tensor<2>, w: Tensor<2>, shape: ConvShape) -> Tensor<2> {
 pub fn conv2d_input(g: Tensor<2>, w: Tensor<2>, shape: ConvShape) -> Tensor<2> {
     check(&g, shape.out_features(), &shape);
     check_weight(&w, &shape);
-    if on_flex(&g) {
-        Tensor::from_dispatch(Dispatch::conv_input(
-            g.into_dispatch(),
-            w.into_dispatch(),
+    if on_cpu(&g) {
+        Bilinear {
+            forward: input,
+            left: output,
+            right: |g, gradient, shape| weight(gradient, g, shape),
             shape,
-        ))
+        }
+        .apply(g, w)
     } else {
         composed::conv2d_input(g, w, shape)
     }
@@ -66,12 +70,14 @@ pub fn conv2d_weight(x: Tensor<2>, g: Tensor<2>, shape: ConvShape) -> Tensor<2> 
     check(&x, shape.in_features(), &shape);
     check(&g, shape.out_features(), &shape);
     assert_eq!(x.dims()[0], g.dims()[0], "rows of `x` and of `g`");
-    if on_flex(&x) {
-        Tensor::from_dispatch(Dispatch::conv_weight(
-            x.into_dispatch(),
-            g.into_dispatch(),
+    if on_cpu(&x) {
+        Bilinear {
+            forward: weight,
+            left: |gradient, g, shape| input(g, gradient, shape),
+            right: output,
             shape,
-        ))
+        }
+        .apply(x, g)
     } else {
         composed::conv2d_weight(x, g, shape)
     }
@@ -94,22 +100,6 @@ fn check_weight(w: &Tensor<2>, shape: &ConvShape) {
         [shape.out_channels, shape.fan_in()],
         "weights for {shape:?}"
     );
-}
-
-/// The three operations on a backend's own tensors.
-#[backend_extension(Flex, Autodiff)]
-pub(crate) trait ConvBackend: Backend {
-    fn conv(x: FloatTensor<Self>, w: FloatTensor<Self>, shape: ConvShape) -> FloatTensor<Self>;
-    fn conv_input(
-        g: FloatTensor<Self>,
-        w: FloatTensor<Self>,
-        shape: ConvShape,
-    ) -> FloatTensor<Self>;
-    fn conv_weight(
-        x: FloatTensor<Self>,
-        g: FloatTensor<Self>,
-        shape: ConvShape,
-    ) -> FloatTensor<Self>;
 }
 
 /// The three operations on rows of numbers in one group, by the algorithm that suits the type and the shape; the number of
@@ -271,83 +261,33 @@ impl Algorithm for f32 {
     }
 }
 
-impl ConvBackend for Flex {
-    fn conv(x: FloatTensor<Self>, w: FloatTensor<Self>, shape: ConvShape) -> FloatTensor<Self> {
-        let [rows, _] = size(&x);
-        by_type!(
-            |x, w| by_group::forward(x, w, rows, &shape),
-            [rows, shape.out_features()]
-        )
-    }
-
-    fn conv_input(
-        g: FloatTensor<Self>,
-        w: FloatTensor<Self>,
-        shape: ConvShape,
-    ) -> FloatTensor<Self> {
-        let [rows, _] = size(&g);
-        by_type!(
-            |g, w| by_group::input(g, w, rows, &shape),
-            [rows, shape.in_features()]
-        )
-    }
-
-    fn conv_weight(
-        x: FloatTensor<Self>,
-        g: FloatTensor<Self>,
-        shape: ConvShape,
-    ) -> FloatTensor<Self> {
-        let [rows, _] = size(&x);
-        by_type!(
-            |x, g| by_group::weight(x, g, rows, &shape),
-            [shape.out_channels, shape.fan_in()]
-        )
-    }
+fn output(x: &Array, w: &Array, shape: ConvShape) -> Array {
+    let [rows, _] = size(x);
+    by_type!(
+        |x, w| by_group::forward(x, w, rows, &shape),
+        [rows, shape.out_features()]
+    )
 }
 
-impl<B: ConvBackend, C: CheckpointStrategy> ConvBackend for Autodiff<B, C> {
-    fn conv(x: FloatTensor<Self>, w: FloatTensor<Self>, shape: ConvShape) -> FloatTensor<Self> {
-        Bilinear {
-            forward: B::conv,
-            left: B::conv_input,
-            right: B::conv_weight,
-            shape,
-        }
-        .apply::<C>(x, w)
-    }
+fn input(g: &Array, w: &Array, shape: ConvShape) -> Array {
+    let [rows, _] = size(g);
+    by_type!(
+        |g, w| by_group::input(g, w, rows, &shape),
+        [rows, shape.in_features()]
+    )
+}
 
-    fn conv_input(
-        g: FloatTensor<Self>,
-        w: FloatTensor<Self>,
-        shape: ConvShape,
-    ) -> FloatTensor<Self> {
-        Bilinear {
-            forward: B::conv_input,
-            left: B::conv,
-            right: |g, gradient, shape| B::conv_weight(gradient, g, shape),
-            shape,
-        }
-        .apply::<C>(g, w)
-    }
-
-    fn conv_weight(
-        x: FloatTensor<Self>,
-        g: FloatTensor<Self>,
-        shape: ConvShape,
-    ) -> FloatTensor<Self> {
-        Bilinear {
-            forward: B::conv_weight,
-            left: |gradient, g, shape| B::conv_input(g, gradient, shape),
-            right: B::conv,
-            shape,
-        }
-        .apply::<C>(x, g)
-    }
+fn weight(x: &Array, g: &Array, shape: ConvShape) -> Array {
+    let [rows, _] = size(x);
+    by_type!(
+        |x, g| by_group::weight(x, g, rows, &shape),
+        [shape.out_channels, shape.fan_in()]
+    )
 }
 
 #[cfg(test)]
 mod tests {
-    use burn::tensor::{DType, TensorData};
+    use crate::tensor::{DType, TensorData};
     use proptest::prelude::*;
 
     use super::*;

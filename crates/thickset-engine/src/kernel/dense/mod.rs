@@ -19,19 +19,13 @@ mod step;
 
 use std::sync::Arc;
 
-use burn::backend::flex::FlexTensor;
-use burn::tensor::{DType, Tensor};
-
 use self::recorded::{record_output, record_pull_back, record_tangent};
 use self::run::{Kept, Map};
-use super::on_flex;
-use super::recording::{is_recorded, of_plain, plain};
+use super::on_cpu;
 use super::row_tile::Activation;
 use super::storage::Stored;
 use crate::layer::Part;
-
-/// The most maps of a chain: each number of them is a type of its own to the tensor library.
-const MOST_MAPS: usize = 6;
+use crate::tensor::{DType, Tensor};
 
 pub(crate) use step::training_step;
 
@@ -88,9 +82,8 @@ impl Maps {
 
     /// Whether these rows can run through them as a whole.
     fn run_on(&self, x: &Tensor<2>) -> bool {
-        let is_alike = |tensor: &Tensor<2>| on_flex(tensor) && tensor.dtype() == x.dtype();
-        let count = self.weights.len();
-        (1..=MOST_MAPS).contains(&count) && on_flex(x) && self.tensors().all(is_alike)
+        let is_alike = |tensor: &Tensor<2>| on_cpu(tensor) && tensor.dtype() == x.dtype();
+        !self.weights.is_empty() && on_cpu(x) && self.tensors().all(is_alike)
     }
 
     fn run<T: Stored>(&self, x: &Tensor<2>) -> Kept<T> {
@@ -103,34 +96,28 @@ impl Maps {
                     beta: T::from_f64(beta),
                 },
             };
-            Map::new(&plain(weight), &plain(bias), activation)
+            Map::new(weight.array().clone(), bias.array().clone(), activation)
         };
-        Kept::new(maps.map(map).collect(), &plain(x))
+        Kept::new(maps.map(map).collect(), x.array().clone())
     }
 }
 
 impl Dense {
-    /// Runs `x`, `[rows, features]`, through the parts of a chain. `None` where they are no chain, or one of too many maps, or not on
-    /// the device of the kernels.
+    /// Runs `x`, `[rows, features]`, through the parts of a chain. `None` where they are no chain, or not on the
+    /// device of the kernels.
     pub(crate) fn new(x: &Tensor<2>, parts: &[Part<'_>]) -> Option<Self> {
         let maps = Maps::new(parts).filter(|maps| maps.run_on(x))?;
-        let tensors = || maps.tensors();
-        let kept = match x.dtype() {
-            DType::F32 => AnyKept::F32(Arc::new(maps.run(x))),
-            DType::F64 => AnyKept::F64(Arc::new(maps.run(x))),
-            _ => return None,
-        };
-        let output = if is_recorded(x) || tensors().any(is_recorded) {
-            let parents = std::iter::once(x).chain(tensors()).cloned().collect();
-            match &kept {
-                AnyKept::F32(kept) => record_output(parents, kept),
-                AnyKept::F64(kept) => record_output(parents, kept),
+        let tensors = std::iter::once(x).chain(maps.tensors());
+        let (kept, output) = match x.dtype() {
+            DType::F32 => {
+                let kept = Arc::new(maps.run(x));
+                (AnyKept::F32(kept.clone()), record_output(tensors, kept))
             }
-        } else {
-            of_plain(match &kept {
-                AnyKept::F32(kept) => kept.output(),
-                AnyKept::F64(kept) => kept.output(),
-            })
+            DType::F64 => {
+                let kept = Arc::new(maps.run(x));
+                (AnyKept::F64(kept.clone()), record_output(tensors, kept))
+            }
+            _ => return None,
         };
         Some(Self {
             output,
@@ -147,54 +134,18 @@ impl Dense {
     /// The adjoint of the input, `[rows, features]`, for the adjoint `seed` of the outputs. The chain must be piecewise linear.
     pub(crate) fn pull_back(&self, seed: Tensor<2>) -> Tensor<2> {
         match &self.kept {
-            AnyKept::F32(kept) => pull_back(kept, &self.weights, seed),
-            AnyKept::F64(kept) => pull_back(kept, &self.weights, seed),
+            AnyKept::F32(kept) => record_pull_back(kept.clone(), &self.weights, seed),
+            AnyKept::F64(kept) => record_pull_back(kept.clone(), &self.weights, seed),
         }
     }
 
     /// The change of the outputs, `[rows, outputs]`, when the rows move along `direction`. The chain must be piecewise linear.
     pub(crate) fn tangent(&self, direction: Tensor<2>) -> Tensor<2> {
         match &self.kept {
-            AnyKept::F32(kept) => tangent(kept, &self.weights, direction),
-            AnyKept::F64(kept) => tangent(kept, &self.weights, direction),
+            AnyKept::F32(kept) => record_tangent(kept.clone(), &self.weights, direction),
+            AnyKept::F64(kept) => record_tangent(kept.clone(), &self.weights, direction),
         }
     }
-}
-
-/// An operation's tensors, the first one first, where one of them is recorded.
-fn recorded_parents(first: &Tensor<2>, weights: &[Tensor<2>]) -> Option<Vec<Tensor<2>>> {
-    let tensors = || std::iter::once(first).chain(weights);
-    tensors()
-        .any(is_recorded)
-        .then(|| tensors().cloned().collect())
-}
-
-fn pull_back<T: Stored>(kept: &Arc<Kept<T>>, weights: &[Tensor<2>], seed: Tensor<2>) -> Tensor<2> {
-    let numbers = contiguous(&seed);
-    let (adjoints, input) = kept.down(T::numbers(&numbers), true);
-    let input = T::tensor(input.unwrap_or_default(), [kept.rows(), kept.features()]);
-    match recorded_parents(&seed, weights) {
-        Some(parents) => record_pull_back(parents, kept, adjoints, input),
-        None => of_plain(input),
-    }
-}
-
-fn tangent<T: Stored>(
-    kept: &Arc<Kept<T>>,
-    weights: &[Tensor<2>],
-    direction: Tensor<2>,
-) -> Tensor<2> {
-    let numbers = contiguous(&direction);
-    let changes = kept.up(T::numbers(&numbers));
-    let output = T::tensor(changes.last(), [kept.rows(), kept.outputs()]);
-    match recorded_parents(&direction, weights) {
-        Some(parents) => record_tangent(parents, kept, numbers, changes, output),
-        None => of_plain(output),
-    }
-}
-
-fn contiguous(tensor: &Tensor<2>) -> FlexTensor {
-    plain(tensor).to_contiguous()
 }
 
 #[cfg(test)]

@@ -3,14 +3,14 @@
 //! Rows go through all maps in chunks, which threads share. The sums of a row never leave its chunk, and a weight's gradient is
 //! one chain over all rows in order, so bits depend neither on the chunks nor on the threads.
 
-use burn::backend::flex::FlexTensor;
 use rayon::prelude::*;
 
 use super::loops::{Scale, Soften, SumRows, Transpose};
 use super::product::{End, Left, Start, multiplied, multiply};
 use crate::interrupt;
 use crate::kernel::row_tile::Activation;
-use crate::kernel::storage::Stored;
+use crate::kernel::storage::{Stored, size};
+use crate::tensor::Array;
 
 /// Rows that one thread takes at a time: whole tiles of six and of eight, and about half of the usual batch.
 const CHUNK: usize = 72;
@@ -24,22 +24,21 @@ const PARALLEL_WORK: usize = 1 << 22;
 #[derive(Debug)]
 pub(super) struct Map<T> {
     /// `[outputs, inputs]`
-    weight: FlexTensor,
+    weight: Array,
     /// `[inputs, outputs]`, for the way up.
     transposed: Vec<T>,
-    bias: FlexTensor,
+    bias: Array,
     activation: Activation<T>,
     inputs: usize,
     outputs: usize,
 }
 
 impl<T: Stored> Map<T> {
-    pub(super) fn new(weight: &FlexTensor, bias: &FlexTensor, activation: Activation<T>) -> Self {
-        let [outputs, inputs] = crate::kernel::storage::size(weight);
-        let (weight, bias) = (weight.to_contiguous(), bias.to_contiguous());
+    pub(super) fn new(weight: Array, bias: Array, activation: Activation<T>) -> Self {
+        let [outputs, inputs] = size(&weight);
         let mut transposed = vec![T::default(); outputs * inputs];
         T::vectorised(Transpose {
-            from: T::numbers(&weight),
+            from: weight.values::<T>(),
             columns: inputs,
             to: &mut transposed,
         });
@@ -89,7 +88,7 @@ pub(super) struct Ways<'a, T> {
 #[derive(Debug)]
 pub(super) struct Kept<T> {
     maps: Vec<Map<T>>,
-    x: FlexTensor,
+    x: Array,
     rows: usize,
     features: usize,
     /// Of the activations.
@@ -100,10 +99,9 @@ pub(super) struct Kept<T> {
 
 impl<T: Stored> Kept<T> {
     /// Runs rows through the maps.
-    pub(super) fn new(maps: Vec<Map<T>>, x: &FlexTensor) -> Self {
+    pub(super) fn new(maps: Vec<Map<T>>, x: Array) -> Self {
         interrupt::check();
-        let [rows, features] = crate::kernel::storage::size(x);
-        let x = x.to_contiguous();
+        let [rows, features] = size(&x);
         let mut kept = Self {
             maps,
             x,
@@ -135,11 +133,6 @@ impl<T: Stored> Kept<T> {
     }
 
     /// The outputs of the chain, `[rows, outputs]`.
-    pub(super) fn output(&self) -> FlexTensor {
-        T::tensor(self.last_values(), [self.rows, self.outputs()])
-    }
-
-    /// The same as numbers.
     pub(super) fn last_values(&self) -> Vec<T> {
         self.values.last()
     }
@@ -170,7 +163,7 @@ impl<T: Stored> Kept<T> {
     }
 
     fn forward(&self, first: usize, rows: usize) -> (Vec<Vec<T>>, Vec<Vec<T>>) {
-        let x = &T::numbers(&self.x)[first * self.features..(first + rows) * self.features];
+        let x = &self.x.values::<T>()[first * self.features..(first + rows) * self.features];
         let (mut values, mut slopes) = (Vec::<Vec<T>>::new(), Vec::new());
         for map in &self.maps {
             let before = values.last().map_or(x, |values| values);
@@ -178,7 +171,7 @@ impl<T: Stored> Kept<T> {
                 Left::plain(before, map.inputs),
                 &map.transposed,
                 [rows, map.outputs, map.inputs],
-                (Start::Row(T::numbers(&map.bias)), map.end()),
+                (Start::Row(map.bias.values::<T>()), map.end()),
             );
             let mut slope = match map.activation {
                 Activation::Softplus { .. } => vec![T::default(); value.len()],
@@ -244,7 +237,7 @@ impl<T: Stored> Kept<T> {
                 if place > 0 || with_input {
                     below = multiplied(
                         Left::plain(&adjoint, map.outputs),
-                        T::numbers(&map.weight),
+                        map.weight.values::<T>(),
                         [rows, map.inputs, map.outputs],
                         (Start::Zero, end),
                     );
@@ -277,7 +270,7 @@ impl<T: Stored> Kept<T> {
 
     /// For every map the sum over ways and rows of the products of its output's adjoints and what it reads,
     /// `[outputs, inputs]`.
-    pub(super) fn weights(&self, ways: &[Ways<'_, T>]) -> Vec<FlexTensor> {
+    pub(super) fn weights(&self, ways: &[Ways<'_, T>]) -> Vec<Array> {
         let is_large = self.is_large();
         let of_map = |(place, map): (usize, &Map<T>)| {
             let mut sums = vec![T::default(); map.outputs * map.inputs];
@@ -313,7 +306,7 @@ impl<T: Stored> Kept<T> {
                     .enumerate()
                     .for_each(block);
             }
-            T::tensor(sums, [map.outputs, map.inputs])
+            Array::new(sums, [map.outputs, map.inputs])
         };
         self.maps.iter().enumerate().map(of_map).collect()
     }
@@ -322,13 +315,13 @@ impl<T: Stored> Kept<T> {
     pub(super) fn as_run<'a>(&'a self, adjoints: &'a Between<T>) -> Ways<'a, T> {
         Ways {
             adjoints,
-            input: T::numbers(&self.x),
+            input: self.x.values::<T>(),
             between: &self.values,
         }
     }
 
     /// For every map the sum over rows of its output's adjoints, `[1, outputs]`.
-    pub(super) fn biases(&self, adjoints: &Between<T>) -> Vec<FlexTensor> {
+    pub(super) fn biases(&self, adjoints: &Between<T>) -> Vec<Array> {
         let of_map = |(place, map): (usize, &Map<T>)| {
             let mut sums = vec![T::default(); map.outputs];
             for chunk in &adjoints.0 {
@@ -337,7 +330,7 @@ impl<T: Stored> Kept<T> {
                     sums: &mut sums,
                 });
             }
-            T::tensor(sums, [1, map.outputs])
+            Array::new(sums, [1, map.outputs])
         };
         self.maps.iter().enumerate().map(of_map).collect()
     }

@@ -10,23 +10,21 @@
 
 mod product;
 
-use burn::tensor::{DType, Tensor};
-
 use self::product::Product;
 use super::Maps;
 use super::recorded::record_loss;
 use super::run::{Between, Kept, Ways};
 use crate::kernel::head::{Shape, Softmax};
-use crate::kernel::recording::{is_recorded, plain};
 use crate::kernel::storage::Stored;
 use crate::layer::Part;
+use crate::tensor::{DType, Tensor};
 use crate::training_step::{Slopes, TrainingStep};
 
 /// Runs `x` through the parts of a chain whose weights are tracked. `None` where they are no chain, or not tracked, or the rows
 /// are.
 pub(crate) fn training_step(x: &Tensor<2>, parts: &[Part<'_>]) -> Option<Box<dyn TrainingStep>> {
     let maps = Maps::new(parts).filter(|maps| maps.run_on(x))?;
-    if is_recorded(x) || !maps.tensors().any(is_recorded) {
+    if x.is_autodiff() || !maps.tensors().any(Tensor::is_autodiff) {
         return None;
     }
     Some(match x.dtype() {
@@ -139,8 +137,7 @@ impl<T: Stored> TrainingStep for Step<T> {
     }
 
     fn cross_entropy(&mut self, labels: &Tensor<2>) -> f64 {
-        let labels = plain(labels).to_contiguous();
-        let labels = widened(T::numbers(&labels));
+        let labels = widened(labels.array().values::<T>());
         let (head, count) = (&self.head, self.head.classes);
         assert_eq!(labels.len(), head.logits.len(), "a label a row");
         #[expect(
@@ -231,7 +228,7 @@ impl<T: Stored> TrainingStep for Step<T> {
         }
         let mut gradients = kept.weights(&ways);
         gradients.extend(kept.biases(&adjoints));
-        record_loss::<T>(self.parents, gradients, value)
+        record_loss::<T>(&self.parents, gradients, value)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The chain as a whole equals its layers one by one: values bit for bit, gradients of every argument up to rounding.
 
-use burn::tensor::{DType, Tensor};
+use crate::tensor::{DType, Tensor};
 use proptest::prelude::*;
 
 use super::Dense;
@@ -86,7 +86,7 @@ fn tangent_by_layers(x: &Tensor<2>, maps: &[Tensor<2>], direction: Tensor<2>) ->
 #[test]
 fn a_chain_of_two_maps_by_hand() {
     let tensor = |values: Vec<f64>, size: [usize; 2]| {
-        let data = burn::tensor::TensorData::new(values, size);
+        let data = crate::TensorData::new(values, size);
         Tensor::<2>::from_data(data, (&crate::kernel::testing::flex(), DType::F64))
     };
     let maps = [

@@ -15,254 +15,101 @@
 //! `s` and its tangent are linear in `c` and their own adjoints.
 //! Rows are computed in `f64` whatever the tensor's type, by the formulas of [`row`].
 
-mod recorded;
+mod rows;
 mod row;
 
 pub(crate) use row::{Shape, Softmax};
 
-use burn::backend::flex::FlexTensor;
-use burn::backend::tensor::FloatTensor;
-use burn::backend::{Backend, Dispatch, Flex, backend_extension};
-use burn::tensor::{Tensor, TensorData};
-
-use super::storage::{Numbers, numbers, size};
-use super::{composed, on_flex};
+use self::rows::{
+    entropy, entropy_class_gradient, entropy_gradient, residuals, seed_gradient,
+    seed_gradient_tangent, seeds, seeds_tangent,
+};
+use super::{composed, on_cpu};
+use crate::tensor::{Tensor, Unary, unary};
 
 /// The mean over rows of the cross-entropy of `logits` with `classes`, `[rows, classes]` both.
 #[must_use]
 pub fn cross_entropy(logits: Tensor<2>, classes: Tensor<2>) -> Tensor<1> {
-    if on_flex(&logits) {
-        return Tensor::from_dispatch(<Dispatch as HeadBackend>::cross_entropy(
-            logits.into_dispatch(),
-            classes.into_dispatch(),
-        ));
+    if !on_cpu(&logits) {
+        return composed::cross_entropy(logits, classes);
     }
-    composed::cross_entropy(logits, classes)
+    let [(z, z_track), (c, c_track)] = [logits, classes].map(Tensor::into_parts);
+    let result = entropy(&z, &c);
+    Tensor::recorded(result, vec![z_track, c_track], move |g, parents| {
+        if parents.wants(1) {
+            parents.give(1, entropy_class_gradient(&z, &g));
+        }
+        if parents.wants(0) {
+            parents.give(0, entropy_gradient(&z, &c, &g));
+        }
+    })
 }
 
 /// The gradient in the logits of each row's cross-entropy with `classes`, whose rows sum to one.
 #[must_use]
 pub fn loss_seed(logits: Tensor<2>, classes: Tensor<2>) -> Tensor<2> {
-    if on_flex(&logits) {
-        return Tensor::from_dispatch(<Dispatch as HeadBackend>::loss_seed(
-            logits.into_dispatch(),
-            classes.into_dispatch(),
-        ));
+    if !on_cpu(&logits) {
+        return composed::loss_seed(logits, classes);
     }
-    composed::loss_seed(logits, classes)
+    let [(z, z_track), (c, c_track)] = [logits, classes].map(Tensor::into_parts);
+    let result = residuals(&z, &c);
+    Tensor::recorded(result, vec![z_track, c_track], move |h, parents| {
+        if parents.wants(0) {
+            // The softmax has a symmetric Jacobian.
+            parents.give(0, seeds(&z, &h));
+        }
+        if parents.wants(1) {
+            parents.give(1, unary(Unary::Negate, h));
+        }
+    })
 }
 
 /// The gradient in the logits of the probability that `classes` picks in each row.
 #[must_use]
 pub fn probability_seed(logits: Tensor<2>, classes: Tensor<2>) -> Tensor<2> {
-    if on_flex(&logits) {
-        return Tensor::from_dispatch(<Dispatch as HeadBackend>::probability_seed(
-            logits.into_dispatch(),
-            classes.into_dispatch(),
-        ));
+    if !on_cpu(&logits) {
+        return composed::probability_seed(logits, classes);
     }
-    composed::probability_seed(logits, classes)
+    let [(z, z_track), (c, c_track)] = [logits, classes].map(Tensor::into_parts);
+    let result = seeds(&z, &c);
+    Tensor::recorded(result, vec![z_track, c_track], move |h, parents| {
+        if parents.wants(1) {
+            // The seed is linear in the classes, and its own adjoint.
+            parents.give(1, seeds(&z, &h));
+        }
+        if parents.wants(0) {
+            parents.give(0, seed_gradient(&z, &c, &h));
+        }
+    })
 }
 
 /// The change of [`probability_seed`] when the logits move along `v`.
 #[must_use]
 pub fn probability_seed_tangent(logits: Tensor<2>, v: Tensor<2>, classes: Tensor<2>) -> Tensor<2> {
-    if on_flex(&logits) {
-        return Tensor::from_dispatch(<Dispatch as HeadBackend>::probability_seed_tangent(
-            logits.into_dispatch(),
-            v.into_dispatch(),
-            classes.into_dispatch(),
-        ));
+    if !on_cpu(&logits) {
+        return composed::probability_seed_tangent(logits, v, classes);
     }
-    composed::probability_seed_tangent(logits, v, classes)
-}
-
-/// The operations on a backend's own tensors.
-#[backend_extension(Flex, Autodiff)]
-pub(crate) trait HeadBackend: Backend {
-    fn cross_entropy(z: FloatTensor<Self>, c: FloatTensor<Self>) -> FloatTensor<Self>;
-    fn loss_seed(z: FloatTensor<Self>, c: FloatTensor<Self>) -> FloatTensor<Self>;
-    fn probability_seed(z: FloatTensor<Self>, c: FloatTensor<Self>) -> FloatTensor<Self>;
-    fn probability_seed_tangent(
-        z: FloatTensor<Self>,
-        v: FloatTensor<Self>,
-        c: FloatTensor<Self>,
-    ) -> FloatTensor<Self>;
-}
-
-/// The gradients that the backwards of [`HeadBackend`] need; they are not differentiated again.
-pub(crate) trait HeadGradients: Backend {
-    /// Of the cross-entropy in `z`, times the one number in `g`.
-    fn cross_entropy_gradient(
-        z: FloatTensor<Self>,
-        c: FloatTensor<Self>,
-        g: FloatTensor<Self>,
-    ) -> FloatTensor<Self>;
-    /// Of the cross-entropy in `c`, times the one number in `g`: `-log p` over the number of rows.
-    fn cross_entropy_class_gradient(
-        z: FloatTensor<Self>,
-        g: FloatTensor<Self>,
-    ) -> FloatTensor<Self>;
-    /// Of `<seed, h>` in `z`.
-    fn seed_gradient(
-        z: FloatTensor<Self>,
-        c: FloatTensor<Self>,
-        h: FloatTensor<Self>,
-    ) -> FloatTensor<Self>;
-    /// The change of [`Self::seed_gradient`] when `z` moves along `v`.
-    fn seed_gradient_tangent(
-        z: FloatTensor<Self>,
-        v: FloatTensor<Self>,
-        c: FloatTensor<Self>,
-        h: FloatTensor<Self>,
-    ) -> FloatTensor<Self>;
-}
-
-impl HeadBackend for Flex {
-    fn cross_entropy(z: FloatTensor<Self>, c: FloatTensor<Self>) -> FloatTensor<Self> {
-        let [rows, classes] = size(&z);
-        let (like, z, c) = (z.clone(), values(&z), values(&c));
-        let mut sum = 0.0;
-        let mut p = vec![0.0; classes];
-        for (z, c) in z.chunks(classes).zip(c.chunks(classes)) {
-            let surprises = Softmax::new(z, &mut p).surprises(z);
-            sum += surprises.zip(c).map(|(one, c)| c * one).sum::<f64>();
+    let [(z, z_track), (v, v_track), (c, c_track)] =
+        [logits, v, classes].map(Tensor::into_parts);
+    let result = seeds_tangent(&z, &v, &c);
+    let tracks = vec![z_track, v_track, c_track];
+    Tensor::recorded(result, tracks, move |h, parents| {
+        if parents.wants(1) {
+            parents.give(1, seed_gradient(&z, &c, &h));
         }
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "batches are far below 2^53 rows"
-        )]
-        tensor(vec![sum / rows as f64], &[1], &like)
-    }
-
-    fn loss_seed(z: FloatTensor<Self>, c: FloatTensor<Self>) -> FloatTensor<Self> {
-        by_row(&[&z, &c], |[z, c], p, out| {
-            Softmax::new(z, p).residual(c, 1.0, out);
-        })
-    }
-
-    fn probability_seed(z: FloatTensor<Self>, c: FloatTensor<Self>) -> FloatTensor<Self> {
-        by_row(&[&z, &c], |[z, c], p, out| Softmax::new(z, p).tilt(c, out))
-    }
-
-    fn probability_seed_tangent(
-        z: FloatTensor<Self>,
-        v: FloatTensor<Self>,
-        c: FloatTensor<Self>,
-    ) -> FloatTensor<Self> {
-        let mut q = vec![0.0; size(&z)[1]];
-        by_row(&[&z, &v, &c], |[z, v, c], p, out| {
-            Softmax::new(z, p).tilt_tangent(v, c, &mut q, out);
-        })
-    }
-}
-
-#[expect(
-    clippy::many_single_char_names,
-    reason = "the names of the formulas above"
-)]
-impl HeadGradients for Flex {
-    fn cross_entropy_gradient(
-        z: FloatTensor<Self>,
-        c: FloatTensor<Self>,
-        g: FloatTensor<Self>,
-    ) -> FloatTensor<Self> {
-        let share = row_share(&g, size(&z)[0]);
-        by_row(&[&z, &c], |[z, c], p, out| {
-            Softmax::new(z, p).residual(c, c.iter().sum(), out);
-            for out in out {
-                *out *= share;
-            }
-        })
-    }
-
-    fn cross_entropy_class_gradient(
-        z: FloatTensor<Self>,
-        g: FloatTensor<Self>,
-    ) -> FloatTensor<Self> {
-        let share = row_share(&g, size(&z)[0]);
-        by_row(&[&z], |[z], p, out| {
-            let surprises = Softmax::new(z, p).surprises(z);
-            for (out, surprise) in out.iter_mut().zip(surprises) {
-                *out = share * surprise;
-            }
-        })
-    }
-
-    fn seed_gradient(
-        z: FloatTensor<Self>,
-        c: FloatTensor<Self>,
-        h: FloatTensor<Self>,
-    ) -> FloatTensor<Self> {
-        let mut r = vec![0.0; size(&z)[1]];
-        by_row(&[&z, &c, &h], |[z, c, h], p, out| {
-            Softmax::new(z, p).covariance_gradient(c, h, &mut r, out);
-        })
-    }
-
-    fn seed_gradient_tangent(
-        z: FloatTensor<Self>,
-        v: FloatTensor<Self>,
-        c: FloatTensor<Self>,
-        h: FloatTensor<Self>,
-    ) -> FloatTensor<Self> {
-        let [mut q, mut r, mut change] = [const { Vec::new() }; 3];
-        for room in [&mut q, &mut r, &mut change] {
-            room.resize(size(&z)[1], 0.0);
+        if parents.wants(2) {
+            // As the seed itself.
+            parents.give(2, seeds_tangent(&z, &v, &h));
         }
-        by_row(&[&z, &v, &c, &h], |[z, v, c, h], p, out| {
-            let room = [&mut q[..], &mut r, &mut change];
-            Softmax::new(z, p).covariance_gradient_tangent(v, c, h, room, out);
-        })
-    }
-}
-
-/// What one of so many rows has of the one number in `g`.
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "batches are far below 2^53 rows"
-)]
-fn row_share(g: &FlexTensor, rows: usize) -> f64 {
-    values(g)[0] / rows as f64
-}
-
-/// Runs `work(rows of each tensor, room for probabilities, output row)` over rows.
-fn by_row<const N: usize>(
-    tensors: &[&FlexTensor; N],
-    mut work: impl FnMut([&[f64]; N], &mut [f64], &mut [f64]),
-) -> FlexTensor {
-    let [rows, classes] = size(tensors[0]);
-    let all = tensors.map(values);
-    let mut p = vec![0.0; classes];
-    let mut out = vec![0.0; rows * classes];
-    for (row, out) in out.chunks_mut(classes).enumerate() {
-        let place = row * classes..(row + 1) * classes;
-        work(
-            std::array::from_fn(|tensor| &all[tensor][place.clone()]),
-            &mut p,
-            out,
-        );
-    }
-    tensor(out, &[rows, classes], tensors[0])
-}
-
-fn values(tensor: &FlexTensor) -> Vec<f64> {
-    let tensor = tensor.to_contiguous();
-    match numbers(&tensor) {
-        Numbers::F32(values) => values.iter().copied().map(f64::from).collect(),
-        Numbers::F64(values) => values.to_vec(),
-    }
-}
-
-/// A tensor of the type of `like`.
-fn tensor(values: Vec<f64>, size: &[usize], like: &FlexTensor) -> FlexTensor {
-    let data = TensorData::new(values, size.to_vec());
-    FlexTensor::from_data(data.convert_dtype(like.dtype()))
+        if parents.wants(0) {
+            parents.give(0, seed_gradient_tangent(&z, &v, &c, &h));
+        }
+    })
 }
 
 #[cfg(test)]
 mod tests {
-    use burn::tensor::DType;
+    use crate::tensor::DType;
     use proptest::prelude::*;
 
     use super::*;

@@ -1,6 +1,6 @@
 //! The absolute value, with derivative 0 at 0.
 
-use burn::tensor::Tensor;
+use crate::tensor::Tensor;
 
 use super::Elementwise;
 use super::smooth_kinks::SmoothKinks;

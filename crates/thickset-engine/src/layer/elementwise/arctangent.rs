@@ -1,6 +1,6 @@
 //! The angle of a slope, which some networks bend their scores with.
 
-use burn::tensor::Tensor;
+use crate::tensor::Tensor;
 
 use super::Elementwise;
 use crate::layer::Form;

@@ -1,6 +1,6 @@
 //! Clipping to a range, with derivative 0 at its ends: `ReLU6` is `clip(x, 0, 6)`.
 
-use burn::tensor::Tensor;
+use crate::tensor::Tensor;
 
 use super::Elementwise;
 use super::smooth_kinks::SmoothKinks;

@@ -1,6 +1,6 @@
 //! Exponential linear unit.
 
-use burn::tensor::Tensor;
+use crate::tensor::Tensor;
 
 use super::{Elementwise, complement, finite, is_positive, positive_part};
 use crate::Result;

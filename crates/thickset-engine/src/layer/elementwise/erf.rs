@@ -1,6 +1,6 @@
 //! The error function, from which some frameworks write `GELU`.
 
-use burn::tensor::Tensor;
+use crate::tensor::Tensor;
 
 use super::Elementwise;
 use crate::layer::Form;

@@ -5,7 +5,7 @@
 
 use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI};
 
-use burn::tensor::Tensor;
+use crate::tensor::Tensor;
 
 use super::{Elementwise, complement};
 use crate::layer::Form;

@@ -1,6 +1,6 @@
 //! A line clipped to 0..1 in place of the logistic function, with derivative 0 at its ends.
 
-use burn::tensor::Tensor;
+use crate::tensor::Tensor;
 
 use super::smooth_kinks::SmoothKinks;
 use super::{Clip, Elementwise, finite};

@@ -1,6 +1,6 @@
 //! Hard swish: `x` times a line clipped to 0..1.
 
-use burn::tensor::Tensor;
+use crate::tensor::Tensor;
 
 use super::{Elementwise, HardSigmoid};
 use crate::layer::Form;

@@ -1,6 +1,6 @@
 //! The inverse of the hyperbolic sine, a logarithm for numbers of both signs.
 
-use burn::tensor::Tensor;
+use crate::tensor::Tensor;
 
 use super::Elementwise;
 use crate::layer::Form;

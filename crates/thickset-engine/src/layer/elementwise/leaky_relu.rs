@@ -1,6 +1,6 @@
 //! Leaky ReLU: a small slope below zero, and that slope at zero.
 
-use burn::tensor::Tensor;
+use crate::tensor::Tensor;
 
 use super::smooth_kinks::SmoothKinks;
 use super::{Elementwise, complement, finite, is_positive, positive_part};

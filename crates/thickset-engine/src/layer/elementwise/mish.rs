@@ -1,6 +1,6 @@
 //! Mish: `x` times the hyperbolic tangent of its softplus.
 
-use burn::tensor::Tensor;
+use crate::tensor::Tensor;
 
 use super::{Elementwise, complement};
 use crate::kernel::{softplus, softplus_slope};

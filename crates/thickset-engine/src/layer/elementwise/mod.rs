@@ -51,7 +51,7 @@ pub use softplus::Softplus;
 pub use square_root::SquareRoot;
 pub use tanh::Tanh;
 
-use burn::tensor::Tensor;
+use crate::tensor::Tensor;
 
 use super::{Form, Layer, Linearised, same, single};
 use crate::kernel::gate;

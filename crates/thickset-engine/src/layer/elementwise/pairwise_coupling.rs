@@ -4,7 +4,7 @@
 //! that probability itself, so without the stop this layer would be the identity on logits; with it, up to two rounds are made and
 //! the probability is off by up to 0.005. The value is the stopped one, **the derivative is that of the limit, 1**.
 
-use burn::tensor::{Tensor, TensorData};
+use crate::tensor::{Tensor, TensorData};
 
 use super::Elementwise;
 use crate::layer::Form;

@@ -1,6 +1,6 @@
 //! Numbers to a fixed power; -1 gives the reciprocal.
 
-use burn::tensor::Tensor;
+use crate::tensor::Tensor;
 
 use super::{Elementwise, finite};
 use crate::layer::Form;

@@ -1,6 +1,6 @@
 //! Leaky ReLU with a learned slope for each channel.
 
-use burn::tensor::Tensor;
+use crate::tensor::Tensor;
 
 use crate::kernel::{channel_scale, gate};
 use crate::layer::{Form, Layer, Linearised, single};

@@ -1,6 +1,6 @@
 //! ReLU: `max(x, 0)`, with derivative 0 at 0.
 
-use burn::tensor::Tensor;
+use crate::tensor::Tensor;
 
 use super::Softplus;
 use crate::kernel::gate;

@@ -1,6 +1,6 @@
 //! Scaled exponential linear unit, with the constants that keep mean 0 and variance 1 (Klambauer et al. 2017).
 
-use burn::tensor::Tensor;
+use crate::tensor::Tensor;
 
 use super::{Elementwise, Elu};
 use crate::layer::Form;

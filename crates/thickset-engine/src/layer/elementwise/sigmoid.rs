@@ -1,6 +1,6 @@
 //! The logistic function.
 
-use burn::tensor::{Tensor, activation::sigmoid};
+use crate::tensor::{Tensor, activation::sigmoid};
 
 use super::Elementwise;
 use crate::layer::Form;

@@ -1,6 +1,6 @@
 //! Sigmoid linear unit, also called swish.
 
-use burn::tensor::{Tensor, activation::sigmoid};
+use crate::tensor::{Tensor, activation::sigmoid};
 
 use super::{Elementwise, complement};
 use crate::layer::Form;

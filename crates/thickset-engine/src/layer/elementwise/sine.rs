@@ -1,6 +1,6 @@
 //! The sine, which periodic features of columns are made of; a cosine is a sine a quarter of a turn on.
 
-use burn::tensor::Tensor;
+use crate::tensor::Tensor;
 
 use super::Elementwise;
 use crate::layer::Form;

@@ -1,6 +1,6 @@
 //! The smooth stand-in for functions that are linear but for kinks: `slope x + offset + sum of weight softplus(x - place)`.
 
-use burn::tensor::Tensor;
+use crate::tensor::Tensor;
 
 use super::{Elementwise, complement};
 use crate::kernel::{softplus, softplus_slope};

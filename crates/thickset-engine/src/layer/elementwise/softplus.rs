@@ -3,7 +3,7 @@
 //! `softplus(x) = log(1 + exp(beta x)) / beta`, with derivative `s = sigmoid(beta x)` and second derivative
 //! `beta s (1 - s)`; it tends to ReLU as `beta` grows.
 
-use burn::tensor::Tensor;
+use crate::tensor::Tensor;
 
 use crate::kernel::{softplus, softplus_slope};
 use crate::layer::{Form, Layer, Linearised, Part, same, single};

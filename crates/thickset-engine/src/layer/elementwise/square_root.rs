@@ -1,6 +1,6 @@
 //! The square root.
 
-use burn::tensor::Tensor;
+use crate::tensor::Tensor;
 
 use super::Elementwise;
 use crate::layer::Form;

@@ -1,6 +1,6 @@
 //! The hyperbolic tangent.
 
-use burn::tensor::Tensor;
+use crate::tensor::Tensor;
 
 use super::{Elementwise, complement};
 use crate::layer::Form;

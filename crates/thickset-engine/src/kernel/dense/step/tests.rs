@@ -1,6 +1,6 @@
 //! Loss and gradients of a training step equal those of the recorded operations.
 
-use burn::tensor::{DType, Tensor, TensorData};
+use crate::tensor::{DType, Tensor, TensorData};
 use proptest::prelude::*;
 
 use super::training_step;
