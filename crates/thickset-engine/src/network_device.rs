@@ -29,7 +29,9 @@ impl Network {
     #[must_use]
     pub fn is_on_cpu(&self) -> bool {
         let parameters = self.parameters();
-        parameters.first().is_none_or(|one| one.value.device() == Device::Cpu)
+        parameters
+            .first()
+            .is_none_or(|one| one.value.device() == Device::Cpu)
     }
 
     /// What its numbers can be compared with bit by bit: the CPU's [`instruction_set`], or `gpu`.

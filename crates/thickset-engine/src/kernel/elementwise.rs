@@ -44,10 +44,7 @@ unsafe fn written<U: Send>(
 }
 
 /// `function(x)` for every number.
-pub(crate) fn map<T: Copy + Sync, U: Send>(
-    x: &[T],
-    function: impl Fn(T) -> U + Sync,
-) -> Vec<U> {
+pub(crate) fn map<T: Copy + Sync, U: Send>(x: &[T], function: impl Fn(T) -> U + Sync) -> Vec<U> {
     struct Map<'a, T, U, F> {
         x: &'a [T],
         out: &'a mut [MaybeUninit<U>],
@@ -222,7 +219,9 @@ impl Runs {
             match axes.last_mut() {
                 // Two axes are one where both operands go through them without a jump.
                 Some((inner, inner_steps))
-                    if [0, 1].iter().all(|&place| steps[place] == inner_steps[place] * *inner) =>
+                    if [0, 1]
+                        .iter()
+                        .all(|&place| steps[place] == inner_steps[place] * *inner) =>
                 {
                     *inner *= size;
                 }

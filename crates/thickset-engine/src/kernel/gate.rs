@@ -18,7 +18,11 @@ pub fn gate(value: Tensor<2>, decider: Tensor<2>) -> Tensor<2> {
     if !on_cpu(&value) {
         return composed::gate(value, decider);
     }
-    assert_eq!(value.dims(), decider.dims(), "a gate has one decider a value");
+    assert_eq!(
+        value.dims(),
+        decider.dims(),
+        "a gate has one decider a value"
+    );
     let (decider, _) = decider.into_parts();
     let back = decider.clone();
     value.linear(

@@ -115,7 +115,8 @@ fn dot<T: Stored>(a: &[T], b: &[T]) -> f64 {
 fn product<T: Stored>(kept: &Kept) -> Array {
     let [_, gradient, direction] = &kept.arrays;
     let [rows, features] = size(gradient);
-    let given = gradient.values::<T>()
+    let given = gradient
+        .values::<T>()
         .chunks_exact(features)
         .zip(direction.values::<T>().chunks_exact(features));
     let mut out = Vec::with_capacity(rows * features);
@@ -136,7 +137,8 @@ fn gradients<T: Stored>(kept: &Kept, h: &Array) -> [Array; 3] {
         Vec::with_capacity(numbers),
         Vec::with_capacity(numbers),
     );
-    let given = gradient.values::<T>()
+    let given = gradient
+        .values::<T>()
         .chunks_exact(features)
         .zip(direction.values::<T>().chunks_exact(features))
         .zip(h.values::<T>().chunks_exact(features));

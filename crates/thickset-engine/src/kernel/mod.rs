@@ -3,8 +3,8 @@
 //! On the CPU they are kernels of our own, elsewhere composed of tensor operations. Each one's backward calls
 //! others of the same family, so a pullback written with them can be differentiated again.
 
-use burn::backend::DispatchDevice;
 use crate::tensor::Tensor;
+use burn::backend::DispatchDevice;
 
 #[cfg(test)]
 mod ablation;

@@ -28,11 +28,7 @@ pub fn node_scale(matrix: Tensor<2>, r: Tensor<2>, s: Tensor<2>) -> Tensor<2> {
     }
     Trilinear {
         forward: scaled,
-        derivatives: [
-            scaled,
-            row_dots,
-            column_dots,
-        ],
+        derivatives: [scaled, row_dots, column_dots],
     }
     .apply([matrix, r, s])
 }
@@ -91,11 +87,7 @@ fn check(matrix: &Tensor<2>, r: &Tensor<2>, s: &Tensor<2>) {
     );
 }
 
-fn scaled(
-    matrix: &Array,
-    r: &Array,
-    s: &Array,
-) -> Array {
+fn scaled(matrix: &Array, r: &Array, s: &Array) -> Array {
     let ([rows, places], [_, nodes]) = (size(matrix), size(r));
     by_type!(
         |matrix, r, s| by_row(rows, places, |row, out| {
@@ -111,11 +103,7 @@ fn scaled(
     )
 }
 
-fn row_dots(
-    a: &Array,
-    b: &Array,
-    s: &Array,
-) -> Array {
+fn row_dots(a: &Array, b: &Array, s: &Array) -> Array {
     let ([rows, places], [_, nodes]) = (size(a), size(s));
     by_type!(
         |a, b, s| by_row(rows, nodes, |row, out| {
@@ -131,11 +119,7 @@ fn row_dots(
     )
 }
 
-fn column_dots(
-    a: &Array,
-    b: &Array,
-    r: &Array,
-) -> Array {
+fn column_dots(a: &Array, b: &Array, r: &Array) -> Array {
     let ([rows, places], [_, nodes]) = (size(a), size(r));
     by_type!(
         |a, b, r| by_row(rows, nodes, |row, out| {

@@ -34,10 +34,7 @@ pub(super) fn record_pull_back<T: Stored>(
     seed: Tensor<2>,
 ) -> Tensor<2> {
     let (adjoints, input) = kept.down(seed.array().values(), true);
-    let input = Array::new(
-        input.unwrap_or_default(),
-        [kept.rows(), kept.features()],
-    );
+    let input = Array::new(input.unwrap_or_default(), [kept.rows(), kept.features()]);
     let tensors = std::iter::once(&seed).chain(weights);
     Tensor::recorded(input, tracks(tensors), move |gradient, parents| {
         let changes = kept.up(gradient.values());
@@ -104,7 +101,9 @@ pub(super) fn record_loss<T: Stored>(
 }
 
 fn tracks<'t>(tensors: impl Iterator<Item = &'t Tensor<2>>) -> Vec<Track> {
-    tensors.map(|tensor| tensor.clone().into_parts().1).collect()
+    tensors
+        .map(|tensor| tensor.clone().into_parts().1)
+        .collect()
 }
 
 /// Whether one of so many parents from a first one on wants a gradient.

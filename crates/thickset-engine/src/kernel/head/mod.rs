@@ -15,8 +15,8 @@
 //! `s` and its tangent are linear in `c` and their own adjoints.
 //! Rows are computed in `f64` whatever the tensor's type, by the formulas of [`row`].
 
-mod rows;
 mod row;
+mod rows;
 
 pub(crate) use row::{Shape, Softmax};
 
@@ -89,8 +89,7 @@ pub fn probability_seed_tangent(logits: Tensor<2>, v: Tensor<2>, classes: Tensor
     if !on_cpu(&logits) {
         return composed::probability_seed_tangent(logits, v, classes);
     }
-    let [(z, z_track), (v, v_track), (c, c_track)] =
-        [logits, v, classes].map(Tensor::into_parts);
+    let [(z, z_track), (v, v_track), (c, c_track)] = [logits, v, classes].map(Tensor::into_parts);
     let result = seeds_tangent(&z, &v, &c);
     let tracks = vec![z_track, v_track, c_track];
     Tensor::recorded(result, tracks, move |h, parents| {

@@ -39,11 +39,7 @@ pub(super) fn seeds(z: &Array, c: &Array) -> Array {
 }
 
 /// The change of the seeds when `z` moves along `v`.
-pub(super) fn seeds_tangent(
-    z: &Array,
-    v: &Array,
-    c: &Array,
-) -> Array {
+pub(super) fn seeds_tangent(z: &Array, v: &Array, c: &Array) -> Array {
     let mut q = vec![0.0; size(z)[1]];
     by_row(&[z, v, c], |[z, v, c], p, out| {
         Softmax::new(z, p).tilt_tangent(v, c, &mut q, out);
@@ -51,11 +47,7 @@ pub(super) fn seeds_tangent(
 }
 
 /// The gradient of the cross-entropy in `z`, times the one number in `g`.
-pub(super) fn entropy_gradient(
-    z: &Array,
-    c: &Array,
-    g: &Array,
-) -> Array {
+pub(super) fn entropy_gradient(z: &Array, c: &Array, g: &Array) -> Array {
     let share = row_share(g, size(z)[0]);
     by_row(&[z, c], |[z, c], p, out| {
         Softmax::new(z, p).residual(c, c.iter().sum(), out);
@@ -66,10 +58,7 @@ pub(super) fn entropy_gradient(
 }
 
 /// The gradient of the cross-entropy in `c`, times the one number in `g`: `-log p` over the number of rows.
-pub(super) fn entropy_class_gradient(
-    z: &Array,
-    g: &Array,
-) -> Array {
+pub(super) fn entropy_class_gradient(z: &Array, g: &Array) -> Array {
     let share = row_share(g, size(z)[0]);
     by_row(&[z], |[z], p, out| {
         let surprises = Softmax::new(z, p).surprises(z);
@@ -80,11 +69,7 @@ pub(super) fn entropy_class_gradient(
 }
 
 /// The gradient of `<seeds, h>` in `z`.
-pub(super) fn seed_gradient(
-    z: &Array,
-    c: &Array,
-    h: &Array,
-) -> Array {
+pub(super) fn seed_gradient(z: &Array, c: &Array, h: &Array) -> Array {
     let mut r = vec![0.0; size(z)[1]];
     by_row(&[z, c, h], |[z, c, h], p, out| {
         Softmax::new(z, p).covariance_gradient(c, h, &mut r, out);
@@ -92,12 +77,7 @@ pub(super) fn seed_gradient(
 }
 
 /// The change of [`seed_gradient`] when `z` moves along `v`.
-pub(super) fn seed_gradient_tangent(
-    z: &Array,
-    v: &Array,
-    c: &Array,
-    h: &Array,
-) -> Array {
+pub(super) fn seed_gradient_tangent(z: &Array, v: &Array, c: &Array, h: &Array) -> Array {
     let [mut q, mut r, mut change] = [const { Vec::new() }; 3];
     for room in [&mut q, &mut r, &mut change] {
         room.resize(size(z)[1], 0.0);
@@ -145,4 +125,3 @@ fn values(array: &Array) -> Vec<f64> {
 fn array<const D: usize>(values: Vec<f64>, size: [usize; D], like: &Array) -> Array {
     Array::of(f64::into_numbers(values).cast(like.dtype()), size.into())
 }
-

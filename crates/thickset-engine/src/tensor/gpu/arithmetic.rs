@@ -3,16 +3,16 @@
 use burn_backend::ops::{BoolTensorOps, FloatTensorOps, IntTensorOps};
 use burn_wgpu::Wgpu;
 
-use super::{Array, DType, Shape, Tensor, array, floats, full, is_empty, number, tensor, truth};
+use super::{Array, DType, Tensor, array, floats, filled, is_empty, number, tensor, truth};
 use crate::kernel::Side;
-use crate::tensor::primitive::{Binary, Comparison, Unary};
+use crate::tensor::primitive::{Binary, Comparison, Unary, product_shape};
 
 /// The largest whole exponent that is computed by products.
 const MOST_FACTORS: f64 = 64.0;
 
 /// The function of every number.
-pub(crate) fn unary(function: Unary, from: &Array) -> Array {
-    let x = tensor(from);
+pub(crate) fn unary(function: Unary, from: Array) -> Array {
+    let x = tensor(&from);
     let value = match function {
         Unary::Negate => Wgpu::float_neg(x),
         Unary::Absolute => Wgpu::float_abs(x),
@@ -40,9 +40,9 @@ fn sigmoid(x: Tensor) -> Tensor {
 }
 
 /// The function of every pair of numbers; sizes of 1 are stretched.
-pub(crate) fn binary(function: Binary, left: &Array, right: &Array) -> Array {
+pub(crate) fn binary(function: Binary, left: Array, right: Array) -> Array {
     let shape = left.shape.broadcast(right.shape);
-    let (a, b) = (tensor(left), tensor(right));
+    let (a, b) = (tensor(&left), tensor(&right));
     if left.dtype() == DType::I32 {
         return match function {
             Binary::Add => array(Wgpu::int_add(a, b), shape, DType::I32),
@@ -59,8 +59,8 @@ pub(crate) fn binary(function: Binary, left: &Array, right: &Array) -> Array {
 }
 
 /// The function of every number and one more, to its right.
-pub(crate) fn scalar(function: Binary, from: &Array, by: f64) -> Array {
-    let (x, by) = (tensor(from), number(by));
+pub(crate) fn scalar(function: Binary, from: Array, by: f64) -> Array {
+    let (x, by) = (tensor(&from), number(by));
     let value = match function {
         Binary::Add => Wgpu::float_add_scalar(x, by),
         Binary::Subtract => Wgpu::float_sub_scalar(x, by),
@@ -71,11 +71,11 @@ pub(crate) fn scalar(function: Binary, from: &Array, by: f64) -> Array {
 }
 
 /// Every number to a power; whole powers are products, since shaders know no power of a negative number.
-pub(crate) fn power(from: &Array, exponent: f64) -> Array {
+pub(crate) fn power(from: Array, exponent: f64) -> Array {
     if exponent == 0.0 {
-        return full(from.shape, 1.0, DType::F32);
+        return filled(from.shape, 1.0, DType::F32);
     }
-    let x = tensor(from);
+    let x = tensor(&from);
     if exponent.fract() != 0.0 || exponent.abs() > MOST_FACTORS {
         return floats(Wgpu::float_powf_scalar(x, number(exponent)), from.shape);
     }
@@ -141,24 +141,25 @@ pub(crate) fn not(from: &Array) -> Array {
 }
 
 /// `x`, and `value` where the mask holds.
-pub(crate) fn mask_fill(from: &Array, mask: &Array, value: f64) -> Array {
+pub(crate) fn mask_fill(from: Array, mask: &Array, value: f64) -> Array {
     assert_eq!(from.shape, mask.shape, "shapes of numbers and mask");
-    let filled = Wgpu::float_mask_fill(tensor(from), tensor(mask), number(value));
+    let filled = Wgpu::float_mask_fill(tensor(&from), tensor(mask), number(value));
     floats(filled, from.shape)
 }
 
 /// `x`, and `other` where the mask holds.
-pub(crate) fn mask_where(from: &Array, mask: &Array, other: &Array) -> Array {
+pub(crate) fn mask_where(from: Array, mask: &Array, other: &Array) -> Array {
     assert_eq!(from.shape, mask.shape, "shapes of numbers and mask");
     assert_eq!(from.shape, other.shape, "shapes of both choices");
-    let chosen = Wgpu::float_mask_where(tensor(from), tensor(mask), tensor(other));
+    let chosen = Wgpu::float_mask_where(tensor(&from), tensor(mask), tensor(other));
     floats(chosen, from.shape)
 }
 
-/// The products of the matrices in the last two axes, each factor as it is stored or transposed, of this shape.
-pub(crate) fn matrix_product(left: (&Array, Side), right: (&Array, Side), shape: Shape) -> Array {
+/// The products of the matrices in the last two axes, each factor as it is stored or transposed.
+pub(crate) fn matrix_product(left: (&Array, Side), right: (&Array, Side)) -> Array {
+    let shape = product_shape(left, right);
     if is_empty(left.0.shape) || is_empty(right.0.shape) {
-        return full(shape, 0.0, DType::F32);
+        return filled(shape, 0.0, DType::F32);
     }
     let factor = |(from, side): (&Array, Side)| {
         let rank = from.shape.rank();

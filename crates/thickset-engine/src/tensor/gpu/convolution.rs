@@ -5,14 +5,14 @@ use burn_backend::ops::{ConvOptions, FloatTensorOps, ModuleOps};
 use burn_wgpu::Wgpu;
 
 use super::layout::{embed, slice};
-use super::{Array, DType, Shape, Tensor, adapter, floats, full, is_empty, shape_of, tensor};
+use super::{Array, DType, Shape, Tensor, adapter, floats, filled, is_empty, shape_of, tensor};
 use crate::kernel::ConvShape;
 
 /// Images `[rows, in_features]` with kernels `[out_channels, taps]`.
 pub(crate) fn conv2d(x: &Array, w: &Array, shape: &ConvShape) -> Array {
     let size: Shape = [x.shape.size(0), shape.out_features()].into();
     if is_empty(size) {
-        return full(size, 0.0, DType::F32);
+        return filled(size, 0.0, DType::F32);
     }
     let images = tensor(&padded(x, shape));
     let kernels = tensor(&w.clone().reshaped(kernel_size(shape)));
@@ -24,14 +24,13 @@ pub(crate) fn conv2d_input(g: &Array, w: &Array, shape: &ConvShape) -> Array {
     let rows = g.shape.size(0);
     let size: Shape = [rows, shape.in_features()].into();
     if is_empty(size) {
-        return full(size, 0.0, DType::F32);
+        return filled(size, 0.0, DType::F32);
     }
     let kernels = tensor(&w.clone().reshaped(kernel_size(shape)));
     let like = like(padded_size(rows, shape));
     let found = Wgpu::conv2d_x_backward(like, kernels, outputs(g, shape), options(shape));
     let found = floats(found, padded_size(rows, shape));
-    let image = [rows, shape.in_channels, shape.in_height, shape.in_width];
-    slice(&found, &inner(rows, shape), image.into()).reshaped(size)
+    slice(&found, &inner(rows, shape)).reshaped(size)
 }
 
 /// The adjoint in the kernels: images and gradients of the outputs to gradients `[out_channels, taps]`.
@@ -39,7 +38,7 @@ pub(crate) fn conv2d_weight(x: &Array, g: &Array, shape: &ConvShape) -> Array {
     let kernels = kernel_size(shape);
     let size: Shape = [kernels.size(0), kernels.num_elements() / kernels.size(0)].into();
     if is_empty(x.shape) {
-        return full(size, 0.0, DType::F32);
+        return filled(size, 0.0, DType::F32);
     }
     let images = tensor(&padded(x, shape));
     let found =

@@ -4,8 +4,9 @@ use burn_backend::ops::{BoolTensorOps, FloatTensorOps, IntTensorOps};
 use burn_backend::{FloatDType, IntDType, Scalar, TensorData as BurnData, read_sync};
 use burn_wgpu::Wgpu;
 
-use super::{Array, DType, Shape, Storage, adapter, array, number, shape_of, tensor, truth};
+use super::{Array, DType, Shape, adapter, array, number, shape_of, tensor, truth};
 use crate::tensor::data::TensorData;
+use crate::tensor::device::Device;
 use crate::tensor::numbers::Numbers;
 
 /// What a type that the GPU does not have is answered with; networks of such a type are refused before.
@@ -14,7 +15,7 @@ fn no_double() -> ! {
 }
 
 /// An array of one value.
-pub(crate) fn full(shape: Shape, value: f64, dtype: DType) -> Array {
+pub(crate) fn full(shape: Shape, value: f64, dtype: DType, _: Device) -> Array {
     let (size, adapter) = (shape_of(shape), adapter());
     let filled = match dtype {
         DType::F32 => Wgpu::float_full(size, number(value), &adapter, FloatDType::F32),
@@ -28,7 +29,7 @@ pub(crate) fn full(shape: Shape, value: f64, dtype: DType) -> Array {
 }
 
 /// Data as an array, in the data's type.
-pub(crate) fn upload(data: TensorData) -> Array {
+pub(crate) fn upload(data: TensorData, _: Device) -> Array {
     let (shape, adapter) = (*data.shape(), adapter());
     let size = shape_of(shape);
     let (uploaded, dtype) = match &data.numbers {
@@ -53,8 +54,8 @@ pub(crate) fn upload(data: TensorData) -> Array {
 ///
 /// # Panics
 /// If the adapter failed on the way, such as for want of memory.
-pub(crate) fn download(from: &Array) -> TensorData {
-    let (values, dtype) = (tensor(from), from.dtype());
+pub(crate) fn download(from: Array) -> TensorData {
+    let (values, dtype) = (tensor(&from), from.dtype());
     let read = match dtype {
         DType::I32 => read_sync(Wgpu::int_into_data(values)),
         DType::Bool => read_sync(Wgpu::bool_into_data(values)),
@@ -69,8 +70,8 @@ pub(crate) fn download(from: &Array) -> TensorData {
 }
 
 /// The same numbers in another type.
-pub(crate) fn cast(from: &Array, dtype: DType) -> Array {
-    let values = tensor(from);
+pub(crate) fn cast(from: Array, dtype: DType) -> Array {
+    let values = tensor(&from);
     let cast = match (from.dtype(), dtype) {
         (_, DType::F64) => no_double(),
         (from, to) if from == to => values,

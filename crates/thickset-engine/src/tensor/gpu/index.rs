@@ -5,13 +5,13 @@ use burn_backend::tensor::IndexingUpdateOp;
 use burn_wgpu::Wgpu;
 
 use super::layout::by_kind;
-use super::{Array, DType, array, floats, full, is_empty, tensor};
+use super::{Array, DType, array, floats, filled, is_empty, tensor};
 
 /// `out[b, k, a] = x[b, places[b, k, a], a]`, the axis being the middle one.
 pub(crate) fn gather(from: &Array, axis: usize, places: &Array) -> Array {
     let (shape, dtype) = (places.shape, from.dtype());
     if is_empty(shape) {
-        return full(shape, 0.0, dtype);
+        return filled(shape, 0.0, dtype);
     }
     let (x, places) = (tensor(from), tensor(places));
     let read = by_kind!(dtype, float_gather, int_gather, bool_gather, axis, x, places);
@@ -35,7 +35,7 @@ pub(crate) fn select(from: &Array, axis: usize, places: &Array) -> Array {
     let shape = from.shape.with_size(axis, places.shape.num_elements());
     let dtype = from.dtype();
     if is_empty(shape) {
-        return full(shape, 0.0, dtype);
+        return filled(shape, 0.0, dtype);
     }
     let (x, places) = (tensor(from), tensor(places));
     let read = by_kind!(dtype, float_select, int_select, bool_select, x, axis, places);

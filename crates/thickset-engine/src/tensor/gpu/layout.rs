@@ -6,7 +6,7 @@ use burn_backend::Slice;
 use burn_backend::ops::{BoolTensorOps, FloatTensorOps, IntTensorOps};
 use burn_wgpu::Wgpu;
 
-use super::{Array, DType, Shape, array, full, is_empty, shape_of, tensor};
+use super::{Array, DType, Shape, array, filled, is_empty, shape_of, tensor};
 
 /// Calls the operation of Burn that fits the type of the numbers.
 macro_rules! by_kind {
@@ -23,7 +23,7 @@ pub(super) use by_kind;
 /// Sizes of 1 stretched to those of `shape`.
 pub(crate) fn expand(from: &Array, shape: Shape) -> Array {
     if is_empty(shape) {
-        return full(shape, 0.0, from.dtype());
+        return filled(shape, 0.0, from.dtype());
     }
     let (values, size) = (tensor(from), shape_of(shape));
     let stretched = by_kind!(from.dtype(), float_expand, int_expand, bool_expand, values, size);
@@ -49,10 +49,11 @@ fn slices(ranges: &[Range<usize>]) -> Vec<Slice> {
     ranges.iter().cloned().map(Slice::from).collect()
 }
 
-/// A range of every axis, which give this shape.
-pub(crate) fn slice(from: &Array, ranges: &[Range<usize>], shape: Shape) -> Array {
+/// A range of every axis.
+pub(crate) fn slice(from: &Array, ranges: &[Range<usize>]) -> Array {
+    let shape = ranges.iter().map(ExactSizeIterator::len).collect::<Vec<_>>().into();
     if is_empty(shape) {
-        return full(shape, 0.0, from.dtype());
+        return filled(shape, 0.0, from.dtype());
     }
     let (values, ranges) = (tensor(from), slices(ranges));
     let part = by_kind!(from.dtype(), float_slice, int_slice, bool_slice, values, &ranges);
@@ -61,7 +62,7 @@ pub(crate) fn slice(from: &Array, ranges: &[Range<usize>], shape: Shape) -> Arra
 
 /// The adjoint of [`slice`]: the array at these ranges of zeros of this shape.
 pub(crate) fn embed(from: &Array, shape: Shape, ranges: &[Range<usize>]) -> Array {
-    let zeros = full(shape, 0.0, from.dtype());
+    let zeros = filled(shape, 0.0, from.dtype());
     if is_empty(from.shape) {
         return zeros;
     }
@@ -80,16 +81,17 @@ pub(crate) fn embed(from: &Array, shape: Shape, ranges: &[Range<usize>]) -> Arra
     array(embedded, shape, from.dtype())
 }
 
-/// Arrays one after the other along an axis, which give this shape.
-pub(crate) fn concatenate(parts: &[Array], axis: usize, shape: Shape) -> Array {
-    let dtype = parts[0].dtype();
+/// Arrays one after the other along an axis.
+pub(crate) fn concatenate(parts: &[Array], axis: usize) -> Array {
+    let size = parts.iter().map(|part| part.shape.size(axis)).sum();
+    let (shape, dtype) = (parts[0].shape.with_size(axis, size), parts[0].dtype());
     let parts: Vec<_> = parts
         .iter()
         .filter(|part| !is_empty(part.shape))
         .map(tensor)
         .collect();
     if parts.is_empty() {
-        return full(shape, 0.0, dtype);
+        return filled(shape, 0.0, dtype);
     }
     let joined = by_kind!(dtype, float_cat, int_cat, bool_cat, parts, axis);
     array(joined, shape, dtype)

@@ -10,6 +10,8 @@ mod index;
 mod layout;
 mod reduce;
 mod slope;
+#[cfg(test)]
+mod tests;
 
 use std::sync::OnceLock;
 
@@ -19,6 +21,7 @@ use burn_wgpu::graphics::AutoGraphicsApi;
 use burn_wgpu::{RuntimeOptions, Wgpu, WgpuDevice, try_init_setup};
 
 use super::array::{Array, Storage};
+use super::device::Device;
 use super::kind::DType;
 use super::shape::Shape;
 
@@ -104,6 +107,11 @@ fn shape_of(shape: Shape) -> burn_backend::Shape {
 
 fn number(value: f64) -> Scalar {
     Scalar::Float(value)
+}
+
+/// An array of one value.
+fn filled(shape: Shape, value: f64, dtype: DType) -> Array {
+    full(shape, value, dtype, Device::Gpu)
 }
 
 /// Whether there is nothing to compute: kernels are not started for no numbers.

@@ -4,12 +4,12 @@ use burn_backend::IntDType;
 use burn_backend::ops::FloatTensorOps;
 use burn_wgpu::Wgpu;
 
-use super::{Array, DType, array, floats, full, is_empty, tensor};
+use super::{Array, DType, array, floats, filled, is_empty, tensor};
 
 /// The sum of all numbers, of shape `[1]`.
 pub(crate) fn sum(from: &Array) -> Array {
     if is_empty(from.shape) {
-        return full([1].into(), 0.0, DType::F32);
+        return filled([1].into(), 0.0, DType::F32);
     }
     floats(Wgpu::float_sum(tensor(from)), [1].into())
 }
@@ -18,7 +18,7 @@ pub(crate) fn sum(from: &Array) -> Array {
 pub(crate) fn sum_axis(from: &Array, axis: usize) -> Array {
     let shape = from.shape.with_size(axis, 1);
     if is_empty(from.shape) {
-        return full(shape, 0.0, DType::F32);
+        return filled(shape, 0.0, DType::F32);
     }
     floats(Wgpu::float_sum_dim(tensor(from), axis), shape)
 }

@@ -3,12 +3,19 @@
 use burn_backend::ops::FloatTensorOps;
 use burn_wgpu::Wgpu;
 
-use super::{Array, Tensor, floats, number, tensor};
+use super::{Array, DType, Tensor, filled, floats, number, tensor, unary};
 use crate::tensor::primitive::Unary;
 
 /// `gradient * slope`, the slope being a function of what was kept: the function's input or its output.
-pub(crate) fn unary_gradient(function: Unary, kept: &Array, gradient: &Array) -> Array {
-    let (g, kept) = (tensor(gradient), tensor(kept));
+pub(crate) fn unary_gradient(function: Unary, kept: Option<Array>, gradient: Array) -> Array {
+    let shape = gradient.shape;
+    let kept = match (function, kept) {
+        (Unary::Negate, _) => return unary(Unary::Negate, gradient),
+        (Unary::Sign, _) => return filled(shape, 0.0, DType::F32),
+        (_, Some(kept)) => tensor(&kept),
+        (_, None) => panic!("the gradient of {function:?} needs what was kept of it"),
+    };
+    let g = tensor(&gradient);
     let value = match function {
         Unary::Absolute => Wgpu::float_mul(g, Wgpu::float_sign(kept)),
         Unary::Exp => Wgpu::float_mul(g, kept),
@@ -32,7 +39,7 @@ pub(crate) fn unary_gradient(function: Unary, kept: &Array, gradient: &Array) ->
         }
         Unary::Negate | Unary::Sign => unreachable!("its gradient needs nothing"),
     };
-    floats(value, gradient.shape)
+    floats(value, shape)
 }
 
 fn square(x: Tensor) -> Tensor {

@@ -2,7 +2,7 @@
 
 use super::layout::by_any;
 use super::number::{Floating, by_float};
-use crate::tensor::array::{Array, Storage};
+use crate::tensor::array::Array;
 use crate::tensor::numbers::{Element, Numbers};
 use crate::tensor::shape::Shape;
 
@@ -34,9 +34,7 @@ pub(crate) fn scatter_add(x: Array, axis: usize, places: &Array, values: &Array)
     assert_eq!(places.shape, values.shape, "shapes of places and values");
     let ([_, size, after], [_, count, _]) = (x.shape.around(axis), places.shape.around(axis));
     let (shape, at) = (x.shape, places.values::<i32>());
-    match (x.storage, &values.storage) {
-        (Storage::Cpu(x), Storage::Cpu(values)) => Array::of(
-            by_float!(x, values, |x, values| {
+    let numbers = by_float!(x.into_numbers(), values.numbers(), |x, values| {
                 let mut x = x;
                 let out = std::sync::Arc::make_mut(&mut x);
                 for ((number, &place), &value) in at.iter().enumerate().zip(values.iter()) {
@@ -45,10 +43,8 @@ pub(crate) fn scatter_add(x: Array, axis: usize, places: &Array, values: &Array)
                     out[to] = out[to] + value;
                 }
                 x
-            }),
-            shape,
-        ),
-    }
+            });
+ Array::of(numbers, shape)
 }
 
 /// Parts of an axis in the order that `places`, of one axis, name.
@@ -88,16 +84,12 @@ pub(crate) fn select_add(x: Array, axis: usize, places: &Array, values: &Array) 
         values.shape,
         "shape of what is added"
     );
-    match (x.storage, &values.storage) {
-        (Storage::Cpu(x), Storage::Cpu(values)) => Array::of(
-            by_float!(x, values, |x, values| {
+    let numbers = by_float!(x.into_numbers(), values.numbers(), |x, values| {
                 let mut x = x;
                 add_parts(std::sync::Arc::make_mut(&mut x), around, at, values);
                 x
-            }),
-            shape,
-        ),
-    }
+            });
+ Array::of(numbers, shape)
 }
 
 fn add_parts<T: Floating>(
