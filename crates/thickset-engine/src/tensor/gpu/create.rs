@@ -63,10 +63,15 @@ pub(crate) fn download(from: Array) -> TensorData {
     };
     let read = read.unwrap_or_else(|error| panic!("the GPU failed: {error}"));
     match dtype {
-        DType::I32 => TensorData::new(read.iter::<i32>().collect(), from.shape),
+        DType::I32 => TensorData::new(list::<i32>(&read), from.shape),
         DType::Bool => TensorData::new(read.iter::<bool>().collect(), from.shape),
-        DType::F32 | DType::F64 => TensorData::new(read.iter::<f32>().collect(), from.shape),
+        DType::F32 | DType::F64 => TensorData::new(list::<f32>(&read), from.shape),
     }
+}
+
+fn list<E: burn_backend::Element>(data: &BurnData) -> Vec<E> {
+    let list = data.try_to_vec();
+    list.unwrap_or_else(|error| panic!("the GPU gave numbers of another type: {error}"))
 }
 
 /// The same numbers in another type.
