@@ -1,12 +1,13 @@
 //! Model files: safetensors, with one JSON text in the header's metadata that says what the
 //! tensors are of. Plain `safetensors` readers open them.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{Read as _, Write as _};
 use std::path::Path;
 
 use crate::tensor::{DType, Device, Tensor, TensorData};
-use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+use safetensors::tensor::{Dtype, SafeTensors, TensorView, View};
 
 use crate::network::Network;
 use crate::parameter::{Init, Parameter, ParameterSource, Role};
@@ -207,7 +208,7 @@ impl ParameterSource for StoredModel {
             }
         }
         self.taken.insert(name.to_owned());
-        let flat = Tensor::<1>::from_data(stored.values.clone(), (&Device::flex(), self.dtype));
+        let flat = Tensor::<1>::from_data(stored.values.clone(), (&Device::cpu(), self.dtype));
         Ok(flat.reshape(Parameter::matrix_size(shape)))
     }
 
@@ -216,12 +217,39 @@ impl ParameterSource for StoredModel {
     }
 }
 
-fn view(data: &TensorData, shape: Vec<usize>) -> TensorView<'_> {
-    let dtype = match data.dtype() {
-        DType::F64 => Dtype::F64,
-        _ => Dtype::F32,
-    };
-    TensorView::new(dtype, shape, data.as_bytes()).expect("values fill their shape")
+/// Numbers on their way into a file, with the shape that the file tells.
+struct Stored<'a> {
+    data: &'a TensorData,
+    shape: Vec<usize>,
+}
+
+impl View for Stored<'_> {
+    fn dtype(&self) -> Dtype {
+        match self.data.dtype() {
+            DType::F64 => Dtype::F64,
+            _ => Dtype::F32,
+        }
+    }
+
+    fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    fn data(&self) -> Cow<'_, [u8]> {
+        self.data.to_le_bytes().into()
+    }
+
+    fn data_len(&self) -> usize {
+        let size = match self.data.dtype() {
+            DType::F64 => size_of::<f64>(),
+            _ => size_of::<f32>(),
+        };
+        self.data.num_elements() * size
+    }
+}
+
+fn view(data: &TensorData, shape: Vec<usize>) -> Stored<'_> {
+    Stored { data, shape }
 }
 
 /// The same numbers in one dimension.

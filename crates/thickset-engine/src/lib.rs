@@ -26,12 +26,10 @@ mod parameter;
 mod pass;
 mod regular_file;
 mod single_classifier;
+mod tensor;
 mod training_step;
 mod whole_file;
 
-pub use crate::tensor::{
-    Bool, DType, Device, Gradients, Int, Tensor, TensorData, activation, read_sync,
-};
 pub use chain::{Chain, Tile};
 pub use device_kind::DeviceKind;
 pub use error::{Error, Result};
@@ -42,5 +40,9 @@ pub use network::{Network, NetworkBuilder, Source};
 pub use parameter::{Init, Parameter, ParameterSource, Role, Scope};
 pub use pass::{InputGradient, Output, Pass, one_hot};
 pub use regular_file::{open_regular, read_regular, read_regular_text};
+pub use tensor::{
+    Bool, DType, Device, Element, Float, Gradients, Int, Kind, Shape, Tensor, TensorData,
+    TensorOptions, WrongType, activation,
+};
 pub use training_step::{Slopes, TrainingStep};
 pub use whole_file::write_whole;

@@ -182,7 +182,7 @@ impl Network {
     pub(crate) fn device(&self) -> crate::tensor::Device {
         self.parameters()
             .first()
-            .map_or_else(crate::tensor::Device::flex, |parameter| {
+            .map_or_else(crate::tensor::Device::cpu, |parameter| {
                 parameter.value.device().without_autodiff()
             })
     }

@@ -9,7 +9,7 @@ use std::cell::OnceCell;
 use crate::tensor::{DType, Device, Tensor, TensorData};
 
 use crate::kernel::{
-    Dense, loss_seed, margin_product, on_flex, probability_seed, probability_seed_tangent,
+    Dense, loss_seed, margin_product, on_cpu, probability_seed, probability_seed_tangent,
 };
 use crate::layer::{Layer as _, Linearised, Softmax};
 use crate::network::{Network, Source};
@@ -288,7 +288,7 @@ impl Head {
 
     /// Whether the output depends on the input through the margin of two classes alone, whose gradient does not bend.
     fn depends_on_margin_only(&self, network: &Network) -> bool {
-        network.classes() == 2 && network.is_piecewise_linear() && on_flex(&self.logits)
+        network.classes() == 2 && network.is_piecewise_linear() && on_cpu(&self.logits)
     }
 
     /// The change of the seed when the logits move along `v`.

@@ -106,7 +106,7 @@ mod tests {
             let values: Vec<f64> = (1..=count).map(f64::from).collect();
             Ok(Tensor::from_data(
                 TensorData::new(values, size),
-                (&Device::flex(), DType::F64),
+                (&Device::cpu(), DType::F64),
             ))
         }
 

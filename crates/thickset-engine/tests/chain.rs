@@ -38,7 +38,7 @@ impl ParameterSource for Draws {
     ) -> thickset_engine::Result<Tensor<2>> {
         let size = Parameter::matrix_size(shape);
         let data = TensorData::new(Self::values(self, size[0] * size[1]), size);
-        Ok(Tensor::from_data(data, (&Device::flex(), self.dtype)))
+        Ok(Tensor::from_data(data, (&Device::cpu(), self.dtype)))
     }
 
     fn dtype(&self) -> DType {
@@ -70,7 +70,7 @@ fn values(tensor: Tensor<2>) -> Vec<f64> {
 struct Found([Vec<f64>; 3]);
 
 fn by_pass(network: &Network, x: &[f64], u: &[f64], output: Output, classes: &[usize]) -> Found {
-    let hot = one_hot(classes, network.classes(), network.dtype(), &Device::flex());
+    let hot = one_hot(classes, network.classes(), network.dtype(), &Device::cpu());
     let pass = network.pass(network.batch(x));
     let gradient = pass.input_gradient(output, hot);
     Found([

@@ -40,7 +40,7 @@ impl Draws {
 }
 
 fn tensor(values: Vec<f64>, size: [usize; 2]) -> Tensor<2> {
-    Tensor::from_data(TensorData::new(values, size), (&Device::flex(), DType::F64))
+    Tensor::from_data(TensorData::new(values, size), (&Device::cpu(), DType::F64))
 }
 
 impl ParameterSource for Draws {

@@ -14,7 +14,7 @@ impl ParameterSource for Ones {
     fn values(&mut self, _: &str, shape: &[usize], _: Init, _: Role) -> Result<Tensor<2>> {
         let values = vec![1.0_f64; shape.iter().product()];
         let data = TensorData::new(values, Parameter::matrix_size(shape));
-        Ok(Tensor::from_data(data, (&Device::flex(), DType::F64)))
+        Ok(Tensor::from_data(data, (&Device::cpu(), DType::F64)))
     }
 
     fn dtype(&self) -> DType {

@@ -36,7 +36,7 @@ impl ParameterSource for Given {
         }
         values.resize(shape.iter().product(), 0.0);
         let data = TensorData::new(values, Parameter::matrix_size(shape));
-        Ok(Tensor::from_data(data, (&Device::flex(), DType::F64)))
+        Ok(Tensor::from_data(data, (&Device::cpu(), DType::F64)))
     }
 
     fn dtype(&self) -> DType {

@@ -14,7 +14,7 @@ use std::time::Instant;
 use crate::tensor::{DType, Tensor};
 
 use super::conv::without_winograd;
-use super::testing::{flex, random};
+use super::testing::{cpu, random};
 use super::{ConvShape, PoolShape, composed, linear, linear_input, linear_weight, softplus};
 use crate::layer::{Conv2d, Linear, MaxPool, Relu};
 use crate::optimizer::{Adam, Optimizer as _};
@@ -264,7 +264,7 @@ impl Step {
             network,
             adam: Adam::new(1e-3),
             x: random([64, 28 * 28], 5, DType::F32),
-            classes: one_hot(&labels, 10, DType::F32, &flex()),
+            classes: one_hot(&labels, 10, DType::F32, &cpu()),
             with_product,
         }
     }

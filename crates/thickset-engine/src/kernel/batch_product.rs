@@ -159,8 +159,7 @@ mod tests {
 
     use super::*;
     use crate::kernel::testing::{
-        alone, bits, check_gradients, flex, on_threads, random, same, same_in_every_argument,
-        values,
+        alone, bits, check_gradients, cpu, on_threads, random, same, same_in_every_argument, values,
     };
 
     /// Factors of a product of `rows`, `depth` and `columns`, each stored as it stands or transposed.
@@ -181,7 +180,7 @@ mod tests {
     #[test]
     fn two_products_by_hand() {
         let tensor = |values: Vec<f32>, size: [usize; 2]| {
-            Tensor::<2>::from_data(TensorData::new(values, size), &flex())
+            Tensor::<2>::from_data(TensorData::new(values, size), &cpu())
         };
         let left = tensor(vec![1.0, 2.0, 3.0, 4.0, 1.0, 0.0, 0.0, 2.0], [2, 4]);
         let right = tensor(vec![5.0, 6.0, 7.0, 8.0], [2, 2]);

@@ -1,12 +1,9 @@
-//! The kernels' operations composed of Burn's own: for devices without kernels, and what the kernels are tested against.
-
-use crate::tensor::activation::{log_softmax, sigmoid};
-use crate::tensor::module;
-use crate::tensor::ops::{ConvOptions, ConvTransposeOptions, MaxPoolOptions, PadMode};
-use crate::tensor::{IndexingUpdateOp, Int, Tensor, TensorData};
+//! The kernels' operations composed of tensor operations: for devices without kernels, and what the kernels are tested against.
 
 use super::{ConvShape, Factor, PoolShape};
 use crate::layer::{Layer as _, Softmax};
+use crate::tensor::activation::{log_softmax, sigmoid};
+use crate::tensor::{Device, Int, Tensor, TensorData};
 
 /// See [`super::linear`].
 pub(crate) fn linear(x: Tensor<2>, w: Tensor<2>) -> Tensor<2> {
@@ -72,14 +69,11 @@ pub(crate) fn node_column_dot(a: Tensor<2>, b: Tensor<2>, r: Tensor<2>) -> Tenso
 
 /// The places of the edges above the diagonal and below it.
 fn places(nodes: usize, like: &Tensor<2>) -> [Tensor<1, Int>; 2] {
-    let place = |i: usize, j: usize| i64::try_from(i * nodes + j).unwrap_or(i64::MAX);
+    let place = |i: usize, j: usize| whole(i * nodes + j);
     let pairs = (0..nodes).flat_map(|i| (i + 1..nodes).map(move |j| (i, j)));
     let (upper, lower): (Vec<i64>, Vec<i64>) =
         pairs.map(|(i, j)| (place(i, j), place(j, i))).unzip();
-    [upper, lower].map(|places| {
-        let count = places.len();
-        Tensor::from_data(TensorData::new(places, [count]), &like.device())
-    })
+    [upper, lower].map(|places| indices(places, &like.device()))
 }
 
 /// See [`super::triangle_to_matrix`].
@@ -87,8 +81,8 @@ pub(crate) fn triangle_to_matrix(edges: Tensor<2>, nodes: usize) -> Tensor<2> {
     let [rows, _] = edges.dims();
     let [upper, lower] = places(nodes, &edges);
     let empty = Tensor::zeros([rows, nodes * nodes], (&edges.device(), edges.dtype()));
-    let upper = empty.select_assign(1, upper, edges.clone(), IndexingUpdateOp::Add);
-    upper.select_assign(1, lower, edges, IndexingUpdateOp::Add)
+    let upper = empty.select_add(1, upper, edges.clone());
+    upper.select_add(1, lower, edges)
 }
 
 /// See [`super::matrix_to_triangle`].
@@ -105,7 +99,6 @@ pub(crate) fn gate(value: Tensor<2>, decider: Tensor<2>) -> Tensor<2> {
 
 /// See [`super::softplus`].
 pub(crate) fn softplus(x: Tensor<2>, beta: f64) -> Tensor<2> {
-    // A product, not a quotient: Burn's backward of a division by a scalar rounds it to `f32`.
     let tail = (x.clone().abs() * -beta).exp().log1p() * (1.0 / beta);
     gate(x.clone(), x) + tail
 }
@@ -139,9 +132,7 @@ pub(crate) fn most_probable(logits: &Tensor<2>) -> Tensor<2> {
     let logits = logits.clone().without_autodiff();
     let top = logits.clone().argmax(1);
     let one = Tensor::ones([logits.dims()[0], 1], (&logits.device(), logits.dtype()));
-    logits
-        .zeros_like()
-        .scatter(1, top, one, crate::tensor::IndexingUpdateOp::Add)
+    logits.zeros_like().scatter_add(1, top, one)
 }
 
 /// See [`super::probability_seed`].
@@ -163,110 +154,132 @@ pub(crate) fn probability_seed_tangent(
 /// See [`super::conv2d`].
 pub(crate) fn conv2d(x: Tensor<2>, w: Tensor<2>, shape: ConvShape) -> Tensor<2> {
     let [rows, _] = x.dims();
-    let options = ConvOptions::new(shape.stride, [0; 2], shape.dilation, shape.groups);
-    module::conv2d(images(x, &shape), kernels(w, &shape), None, options)
+    kernels(w, &shape)
+        .matmul(patches(x, &shape))
         .reshape([rows, shape.out_features()])
 }
 
 /// See [`super::conv2d_input`].
 pub(crate) fn conv2d_input(g: Tensor<2>, w: Tensor<2>, shape: ConvShape) -> Tensor<2> {
-    let [rows, _] = g.dims();
-    // Rows and columns of the image that no window reaches have no gradient.
-    let beyond =
-        [0, 1].map(|axis| (shape.padded()[axis] - shape.window()[axis]) % shape.stride[axis]);
-    let options =
-        ConvTransposeOptions::new(shape.stride, [0; 2], beyond, shape.dilation, shape.groups);
-    let [[top, _], [left, _]] = shape.padding;
-    module::conv_transpose2d(outputs(g, &shape), kernels(w, &shape), None, options)
-        .slice([
-            0..rows,
-            0..shape.in_channels,
-            top..top + shape.in_height,
-            left..left + shape.in_width,
-        ])
-        .reshape([rows, shape.in_features()])
+    let ([rows, _], inputs) = (g.dims(), shape.in_features());
+    let patches = kernels(w, &shape).transpose().matmul(outputs(g, &shape));
+    let taps = taps(&shape, &patches.device());
+    let flat = patches.reshape([rows, taps.dims()[0]]);
+    let zeros = Tensor::zeros([rows, inputs + 1], (&flat.device(), flat.dtype()));
+    zeros.select_add(1, taps, flat).narrow(1, 0, inputs)
 }
 
 /// See [`super::conv2d_weight`].
 pub(crate) fn conv2d_weight(x: Tensor<2>, g: Tensor<2>, shape: ConvShape) -> Tensor<2> {
-    // Channels take the place of rows: each input channel is convolved with each output channel's gradient, whose pixels
-    // lie a stride apart, at places that lie a dilation apart.
-    let group = shape.of_group();
-    let (x, g) = (images(x, &shape), outputs(g, &shape));
-    let weights = (0..shape.groups)
-        .map(|place| {
-            let of_group = |channels: usize| place * channels..(place + 1) * channels;
-            let x = x.clone().slice_dim(1, of_group(group.in_channels));
-            let g = g.clone().slice_dim(1, of_group(group.out_channels));
-            let options = ConvOptions::new(shape.dilation, [0; 2], shape.stride, 1);
-            module::conv2d(x.swap_dims(0, 1), g.swap_dims(0, 1), None, options)
-                .slice([
-                    0..group.in_channels,
-                    0..group.out_channels,
-                    0..shape.kernel[0],
-                    0..shape.kernel[1],
-                ])
-                .swap_dims(0, 1)
-                .reshape([group.out_channels, group.fan_in()])
-        })
-        .collect();
-    Tensor::cat(weights, 0)
+    outputs(g, &shape)
+        .matmul(patches(x, &shape).transpose())
+        .sum_dim(0)
+        .reshape([shape.out_channels, shape.fan_in()])
 }
 
-/// Images with their padding.
-fn images(x: Tensor<2>, shape: &ConvShape) -> Tensor<4> {
+/// For each row and group, what each number of a kernel meets at each place of the output: `[rows, groups, fan in, pixels]`.
+fn patches(x: Tensor<2>, shape: &ConvShape) -> Tensor<4> {
     let [rows, _] = x.dims();
-    let images = x.reshape([rows, shape.in_channels, shape.in_height, shape.in_width]);
-    padded(images, shape.padding, 0.0)
+    let pixels = shape.out_height() * shape.out_width();
+    let taps = taps(shape, &x.device());
+    with_beyond(x, 0.0)
+        .select(1, taps)
+        .reshape([rows, shape.groups, shape.fan_in(), pixels])
 }
 
-fn padded(images: Tensor<4>, padding: [[usize; 2]; 2], value: f32) -> Tensor<4> {
-    if padding == [[0; 2]; 2] {
-        return images;
+/// The numbers of each row, and one more that stands for all beyond the image.
+fn with_beyond(x: Tensor<2>, value: f64) -> Tensor<2> {
+    let [rows, _] = x.dims();
+    let beyond = Tensor::full([rows, 1], value, (&x.device(), x.dtype()));
+    Tensor::cat(vec![x, beyond], 1)
+}
+
+/// Where in a row each number of a patch lies, by group, input channel, place in the kernel and place in the output; beyond the
+/// image, one after the last.
+fn taps(shape: &ConvShape, device: &Device) -> Tensor<1, Int> {
+    let [[top, _], [left, _]] = shape.padding;
+    let within = |at: usize, before: usize, size: usize| {
+        at.checked_sub(before).filter(|&place| place < size)
+    };
+    let mut taps = Vec::new();
+    for channel in 0..shape.in_channels {
+        for tap in 0..shape.kernel[0] * shape.kernel[1] {
+            let tap = [tap / shape.kernel[1], tap % shape.kernel[1]];
+            for pixel in 0..shape.out_height() * shape.out_width() {
+                let pixel = [pixel / shape.out_width(), pixel % shape.out_width()];
+                let [y, x] = [0, 1].map(|axis| {
+                    pixel[axis] * shape.stride[axis] + tap[axis] * shape.dilation[axis]
+                });
+                let y = within(y, top, shape.in_height);
+                let place = y
+                    .zip(within(x, left, shape.in_width))
+                    .map(|(y, x)| (channel * shape.in_height + y) * shape.in_width + x);
+                taps.push(whole(place.unwrap_or_else(|| shape.in_features())));
+            }
+        }
     }
-    let [rows, columns] = padding;
-    let pairs = [(rows[0], rows[1]), (columns[0], columns[1])];
-    images.pad(pairs, PadMode::Constant(value))
+    indices(taps, device)
+}
+
+fn indices(places: Vec<i64>, device: &Device) -> Tensor<1, Int> {
+    let count = places.len();
+    Tensor::from_data(TensorData::new(places, [count]), device)
+}
+
+fn whole(size: usize) -> i64 {
+    i64::try_from(size).unwrap_or(i64::MAX)
 }
 
 fn outputs(g: Tensor<2>, shape: &ConvShape) -> Tensor<4> {
     let [rows, _] = g.dims();
+    let pixels = shape.out_height() * shape.out_width();
     g.reshape([
         rows,
-        shape.out_channels,
-        shape.out_height(),
-        shape.out_width(),
+        shape.groups,
+        shape.out_channels / shape.groups,
+        pixels,
     ])
 }
 
 fn kernels(w: Tensor<2>, shape: &ConvShape) -> Tensor<4> {
     w.reshape([
-        shape.out_channels,
-        shape.in_channels / shape.groups,
-        shape.kernel[0],
-        shape.kernel[1],
+        1,
+        shape.groups,
+        shape.out_channels / shape.groups,
+        shape.fan_in(),
     ])
 }
 
 /// See [`super::max_pool_indices`].
 pub(crate) fn max_pool_indices(x: &Tensor<2>, shape: PoolShape) -> Tensor<2, Int> {
-    let [rows, _] = x.dims();
-    let images = x
-        .clone()
-        .reshape([rows, shape.channels, shape.height, shape.width]);
-    let images = padded(images, shape.padding, f32::NEG_INFINITY);
-    let options = MaxPoolOptions::new(shape.window).with_stride(shape.stride);
-    let (_, within) = module::max_pool2d_with_indices(images, options);
-    // From places in a padded channel to places in a row.
-    let whole = |size: usize| i64::try_from(size).unwrap_or(i64::MAX);
-    let [[top, _], [left, _]] = shape.padding;
-    let across = whole(shape.padded()[1]);
-    let y = within.clone().div_scalar(across).sub_scalar(whole(top));
-    let x = within.remainder_scalar(across).sub_scalar(whole(left));
-    let first = Tensor::<1, Int>::arange(0..whole(shape.channels), &y.device())
-        .mul_scalar(whole(shape.height * shape.width));
-    let within = y.mul_scalar(whole(shape.width)) + x;
-    (within + first.reshape([1, shape.channels, 1, 1])).reshape([rows, shape.out_features()])
+    let [rows, features] = x.dims();
+    let size = shape.window[0] * shape.window[1];
+    let mut places = Vec::new();
+    for line in 0..shape.channels * shape.out_height() {
+        let (channel, y) = (line / shape.out_height(), line % shape.out_height());
+        for x in 0..shape.out_width() {
+            let (lines, columns) = (shape.covered(0, y), shape.covered(1, x));
+            let line = |y: usize| (channel * shape.height + y) * shape.width;
+            let start = places.len();
+            for y in lines {
+                places.extend(columns.clone().map(|x| whole(line(y) + x)));
+            }
+            // What a window covers beyond the image is never a maximum.
+            places.resize(start + size, whole(features));
+        }
+    }
+    let windows = shape.out_features();
+    let places = indices(places, &x.device());
+    let best = with_beyond(x.clone().without_autodiff(), f64::NEG_INFINITY)
+        .select(1, places.clone())
+        .reshape([rows * windows, size])
+        .argmax(1);
+    let again = (0..rows).flat_map(|_| (0..windows).map(whole)).collect();
+    places
+        .reshape([windows, size])
+        .select(0, indices(again, &x.device()))
+        .gather(1, best)
+        .reshape([rows, windows])
 }
 
 /// See [`super::pool_gather`].
@@ -278,7 +291,7 @@ pub(crate) fn pool_gather(x: Tensor<2>, indices: Tensor<2, Int>) -> Tensor<2> {
 pub(crate) fn pool_scatter(g: Tensor<2>, indices: Tensor<2, Int>, shape: PoolShape) -> Tensor<2> {
     let [rows, _] = g.dims();
     let zeros = Tensor::zeros([rows, shape.in_features()], (&g.device(), g.dtype()));
-    zeros.scatter(1, indices, g, crate::tensor::IndexingUpdateOp::Add)
+    zeros.scatter_add(1, indices, g)
 }
 
 /// See [`super::channel_scale`].

@@ -47,13 +47,13 @@ mod tests {
 
     use super::*;
     use crate::kernel::testing::{
-        cases, check_gradients, flex, random, same, same_in_every_argument, values,
+        cases, check_gradients, cpu, random, same, same_in_every_argument, values,
     };
 
     #[test]
     fn at_zero_the_gate_is_closed() {
         let decider = TensorData::new(vec![-1.0_f32, -0.0, 0.0, 1e-30, f32::NAN], [1, 5]);
-        let decider = Tensor::<2>::from_data(decider, &flex());
+        let decider = Tensor::<2>::from_data(decider, &cpu());
         let value = decider.ones_like();
         assert_eq!(values(&gate(value, decider)), [0.0, 0.0, 0.0, 1.0, 0.0]);
     }

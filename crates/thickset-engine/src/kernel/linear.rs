@@ -100,14 +100,14 @@ mod tests {
     use super::*;
     use crate::kernel::simd::{Instructions, with_instructions};
     use crate::kernel::testing::{
-        alone, bits, cases, check_gradients, flex, on_threads, random, same,
-        same_in_every_argument, values,
+        alone, bits, cases, check_gradients, cpu, on_threads, random, same, same_in_every_argument,
+        values,
     };
 
     #[test]
     fn an_affine_map_by_hand() {
         let tensor = |values: Vec<f32>, size: [usize; 2]| {
-            Tensor::<2>::from_data(TensorData::new(values, size), &flex())
+            Tensor::<2>::from_data(TensorData::new(values, size), &cpu())
         };
         let x = tensor(vec![1.0, 2.0, 3.0, 4.0], [2, 2]);
         let w = tensor(vec![1.0, 0.0, 1.0, 1.0, 0.0, -1.0], [3, 2]);

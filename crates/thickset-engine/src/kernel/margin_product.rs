@@ -169,7 +169,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::kernel::testing::{cases, check_smooth_gradients, flex, random, values};
+    use crate::kernel::testing::{cases, check_smooth_gradients, cpu, random, values};
     use crate::one_hot;
 
     /// The margin's product by the definition, for rows `x` of a linear network `z = x wᵀ`.
@@ -205,11 +205,11 @@ mod tests {
             let x = random([rows, features], seed, DType::F64) * 2.0;
             let w = random([2, features], seed ^ 1, DType::F64);
             let logits = crate::kernel::linear(x.clone(), w.clone());
-            let hot = one_hot(&vec![class; rows], 2, DType::F64, &flex());
+            let hot = one_hot(&vec![class; rows], 2, DType::F64, &cpu());
             for output in [Output::Probability, Output::Logit, Output::Loss] {
                 let [gradient, expected] = by_definition(output, &w, &x, class);
                 let data = crate::TensorData::new(gradient, [rows, features]);
-                let gradient = Tensor::from_data(data, (&flex(), DType::F64));
+                let gradient = Tensor::from_data(data, (&cpu(), DType::F64));
                 let got = margin_product(output, &hot, [logits.clone(), gradient, x.clone()]);
                 for (got, expected) in values(&got).iter().zip(expected) {
                     prop_assert!((got - expected).abs() < 1e-12, "{output:?}: {got}, expected {expected}");
@@ -224,7 +224,7 @@ mod tests {
                 random([rows, features], seed ^ 1, DType::F64),
                 random([rows, features], seed ^ 2, DType::F64),
             ];
-            let hot = one_hot(&vec![class; rows], 2, DType::F64, &flex());
+            let hot = one_hot(&vec![class; rows], 2, DType::F64, &cpu());
             for output in [Output::Probability, Output::Loss] {
                 check_smooth_gradients(&inputs, |t| {
                     margin_product(output, &hot, [t[0].clone(), t[1].clone(), t[2].clone()])
@@ -236,12 +236,12 @@ mod tests {
     #[test]
     fn a_sure_row_has_no_product_and_no_nan() {
         let number = |values: Vec<f32>, size: [usize; 2]| {
-            Tensor::<2>::from_data(crate::TensorData::new(values, size), &flex())
+            Tensor::<2>::from_data(crate::TensorData::new(values, size), &cpu())
         };
         let logits = number(vec![1e30, -1e30, 90.0, -90.0], [2, 2]);
         let (zero, one) = (number(vec![0.0; 4], [2, 2]), number(vec![1.0; 4], [2, 2]));
         for class in [0, 1] {
-            let hot = one_hot(&[class; 2], 2, DType::F32, &flex());
+            let hot = one_hot(&[class; 2], 2, DType::F32, &cpu());
             for output in [Output::Probability, Output::Loss] {
                 let tracked = [&logits, &zero, &one].map(|it| it.clone().autodiff().require_grad());
                 let product = margin_product(output, &hot, tracked.clone());

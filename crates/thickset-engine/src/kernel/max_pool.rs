@@ -331,7 +331,7 @@ mod tests {
 
     use super::*;
     use crate::kernel::testing::{
-        alone, bits, cases, check_gradients, flex, on_threads, random, same_in_every_argument,
+        alone, bits, cases, check_gradients, cpu, on_threads, random, same_in_every_argument,
     };
 
     fn shapes() -> impl Strategy<Value = PoolShape> {
@@ -367,7 +367,7 @@ mod tests {
     fn a_two_by_two_window_finds_each_maximum_by_hand() {
         let shape = PoolShape::square([1, 2, 4], 2);
         let data = TensorData::new(vec![1.0f32, 5.0, 2.0, 0.0, 3.0, 4.0, 7.0, 6.0], [1, 8]);
-        let x = Tensor::<2>::from_data(data, &flex());
+        let x = Tensor::<2>::from_data(data, &cpu());
         assert_eq!(indices_of(&x, shape), [1, 6]);
         let pooled = pool_gather(x.clone(), max_pool_indices(&x, shape), shape);
         assert_eq!(
@@ -385,14 +385,14 @@ mod tests {
             ..PoolShape::square([1, 4, 4], 2)
         };
         let values: Vec<f32> = (0..16_u8).map(|place| -1.0 - f32::from(place)).collect();
-        let x = Tensor::<2>::from_data(TensorData::new(values, [1, 16]), &flex());
+        let x = Tensor::<2>::from_data(TensorData::new(values, [1, 16]), &cpu());
         assert_eq!(indices_of(&x, shape), [0, 1, 4, 5]);
     }
 
     #[test]
     fn ties_go_to_the_lower_index() {
         let shape = PoolShape::square([1, 2, 2], 2);
-        let x = Tensor::<2>::zeros([1, 4], &flex());
+        let x = Tensor::<2>::zeros([1, 4], &cpu());
         assert_eq!(indices_of(&x, shape), [0]);
     }
 

@@ -3,8 +3,7 @@
 //! On the CPU they are kernels of our own, elsewhere composed of tensor operations. Each one's backward calls
 //! others of the same family, so a pullback written with them can be differentiated again.
 
-use crate::tensor::Tensor;
-use burn::backend::DispatchDevice;
+use crate::tensor::{Device, Tensor};
 
 #[cfg(test)]
 mod ablation;
@@ -30,7 +29,7 @@ mod simd;
 mod softplus;
 mod storage;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 mod triangle;
 
 pub(crate) use buffer::Scratch;

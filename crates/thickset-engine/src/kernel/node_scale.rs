@@ -225,14 +225,14 @@ mod tests {
 
     use super::*;
     use crate::kernel::testing::{
-        alone, bits, check_gradients, flex, on_threads, random, same_in_every_argument, values,
+        alone, bits, check_gradients, cpu, on_threads, random, same_in_every_argument, values,
     };
 
     #[test]
     fn a_graph_of_two_nodes_by_hand() {
         let of = |values: Vec<f32>| {
             let width = values.len();
-            Tensor::<2>::from_data(TensorData::new(values, [1, width]), &flex())
+            Tensor::<2>::from_data(TensorData::new(values, [1, width]), &cpu())
         };
         let (m, g) = (of(vec![1.0, 2.0, 3.0, 4.0]), of(vec![1.0, 1.0, 2.0, 0.0]));
         let (r, s) = (of(vec![10.0, 100.0]), of(vec![1.0, 5.0]));

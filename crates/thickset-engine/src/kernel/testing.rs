@@ -15,8 +15,8 @@ pub(crate) fn cases(count: u32) -> ProptestConfig {
     ProptestConfig::with_cases(count.min(most))
 }
 
-pub(crate) fn flex() -> Device {
-    Device::flex()
+pub(crate) fn cpu() -> Device {
+    Device::cpu()
 }
 
 /// Numbers in [-1, 1), the same for the same seed.
@@ -31,7 +31,7 @@ pub(crate) fn random(size: [usize; 2], seed: u64, dtype: DType) -> Tensor<2> {
             f64::from(bits) / f64::from(1u32 << 23) - 1.0
         })
         .collect();
-    Tensor::from_data(TensorData::new(values, size), (&flex(), dtype))
+    Tensor::from_data(TensorData::new(values, size), (&cpu(), dtype))
 }
 
 pub(crate) fn values(tensor: &Tensor<2>) -> Vec<f64> {
@@ -106,15 +106,14 @@ fn by_differences(
                     let mut inputs = inputs.to_vec();
                     inputs[at] = Tensor::from_data(
                         TensorData::new(numbers, input.dims()),
-                        (&flex(), DType::F64),
+                        (&cpu(), DType::F64),
                     );
                     inner(&operation(&inputs), &v)
                 };
                 (moved(step) - moved(-step)) / (2.0 * step)
             })
             .collect();
-        let slopes =
-            Tensor::from_data(TensorData::new(slopes, input.dims()), (&flex(), DType::F64));
+        let slopes = Tensor::from_data(TensorData::new(slopes, input.dims()), (&cpu(), DType::F64));
         same(gradient, &slopes, tolerance);
     }
 }
@@ -147,7 +146,7 @@ fn gradients(
     inputs: &[Tensor<2>],
     operation: impl Fn(&[Tensor<2>]) -> Tensor<2>,
 ) -> Vec<Option<Tensor<2>>> {
-    let device = flex().autodiff();
+    let device = cpu().autodiff();
     let tracked: Vec<Tensor<2>> = inputs
         .iter()
         .map(|input| Tensor::from_data(input.to_data(), (&device, input.dtype())).require_grad())

@@ -98,12 +98,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::kernel::testing::{flex, random, same_in_every_argument, values};
+    use crate::kernel::testing::{cpu, random, same_in_every_argument, values};
 
     #[test]
     fn three_nodes_by_hand() {
         let edges = TensorData::new(vec![1.0_f32, 2.0, 3.0], [1, 3]);
-        let edges = Tensor::<2>::from_data(edges, &flex());
+        let edges = Tensor::<2>::from_data(edges, &cpu());
         let matrix = triangle_to_matrix(edges, 3);
         assert_eq!(
             values(&matrix),

@@ -1,7 +1,7 @@
 //! Features by their numbers: a permutation, a part, or some of them several times (which is how a channel's number meets all
 //! its pixels).
 
-use crate::tensor::{IndexingUpdateOp, Int, Tensor, TensorData};
+use crate::tensor::{Int, Tensor, TensorData};
 
 use super::{Form, Layer, Linearised, single};
 use crate::{Error, Result};
@@ -93,7 +93,7 @@ impl Linearised for At {
     fn pullback(&self, g: Tensor<2>) -> Vec<Tensor<2>> {
         let zeros = Tensor::zeros([g.dims()[0], self.features], (&g.device(), g.dtype()));
         let indices = self.indices.clone();
-        vec![zeros.select_assign(1, indices, g, IndexingUpdateOp::Add)]
+        vec![zeros.select_add(1, indices, g)]
     }
 
     fn tangent(&self, v: &[Tensor<2>]) -> Tensor<2> {

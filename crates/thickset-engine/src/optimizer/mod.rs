@@ -142,7 +142,7 @@ fn for_each_weight(
             continue;
         };
         let device = gradient.device();
-        let released = released.get_or_insert_with(|| Tensor::<2>::empty([0, 0], &device));
+        let released = released.get_or_insert_with(|| Tensor::<2>::zeros([0, 0], &device));
         let value = std::mem::replace(&mut parameter.value, released.clone()).without_autodiff();
         let mut weights = value.into_data();
         let gradient = gradient.into_data();

@@ -13,7 +13,10 @@ impl<const D: usize, K: Kind> Tensor<D, K> {
     #[must_use]
     pub fn reshape<const E: usize>(self, size: [usize; E]) -> Tensor<E, K> {
         let shape = self.array.shape;
-        self.linear(|x| x.reshaped(size), move |gradient| gradient.reshaped(shape))
+        self.linear(
+            |x| x.reshaped(size),
+            move |gradient| gradient.reshaped(shape),
+        )
     }
 
     /// The axes from `first` to `last` as one.
@@ -24,7 +27,9 @@ impl<const D: usize, K: Kind> Tensor<D, K> {
         flat.push(sizes[first..=last].iter().product());
         flat.extend_from_slice(&sizes[last + 1..]);
         let Ok(size) = <[usize; E]>::try_from(flat) else {
-            panic!("axes {first} to {last} of {sizes:?} as one leave another number of axes than {E}")
+            panic!(
+                "axes {first} to {last} of {sizes:?} as one leave another number of axes than {E}"
+            )
         };
         self.reshape(size)
     }
@@ -85,8 +90,7 @@ impl<const D: usize> Tensor<D> {
     /// If there are none, or another axis differs.
     #[must_use]
     pub fn cat(tensors: Vec<Self>, axis: usize) -> Self {
-        let (parts, tracks): (Vec<_>, Vec<_>) =
-            tensors.into_iter().map(Self::into_parts).unzip();
+        let (parts, tracks): (Vec<_>, Vec<_>) = tensors.into_iter().map(Self::into_parts).unzip();
         let joined = concatenate(&parts, axis);
         let sizes: Vec<usize> = parts.iter().map(|part| part.shape.size(axis)).collect();
         Self::recorded(joined, tracks, move |gradient, parents| {

@@ -42,11 +42,9 @@ pub(crate) use array::Array;
 pub(crate) use numbers::Numbers;
 pub(crate) use primitive::{Binary, Unary, binary, scalar, unary};
 pub(crate) use shape::MOST_AXES;
-pub(crate) use tape::Parents;
+pub(crate) use tape::{Parents, Track};
 
 use std::marker::PhantomData;
-
-use self::tape::Track;
 
 /// Numbers in `D` axes. Axes count from zero, the slowest first.
 #[derive(Clone, Debug)]
@@ -141,7 +139,10 @@ impl<const D: usize, K: Kind> Tensor<D, K> {
 
     fn dtype_of(options: TensorOptions) -> DType {
         let dtype = options.dtype.unwrap_or(K::DEFAULT);
-        assert!(K::admits(dtype), "no tensor of this kind has type {dtype:?}");
+        assert!(
+            K::admits(dtype),
+            "no tensor of this kind has type {dtype:?}"
+        );
         dtype
     }
 

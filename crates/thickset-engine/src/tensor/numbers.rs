@@ -55,7 +55,7 @@ macro_rules! stored {
 
             fn slice_mut(numbers: &mut Numbers) -> Option<&mut [Self]> {
                 match numbers {
-                    Numbers::$variant(values) => Some(Arc::make_mut(values)),
+                    Numbers::$variant(values) => Some(Arc::make_mut(values).as_mut_slice()),
                     _ => None,
                 }
             }

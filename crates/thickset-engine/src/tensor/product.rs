@@ -14,7 +14,10 @@ impl<const D: usize> Tensor<D> {
         let ((a, a_track), (b, b_track)) = (self.into_parts(), right.into_parts());
         let product = matrix_product((&a, Plain), (&b, Plain));
         let shapes = [a.shape, b.shape];
-        let (a, b) = (b_track.is_some().then_some(a), a_track.is_some().then_some(b));
+        let (a, b) = (
+            b_track.is_some().then_some(a),
+            a_track.is_some().then_some(b),
+        );
         Self::recorded(product, vec![a_track, b_track], move |gradient, parents| {
             if let Some(b) = &b {
                 let of_left = matrix_product((&gradient, Plain), (b, Transposed));

@@ -1,8 +1,6 @@
 //! Sums, means and maxima.
 
-use super::primitive::{
-    Binary, expand, full, max_axis, scalar, scatter_add, sum, sum_axis,
-};
+use super::primitive::{Binary, expand, full, max_axis, scalar, scatter_add, sum, sum_axis};
 use super::{Int, Tensor};
 
 /// A size as a divisor.

@@ -696,7 +696,7 @@ mod tests {
                 _ => vec![0.0; shape.iter().product()],
             };
             let data = TensorData::new(values, Parameter::matrix_size(shape));
-            Ok(Tensor::from_data(data, (&Device::flex(), DType::F32)))
+            Ok(Tensor::from_data(data, (&Device::cpu(), DType::F32)))
         }
 
         fn dtype(&self) -> DType {
@@ -1281,7 +1281,7 @@ mod tests {
                 _ => return Toy::default().values(name, shape, init, role),
             };
             let data = TensorData::new(values, Parameter::matrix_size(shape));
-            Ok(Tensor::from_data(data, (&Device::flex(), DType::F32)))
+            Ok(Tensor::from_data(data, (&Device::cpu(), DType::F32)))
         }
 
         fn dtype(&self) -> DType {
@@ -1348,7 +1348,7 @@ mod tests {
                 _ => {}
             }
             let data = TensorData::new(values, Parameter::matrix_size(shape));
-            Ok(Tensor::from_data(data, (&Device::flex(), DType::F32)))
+            Ok(Tensor::from_data(data, (&Device::cpu(), DType::F32)))
         }
 
         fn dtype(&self) -> DType {

@@ -56,7 +56,7 @@ impl ParameterSource for Fresh {
             }
         };
         let data = TensorData::new(values, Parameter::matrix_size(shape));
-        Ok(Tensor::from_data(data, (&Device::flex(), self.dtype)))
+        Ok(Tensor::from_data(data, (&Device::cpu(), self.dtype)))
     }
 
     fn dtype(&self) -> DType {

@@ -201,7 +201,7 @@ impl ParameterSource for Count {
                 got: self.numbers,
             });
         }
-        Ok(Tensor::zeros([1, 1], &Device::flex()))
+        Ok(Tensor::zeros([1, 1], &Device::cpu()))
     }
 
     fn dtype(&self) -> DType {

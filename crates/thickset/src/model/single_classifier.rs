@@ -69,7 +69,7 @@ impl ParameterSource for Fitted<'_> {
         };
         let size = thickset_engine::Parameter::matrix_size(shape);
         let data = TensorData::new(values.to_vec(), size);
-        Ok(Tensor::from_data(data, (&Device::flex(), self.dtype)))
+        Ok(Tensor::from_data(data, (&Device::cpu(), self.dtype)))
     }
 
     fn dtype(&self) -> DType {

@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     fn number(value: f32) -> Tensor<1> {
-        Tensor::from_data([value], &Device::flex())
+        Tensor::from_data([value], &Device::cpu())
     }
 
     #[test]

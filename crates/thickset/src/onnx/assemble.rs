@@ -44,7 +44,7 @@ impl ParameterSource for GraphWeights {
             });
         }
         let data = TensorData::new(values.clone(), [values.len()]);
-        let flat = Tensor::<1>::from_data(data, (&Device::flex(), self.dtype));
+        let flat = Tensor::<1>::from_data(data, (&Device::cpu(), self.dtype));
         Ok(flat.reshape(Parameter::matrix_size(shape)))
     }
 

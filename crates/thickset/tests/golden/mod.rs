@@ -134,7 +134,7 @@ impl ParameterSource for Weights {
     ) -> thickset_engine::Result<Tensor<2>> {
         let values = self.tensors[&renamed(name, self.rename)].clone();
         let data = TensorData::new(values, Parameter::matrix_size(shape));
-        Ok(Tensor::from_data(data, (&Device::flex(), self.dtype)))
+        Ok(Tensor::from_data(data, (&Device::cpu(), self.dtype)))
     }
 
     fn dtype(&self) -> DType {

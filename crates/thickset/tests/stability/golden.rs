@@ -136,7 +136,7 @@ impl ParameterSource for Weights<'_> {
         _: Role,
     ) -> thickset_engine::Result<Tensor<2>> {
         let data = TensorData::new(self.0[name].clone(), Parameter::matrix_size(shape));
-        Ok(Tensor::from_data(data, (&Device::flex(), DType::F64)))
+        Ok(Tensor::from_data(data, (&Device::cpu(), DType::F64)))
     }
 
     fn dtype(&self) -> DType {

@@ -100,7 +100,7 @@ impl ParameterSource for ByHand {
             _ => vec![0.0; 2],
         };
         let data = TensorData::new(values, Parameter::matrix_size(shape));
-        Ok(Tensor::from_data(data, (&Device::flex(), DType::F64)))
+        Ok(Tensor::from_data(data, (&Device::cpu(), DType::F64)))
     }
 
     fn dtype(&self) -> DType {

@@ -11,7 +11,7 @@ pub fn shift(network: &mut Network, place: usize, entry: usize, change: f64) {
         let mut numbers: Vec<f64> = data.iter::<f64>().collect();
         numbers[entry] += change;
         let data = TensorData::new(numbers, value.dims());
-        *value = Tensor::from_data(data, (&Device::flex(), DType::F64));
+        *value = Tensor::from_data(data, (&Device::cpu(), DType::F64));
     }
     network.track();
 }

@@ -159,14 +159,14 @@ mod tests {
 
     use super::*;
     use crate::kernel::testing::{
-        alone, bits, cases, check_gradients, flex, on_threads, random, same,
-        same_in_every_argument, values,
+        alone, bits, cases, check_gradients, cpu, on_threads, random, same, same_in_every_argument,
+        values,
     };
 
     #[test]
     fn two_channels_of_two_pixels_by_hand() {
         let tensor = |values: Vec<f32>, size: [usize; 2]| {
-            Tensor::<2>::from_data(TensorData::new(values, size), &flex())
+            Tensor::<2>::from_data(TensorData::new(values, size), &cpu())
         };
         let x = tensor(vec![1.0, 2.0, 3.0, 4.0], [1, 4]);
         let pair = tensor(vec![10.0, -1.0], [1, 2]);
@@ -204,7 +204,7 @@ mod tests {
             let broadcast = channel_broadcast(s.clone(), rows, channels * plane);
             same(&broadcast, &composed::channel_broadcast(s, rows, channels * plane), 0.0);
             // A sum may cancel, so its error is measured against the numbers added.
-            let size = Tensor::<2>::ones([1, 1], (&flex(), DType::F64)) * f64::from(u32::try_from(rows * plane).unwrap());
+            let size = Tensor::<2>::ones([1, 1], (&cpu(), DType::F64)) * f64::from(u32::try_from(rows * plane).unwrap());
             let off = |left: Tensor<2>, right: Tensor<2>| (left - right).cast(DType::F64).abs().max_dim(1) / size.clone();
             let dot = off(channel_dot(x.clone(), g.clone(), channels), composed::channel_dot(x.clone(), g, channels));
             let sum = off(channel_sum(x.clone(), channels), composed::channel_sum(x, channels));

@@ -295,7 +295,7 @@ mod tests {
     use crate::kernel::ShapeError;
     use crate::kernel::simd::{Instructions, with_instructions};
     use crate::kernel::testing::{
-        alone, bits, cases, check_gradients, flex, inner, on_threads, random, same,
+        alone, bits, cases, check_gradients, cpu, inner, on_threads, random, same,
         same_in_every_argument, values,
     };
 
@@ -387,7 +387,7 @@ mod tests {
     fn a_two_by_two_kernel_by_hand() {
         let shape = ConvShape::square([1, 2, 3], 1, 2, 1, 0);
         let tensor = |values: Vec<f32>, size: [usize; 2]| {
-            Tensor::<2>::from_data(TensorData::new(values, size), &flex())
+            Tensor::<2>::from_data(TensorData::new(values, size), &cpu())
         };
         let x = tensor(vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [1, 6]);
         let w = tensor(vec![1.0, 10.0, 100.0, 1000.0], [1, 4]);
@@ -591,11 +591,10 @@ mod tests {
         let shape = layers()[1];
         let [x, w, g] = inputs(3, shape, 8, DType::F64);
         let tracked = |tensor: &Tensor<2>| {
-            Tensor::<2>::from_data(tensor.to_data(), (&flex().autodiff(), DType::F64))
-                .require_grad()
+            Tensor::<2>::from_data(tensor.to_data(), (&cpu().autodiff(), DType::F64)).require_grad()
         };
         let product = |left: Tensor<2>, right: &Tensor<2>| {
-            left * Tensor::from_data(right.to_data(), (&flex().autodiff(), DType::F64))
+            left * Tensor::from_data(right.to_data(), (&cpu().autodiff(), DType::F64))
         };
         let by_weight = tracked(&w);
         let gradients = product(conv2d(x.clone(), by_weight.clone(), shape), &g)

@@ -87,7 +87,7 @@ fn tangent_by_layers(x: &Tensor<2>, maps: &[Tensor<2>], direction: Tensor<2>) ->
 fn a_chain_of_two_maps_by_hand() {
     let tensor = |values: Vec<f64>, size: [usize; 2]| {
         let data = crate::TensorData::new(values, size);
-        Tensor::<2>::from_data(data, (&crate::kernel::testing::flex(), DType::F64))
+        Tensor::<2>::from_data(data, (&crate::kernel::testing::cpu(), DType::F64))
     };
     let maps = [
         tensor(vec![1.0, 2.0, -1.0, 1.0], [2, 2]),

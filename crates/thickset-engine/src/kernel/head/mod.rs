@@ -108,12 +108,12 @@ pub fn probability_seed_tangent(logits: Tensor<2>, v: Tensor<2>, classes: Tensor
 
 #[cfg(test)]
 mod tests {
-    use crate::tensor::DType;
+    use crate::tensor::{DType, TensorData};
     use proptest::prelude::*;
 
     use super::*;
     use crate::kernel::testing::{
-        cases, check_smooth_gradients, flex, random, same, same_in_every_argument, values,
+        cases, check_smooth_gradients, cpu, random, same, same_in_every_argument, values,
     };
 
     fn one_hot(rows: usize, classes: usize, seed: u64, dtype: DType) -> Tensor<2> {
@@ -121,7 +121,7 @@ mod tests {
         let picked: Vec<usize> = (0..rows)
             .map(|row| first.wrapping_add(row * 7) % classes)
             .collect();
-        crate::one_hot(&picked, classes, dtype, &flex())
+        crate::one_hot(&picked, classes, dtype, &cpu())
     }
 
     proptest! {
@@ -213,8 +213,8 @@ mod tests {
             for margin in [1.0, 9.0, 25.0, 37.0, 69.0, 80.0] {
                 // The class that is sure, and another one, explained.
                 let z = TensorData::new([margin, 0.0, -1.5].repeat(2), [2, 3]);
-                let z = Tensor::<2>::from_data(z, (&flex(), dtype));
-                let c = crate::one_hot(&[0, 1], 3, dtype, &flex());
+                let z = Tensor::<2>::from_data(z, (&cpu(), dtype));
+                let c = crate::one_hot(&[0, 1], 3, dtype, &cpu());
                 // Of other classes than the top, p itself; of the top, the sum of the others.
                 let e: [f64; 2] = [-margin, -margin - 1.5].map(f64::exp);
                 let sum = 1.0 + e[0] + e[1];
@@ -228,7 +228,7 @@ mod tests {
                     -second * third,
                 ];
                 let expected = TensorData::new(expected.to_vec(), [2, 3]);
-                let expected = Tensor::<2>::from_data(expected, (&flex(), DType::F64));
+                let expected = Tensor::<2>::from_data(expected, (&cpu(), DType::F64));
                 same_digits(
                     &probability_seed(z.clone(), c.clone()),
                     &expected,
@@ -241,7 +241,7 @@ mod tests {
                 );
                 let expected = [-(second + third), second, third, top, -(top + third), third];
                 let expected = TensorData::new(expected.to_vec(), [2, 3]);
-                let expected = Tensor::<2>::from_data(expected, (&flex(), DType::F64));
+                let expected = Tensor::<2>::from_data(expected, (&cpu(), DType::F64));
                 same_digits(&loss_seed(z.clone(), c.clone()), &expected, tolerance);
                 same_digits(
                     &composed::loss_seed(z.clone(), c.clone()),
@@ -276,7 +276,7 @@ mod tests {
     #[test]
     fn logits_of_any_size_give_finite_results() {
         let z = TensorData::new(vec![1e30_f32, -1e30, 0.0, -800.0], [2, 2]);
-        let z = Tensor::<2>::from_data(z, &flex());
+        let z = Tensor::<2>::from_data(z, &cpu());
         let c = one_hot(2, 2, 0, DType::F32);
         let finite = |tensor: &Tensor<2>| values(tensor).iter().all(|value| value.is_finite());
         assert!(finite(&probability_seed(z.clone(), c.clone())));

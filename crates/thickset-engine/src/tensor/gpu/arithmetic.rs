@@ -3,7 +3,7 @@
 use burn_backend::ops::{BoolTensorOps, FloatTensorOps, IntTensorOps};
 use burn_wgpu::Wgpu;
 
-use super::{Array, DType, Tensor, array, floats, filled, is_empty, number, tensor, truth};
+use super::{Array, DType, Tensor, array, filled, floats, is_empty, number, tensor, truth};
 use crate::kernel::Side;
 use crate::tensor::primitive::{Binary, Comparison, Unary, product_shape};
 

@@ -5,7 +5,7 @@ use burn_backend::ops::{ConvOptions, FloatTensorOps, ModuleOps};
 use burn_wgpu::Wgpu;
 
 use super::layout::{embed, slice};
-use super::{Array, DType, Shape, Tensor, adapter, floats, filled, is_empty, shape_of, tensor};
+use super::{Array, DType, Shape, Tensor, adapter, filled, floats, is_empty, shape_of, tensor};
 use crate::kernel::ConvShape;
 
 /// Images `[rows, in_features]` with kernels `[out_channels, taps]`.

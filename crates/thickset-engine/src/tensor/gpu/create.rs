@@ -19,7 +19,10 @@ pub(crate) fn full(shape: Shape, value: f64, dtype: DType, _: Device) -> Array {
     let (size, adapter) = (shape_of(shape), adapter());
     let filled = match dtype {
         DType::F32 => Wgpu::float_full(size, number(value), &adapter, FloatDType::F32),
-        #[expect(clippy::cast_possible_truncation, reason = "the nearest whole number is asked for")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "the nearest whole number is asked for"
+        )]
         DType::I32 => Wgpu::int_full(size, Scalar::Int(value as i64), &adapter, IntDType::I32),
         DType::Bool if value == 0.0 => Wgpu::bool_zeros(size, &adapter, truth()),
         DType::Bool => Wgpu::bool_ones(size, &adapter, truth()),
@@ -81,7 +84,9 @@ pub(crate) fn cast(from: Array, dtype: DType) -> Array {
         (_, DType::F64) => no_double(),
         (from, to) if from == to => values,
         (DType::F32 | DType::F64, DType::I32) => Wgpu::float_into_int(values, IntDType::I32),
-        (DType::F32 | DType::F64, DType::Bool) => Wgpu::float_not_equal_elem(values, number(0.0), truth()),
+        (DType::F32 | DType::F64, DType::Bool) => {
+            Wgpu::float_not_equal_elem(values, number(0.0), truth())
+        }
         (DType::I32, DType::Bool) => Wgpu::int_not_equal_elem(values, Scalar::Int(0), truth()),
         (DType::I32, _) => Wgpu::int_into_float(values, FloatDType::F32),
         (DType::Bool, DType::I32) => Wgpu::bool_into_int(values, IntDType::I32),

@@ -5,7 +5,7 @@ use burn_backend::tensor::IndexingUpdateOp;
 use burn_wgpu::Wgpu;
 
 use super::layout::by_kind;
-use super::{Array, DType, array, floats, filled, is_empty, tensor};
+use super::{Array, DType, array, filled, floats, is_empty, tensor};
 
 /// `out[b, k, a] = x[b, places[b, k, a], a]`, the axis being the middle one.
 pub(crate) fn gather(from: &Array, axis: usize, places: &Array) -> Array {
@@ -14,7 +14,15 @@ pub(crate) fn gather(from: &Array, axis: usize, places: &Array) -> Array {
         return filled(shape, 0.0, dtype);
     }
     let (x, places) = (tensor(from), tensor(places));
-    let read = by_kind!(dtype, float_gather, int_gather, bool_gather, axis, x, places);
+    let read = by_kind!(
+        dtype,
+        float_gather,
+        int_gather,
+        bool_gather,
+        axis,
+        x,
+        places
+    );
     array(read, shape, dtype)
 }
 
@@ -38,7 +46,15 @@ pub(crate) fn select(from: &Array, axis: usize, places: &Array) -> Array {
         return filled(shape, 0.0, dtype);
     }
     let (x, places) = (tensor(from), tensor(places));
-    let read = by_kind!(dtype, float_select, int_select, bool_select, x, axis, places);
+    let read = by_kind!(
+        dtype,
+        float_select,
+        int_select,
+        bool_select,
+        x,
+        axis,
+        places
+    );
     array(read, shape, dtype)
 }
 
@@ -51,7 +67,10 @@ pub(crate) fn select_add(to: Array, axis: usize, places: &Array, values: &Array)
     let shape = to.shape;
     let x = owned(to);
     let add = IndexingUpdateOp::Add;
-    floats(Wgpu::float_select_assign(x, axis, places, values, add), shape)
+    floats(
+        Wgpu::float_select_assign(x, axis, places, values, add),
+        shape,
+    )
 }
 
 /// The numbers of an array that may be written over where nobody else holds them.

@@ -26,7 +26,14 @@ pub(crate) fn expand(from: &Array, shape: Shape) -> Array {
         return filled(shape, 0.0, from.dtype());
     }
     let (values, size) = (tensor(from), shape_of(shape));
-    let stretched = by_kind!(from.dtype(), float_expand, int_expand, bool_expand, values, size);
+    let stretched = by_kind!(
+        from.dtype(),
+        float_expand,
+        int_expand,
+        bool_expand,
+        values,
+        size
+    );
     array(stretched, shape, from.dtype())
 }
 
@@ -51,12 +58,23 @@ fn slices(ranges: &[Range<usize>]) -> Vec<Slice> {
 
 /// A range of every axis.
 pub(crate) fn slice(from: &Array, ranges: &[Range<usize>]) -> Array {
-    let shape = ranges.iter().map(ExactSizeIterator::len).collect::<Vec<_>>().into();
+    let shape = ranges
+        .iter()
+        .map(ExactSizeIterator::len)
+        .collect::<Vec<_>>()
+        .into();
     if is_empty(shape) {
         return filled(shape, 0.0, from.dtype());
     }
     let (values, ranges) = (tensor(from), slices(ranges));
-    let part = by_kind!(from.dtype(), float_slice, int_slice, bool_slice, values, &ranges);
+    let part = by_kind!(
+        from.dtype(),
+        float_slice,
+        int_slice,
+        bool_slice,
+        values,
+        &ranges
+    );
     array(part, shape, from.dtype())
 }
 

@@ -4,7 +4,7 @@ use burn_backend::IntDType;
 use burn_backend::ops::FloatTensorOps;
 use burn_wgpu::Wgpu;
 
-use super::{Array, DType, array, floats, filled, is_empty, tensor};
+use super::{Array, DType, array, filled, floats, is_empty, tensor};
 
 /// The sum of all numbers, of shape `[1]`.
 pub(crate) fn sum(from: &Array) -> Array {

@@ -60,7 +60,9 @@ fn agree(what: &str, arguments: &[Array], operation: impl Fn(&[Array]) -> Array)
     assert_eq!(got.shape, expected.shape, "{what}: shape");
     assert_eq!(got.dtype(), expected.dtype(), "{what}: type");
     let (got, expected) = (values(&got), values(&expected));
-    let largest = expected.iter().fold(1.0_f64, |most, one| most.max(one.abs()));
+    let largest = expected
+        .iter()
+        .fold(1.0_f64, |most, one| most.max(one.abs()));
     for (place, (got, expected)) in got.iter().zip(&expected).enumerate() {
         assert!(
             (got - expected).abs() <= TOLERANCE * largest,
@@ -106,7 +108,9 @@ fn functions_of_single_numbers_and_their_slopes() {
             _ => x,
         };
         let what = format!("{function:?}");
-        agree(&what, std::slice::from_ref(&x), |x| unary(function, x[0].clone()));
+        agree(&what, std::slice::from_ref(&x), |x| {
+            unary(function, x[0].clone())
+        });
         let kept = match function.kept() {
             Kept::Output => unary(function, x),
             Kept::Input | Kept::Nothing => x,
@@ -124,14 +128,23 @@ fn functions_keep_their_limits_far_from_zero() {
         return;
     }
     let far = Array::new(vec![-90.0_f32, -20.0, -1e-6, 0.0, 1e-6, 20.0, 80.0], [7]);
-    for function in [Unary::Sigmoid, Unary::Tanh, Unary::Erf, Unary::Sign, Unary::Arctangent] {
+    for function in [
+        Unary::Sigmoid,
+        Unary::Tanh,
+        Unary::Erf,
+        Unary::Sign,
+        Unary::Arctangent,
+    ] {
         agree(&format!("{function:?}"), std::slice::from_ref(&far), |x| {
             unary(function, x[0].clone())
         });
     }
     // `log1p` of a small number is that number, which `log(1 + x)` is not.
     let small = upload(TensorData::new(vec![1e-9_f32, 3e-8], [2]), Device::Gpu);
-    for (got, x) in values(&unary(Unary::LogOnePlus, small)).iter().zip([1e-9, 3e-8]) {
+    for (got, x) in values(&unary(Unary::LogOnePlus, small))
+        .iter()
+        .zip([1e-9, 3e-8])
+    {
         assert!((got / x - 1.0).abs() < 1e-4, "{got} {x}");
     }
 }
@@ -141,16 +154,30 @@ fn functions_of_two_numbers_with_stretched_axes() {
     if is_skipped() {
         return;
     }
-    for function in [Binary::Add, Binary::Subtract, Binary::Multiply, Binary::Divide] {
-        for (left, right) in [([3, 4], [3, 4]), ([3, 1], [3, 4]), ([3, 4], [1, 4]), ([1, 4], [3, 1])] {
+    for function in [
+        Binary::Add,
+        Binary::Subtract,
+        Binary::Multiply,
+        Binary::Divide,
+    ] {
+        for (left, right) in [
+            ([3, 4], [3, 4]),
+            ([3, 1], [3, 4]),
+            ([3, 4], [1, 4]),
+            ([1, 4], [3, 1]),
+        ] {
             let given = [numbers(&left, 0), numbers(&right, 30)];
-            agree(&format!("{function:?} of {left:?} and {right:?}"), &given, |given| {
-                binary(function, given[0].clone(), given[1].clone())
-            });
+            agree(
+                &format!("{function:?} of {left:?} and {right:?}"),
+                &given,
+                |given| binary(function, given[0].clone(), given[1].clone()),
+            );
         }
-        agree(&format!("{function:?} of a number"), &[numbers(&[2, 3], 0)], |given| {
-            scalar(function, given[0].clone(), -1.7)
-        });
+        agree(
+            &format!("{function:?} of a number"),
+            &[numbers(&[2, 3], 0)],
+            |given| scalar(function, given[0].clone(), -1.7),
+        );
     }
     let whole = [places(&[1, -2, 3], &[3]), places(&[5, 7, -9], &[3])];
     agree("a sum of whole numbers", &whole, |given| {
@@ -203,7 +230,9 @@ fn comparisons_and_masks() {
     }
     let mask = Array::new(vec![true, false, false, true, true, false], [2, 3]);
     let given = [numbers(&[2, 3], 0), mask, numbers(&[2, 3], 9)];
-    agree("mask_fill", &given, |given| mask_fill(given[0].clone(), &given[1], -7.0));
+    agree("mask_fill", &given, |given| {
+        mask_fill(given[0].clone(), &given[1], -7.0)
+    });
     agree("mask_where", &given, |given| {
         mask_where(given[0].clone(), &given[1], &given[2])
     });
@@ -218,11 +247,15 @@ fn sums_and_maxima() {
         let x = [numbers(&size, 0)];
         agree("sum", &x, |x| sum(&x[0]));
         for axis in 0..3 {
-            agree(&format!("sum of axis {axis} of {size:?}"), &x, |x| sum_axis(&x[0], axis));
+            agree(&format!("sum of axis {axis} of {size:?}"), &x, |x| {
+                sum_axis(&x[0], axis)
+            });
             agree("maxima", &x, |x| max_axis(&x[0], axis).0);
             agree("places of maxima", &x, |x| max_axis(&x[0], axis).1);
         }
-        agree("sum_to", &x, |x| sum_to(x[0].clone(), [1, size[1], 1].into()));
+        agree("sum_to", &x, |x| {
+            sum_to(x[0].clone(), [1, size[1], 1].into())
+        });
     }
     let ties = [Array::new(vec![1.0_f32, 3.0, 3.0, 2.0, 2.0, 0.0], [2, 3])];
     agree("the first of equals", &ties, |x| max_axis(&x[0], 1).1);
@@ -234,19 +267,33 @@ fn layouts() {
         return;
     }
     let x = [numbers(&[2, 3, 4], 0)];
-    agree("expand", &[numbers(&[2, 1, 4], 0)], |x| expand(&x[0], [2, 5, 4].into()));
+    agree("expand", &[numbers(&[2, 1, 4], 0)], |x| {
+        expand(&x[0], [2, 5, 4].into())
+    });
     for (first, second) in [(0, 1), (0, 2), (1, 2)] {
         // A reshape after it shows that the order is that of the numbers, not only of the axes.
-        agree("swap_axes", &x, |x| swap_axes(&x[0], first, second).reshaped([24]));
+        agree("swap_axes", &x, |x| {
+            swap_axes(&x[0], first, second).reshaped([24])
+        });
     }
     let ranges = [0..2, 1..3, 2..3];
     agree("slice", &x, |x| slice(&x[0], &ranges));
-    agree("embed", &[numbers(&[2, 2, 1], 0)], |x| embed(&x[0], [2, 3, 4].into(), &ranges));
-    let parts = [numbers(&[2, 1], 0), numbers(&[2, 3], 5), numbers(&[2, 0], 0)];
+    agree("embed", &[numbers(&[2, 2, 1], 0)], |x| {
+        embed(&x[0], [2, 3, 4].into(), &ranges)
+    });
+    let parts = [
+        numbers(&[2, 1], 0),
+        numbers(&[2, 3], 5),
+        numbers(&[2, 0], 0),
+    ];
     agree("concatenate", &parts, |parts| concatenate(parts, 1));
     let mask = [Array::new(vec![true, false, true, true], [2, 2])];
-    agree("axes of truth values", &mask, |mask| swap_axes(&mask[0], 0, 1));
-    agree("whole numbers", &[places(&[1, 2, 3, 4], &[2, 2])], |x| slice(&x[0], &[0..2, 1..2]));
+    agree("axes of truth values", &mask, |mask| {
+        swap_axes(&mask[0], 0, 1)
+    });
+    agree("whole numbers", &[places(&[1, 2, 3, 4], &[2, 2])], |x| {
+        slice(&x[0], &[0..2, 1..2])
+    });
 }
 
 #[test]
@@ -256,12 +303,20 @@ fn reading_and_adding_at_places() {
     }
     let at = places(&[2, 0, 1, 1, 2, 2], &[2, 3]);
     let given = [numbers(&[2, 4], 0), at, numbers(&[2, 3], 20)];
-    agree("gather", &given[..2], |given| gather(&given[0], 1, &given[1]));
+    agree("gather", &given[..2], |given| {
+        gather(&given[0], 1, &given[1])
+    });
     agree("scatter_add", &given, |given| {
         scatter_add(given[0].clone(), 1, &given[1], &given[2])
     });
-    let parts = [numbers(&[3, 4, 2], 0), places(&[3, 0, 3], &[3]), numbers(&[3, 3, 2], 40)];
-    agree("select", &parts[..2], |given| select(&given[0], 1, &given[1]));
+    let parts = [
+        numbers(&[3, 4, 2], 0),
+        places(&[3, 0, 3], &[3]),
+        numbers(&[3, 3, 2], 40),
+    ];
+    agree("select", &parts[..2], |given| {
+        select(&given[0], 1, &given[1])
+    });
     agree("select_add", &parts, |given| {
         select_add(given[0].clone(), 1, &given[1], &given[2])
     });
@@ -274,14 +329,18 @@ fn matrix_products() {
     }
     for [rows, depth, columns] in [[1, 1, 1], [3, 4, 5], [33, 70, 17], [128, 64, 2]] {
         let given = [numbers(&[rows, depth], 0), numbers(&[depth, columns], 7)];
-        agree("product", &given, |given| matrix_product((&given[0], Plain), (&given[1], Plain)));
+        agree("product", &given, |given| {
+            matrix_product((&given[0], Plain), (&given[1], Plain))
+        });
         let given = [numbers(&[depth, rows], 0), numbers(&[columns, depth], 7)];
         agree("transposed", &given, |given| {
             matrix_product((&given[0], Transposed), (&given[1], Transposed))
         });
     }
     let many = [numbers(&[3, 2, 4], 0), numbers(&[1, 4, 5], 9)];
-    agree("stretched", &many, |given| matrix_product((&given[0], Plain), (&given[1], Plain)));
+    agree("stretched", &many, |given| {
+        matrix_product((&given[0], Plain), (&given[1], Plain))
+    });
 }
 
 #[test]
@@ -304,7 +363,10 @@ fn types_and_no_numbers() {
     agree("a product of none", &none, |x| {
         matrix_product((&x[0], Plain), (&x[0], Transposed))
     });
-    assert!(matches!(download(full([1].into(), 2.0, DType::F32, Device::Gpu)).numbers, Numbers::F32(_)));
+    assert!(matches!(
+        download(full([1].into(), 2.0, DType::F32, Device::Gpu)).numbers,
+        Numbers::F32(_)
+    ));
 }
 
 #[test]
@@ -320,7 +382,9 @@ fn threads_share_the_adapter() {
                 scope.spawn(move || values(&sum(&scalar(Binary::Multiply, x, f64::from(times))))[0])
             })
             .collect();
-        work.into_iter().map(|thread| thread.join().unwrap()).collect()
+        work.into_iter()
+            .map(|thread| thread.join().unwrap())
+            .collect()
     });
     assert_eq!(sums, [0.0, 3.0, 6.0, 9.0]);
 }

@@ -45,18 +45,18 @@ pub(crate) fn binary(function: Binary, left: Array, right: Array) -> Array {
 pub(crate) fn scalar(function: Binary, x: Array, by: f64) -> Array {
     let shape = x.shape;
     let numbers = by_float!(x.into_numbers(), |values| apply_scalar(
-                function,
-                values,
-                Element::nearest(by)
-            ));
- Array::of(numbers, shape)
+        function,
+        values,
+        Element::nearest(by)
+    ));
+    Array::of(numbers, shape)
 }
 
 /// Every number to a power. Powers that are products of few factors are computed so.
 pub(crate) fn power(x: Array, exponent: f64) -> Array {
     let shape = x.shape;
     let numbers = by_float!(x.into_numbers(), |values| to_power(values, exponent));
- Array::of(numbers, shape)
+    Array::of(numbers, shape)
 }
 
 /// The function of both, over one of them where nobody else holds it and the result fits.

@@ -77,11 +77,11 @@ pub(crate) fn mask_fill(x: Array, mask: &Array, value: f64) -> Array {
     assert_eq!(x.shape, mask.shape, "shapes of numbers and mask");
     let (shape, mask) = (x.shape, mask.values::<bool>());
     let numbers = by_float!(x.into_numbers(), |values| fill(
-                values,
-                mask,
-                Element::nearest(value)
-            ));
- Array::of(numbers, shape)
+        values,
+        mask,
+        Element::nearest(value)
+    ));
+    Array::of(numbers, shape)
 }
 
 fn fill<T: Floating>(mut x: Arc<Vec<T>>, mask: &[bool], value: T) -> Arc<Vec<T>> {
@@ -103,8 +103,10 @@ pub(crate) fn mask_where(x: Array, mask: &Array, other: &Array) -> Array {
     assert_eq!(x.shape, mask.shape, "shapes of numbers and mask");
     assert_eq!(x.shape, other.shape, "shapes of both choices");
     let (shape, mask) = (x.shape, mask.values::<bool>());
-    let numbers = by_float!(x.into_numbers(), other.numbers(), |x, other| choose(x, mask, other));
- Array::of(numbers, shape)
+    let numbers = by_float!(x.into_numbers(), other.numbers(), |x, other| choose(
+        x, mask, other
+    ));
+    Array::of(numbers, shape)
 }
 
 fn choose<T: Floating>(mut x: Arc<Vec<T>>, mask: &[bool], other: &[T]) -> Arc<Vec<T>> {

@@ -35,16 +35,16 @@ pub(crate) fn scatter_add(x: Array, axis: usize, places: &Array, values: &Array)
     let ([_, size, after], [_, count, _]) = (x.shape.around(axis), places.shape.around(axis));
     let (shape, at) = (x.shape, places.values::<i32>());
     let numbers = by_float!(x.into_numbers(), values.numbers(), |x, values| {
-                let mut x = x;
-                let out = std::sync::Arc::make_mut(&mut x);
-                for ((number, &place), &value) in at.iter().enumerate().zip(values.iter()) {
-                    let block = number / (count * after).max(1);
-                    let to = (block * size + within(place, size)) * after + number % after;
-                    out[to] = out[to] + value;
-                }
-                x
-            });
- Array::of(numbers, shape)
+        let mut x = x;
+        let out = std::sync::Arc::make_mut(&mut x);
+        for ((number, &place), &value) in at.iter().enumerate().zip(values.iter()) {
+            let block = number / (count * after).max(1);
+            let to = (block * size + within(place, size)) * after + number % after;
+            out[to] = out[to] + value;
+        }
+        x
+    });
+    Array::of(numbers, shape)
 }
 
 /// Parts of an axis in the order that `places`, of one axis, name.
@@ -85,19 +85,15 @@ pub(crate) fn select_add(x: Array, axis: usize, places: &Array, values: &Array) 
         "shape of what is added"
     );
     let numbers = by_float!(x.into_numbers(), values.numbers(), |x, values| {
-                let mut x = x;
-                add_parts(std::sync::Arc::make_mut(&mut x), around, at, values);
-                x
-            });
- Array::of(numbers, shape)
+        let mut x = x;
+        let out = std::sync::Arc::make_mut(&mut x).as_mut_slice();
+        add_parts(out, around, at, values);
+        x
+    });
+    Array::of(numbers, shape)
 }
 
-fn add_parts<T: Floating>(
-    out: &mut [T],
-    [_, size, after]: [usize; 3],
-    at: &[i32],
-    values: &[T],
-) {
+fn add_parts<T: Floating>(out: &mut [T], [_, size, after]: [usize; 3], at: &[i32], values: &[T]) {
     let blocks = out.chunks_exact_mut((size * after).max(1));
     for (out, values) in blocks.zip(values.chunks_exact((at.len() * after).max(1))) {
         for (&place, values) in at.iter().zip(values.chunks_exact(after.max(1))) {

@@ -74,10 +74,7 @@ pub(crate) fn swap_axes(x: &Array, first: usize, second: usize) -> Array {
 }
 
 /// The second and the fourth of five axes exchanged.
-fn swapped<T: Copy>(
-    values: &[T],
-    [before, rows, between, columns, after]: [usize; 5],
-) -> Vec<T> {
+fn swapped<T: Copy>(values: &[T], [before, rows, between, columns, after]: [usize; 5]) -> Vec<T> {
     let mut out = Vec::with_capacity(values.len());
     let block = rows * between * columns * after;
     for start in (0..before).map(|place| place * block) {
@@ -149,7 +146,7 @@ fn check_ranges(shape: Shape, ranges: &[Range<usize>]) {
 
 /// Calls `work` for every stretch of memory that the ranges of an array cover, in ascending order.
 fn for_each_run(shape: Shape, ranges: &[Range<usize>], mut work: impl FnMut(Range<usize>)) {
-    if ranges.iter().any(ExactSizeIterator::is_empty) {
+    if ranges.iter().any(Range::is_empty) {
         return;
     }
     // Axes that are covered as a whole belong to the run.

@@ -108,7 +108,10 @@ macro_rules! by_float {
             $crate::tensor::numbers::Numbers::F64($values) => {
                 $crate::tensor::numbers::Numbers::F64($result)
             }
-            other => panic!("numbers of type {:?} where floats are needed", other.dtype()),
+            other => panic!(
+                "numbers of type {:?} where floats are needed",
+                other.dtype()
+            ),
         }
     };
     ($left:expr, $right:expr, |$a:ident, $b:ident| $result:expr) => {

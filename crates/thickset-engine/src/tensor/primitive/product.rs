@@ -1,7 +1,7 @@
 //! Matrix products.
 
-use crate::kernel::matrix_product::product_of_slices;
 use crate::kernel::Side;
+use crate::kernel::matrix_product::product_of_slices;
 use crate::tensor::array::Array;
 use crate::tensor::numbers::{Element, Numbers};
 use crate::tensor::shape::Shape;
@@ -22,11 +22,21 @@ pub(crate) fn matrix_product(left: (&Array, Side), right: (&Array, Side)) -> Arr
     let sides = [a_side, b_side];
     match (a.numbers(), b.numbers()) {
         (Numbers::F32(a), Numbers::F32(b)) => {
-            let factors = Factors { a, b, stored, sides };
+            let factors = Factors {
+                a,
+                b,
+                stored,
+                sides,
+            };
             Array::new(factors.product(size, [a_outer, b_outer], shape), shape)
         }
         (Numbers::F64(a), Numbers::F64(b)) => {
-            let factors = Factors { a, b, stored, sides };
+            let factors = Factors {
+                a,
+                b,
+                stored,
+                sides,
+            };
             Array::new(factors.product(size, [a_outer, b_outer], shape), shape)
         }
         _ => panic!(
@@ -91,7 +101,11 @@ impl<T: Element + crate::kernel::Real> Factors<'_, T> {
     fn product(&self, size: [usize; 3], outer: [Shape; 2], shape: Shape) -> Vec<T> {
         let [rows, columns, depth] = size;
         let one = |a: &[T], b: &[T]| {
-            product_of_slices((a, self.stored[0], self.sides[0]), (b, self.stored[1], self.sides[1]), size)
+            product_of_slices(
+                (a, self.stored[0], self.sides[0]),
+                (b, self.stored[1], self.sides[1]),
+                size,
+            )
         };
         let whole = outer[0].broadcast(outer[1]);
         if whole.num_elements() == 1 {

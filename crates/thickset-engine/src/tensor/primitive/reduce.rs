@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use super::number::Floating;
 use crate::kernel::{VectorLoop, vectorised};
 use crate::tensor::array::Array;
-use crate::tensor::numbers::{Element, Numbers};
+use crate::tensor::numbers::Numbers;
 use crate::tensor::shape::Shape;
 
 /// Numbers that are summed side by side.
@@ -186,5 +186,8 @@ fn maxima<T: Floating>(
             places.push(i32::try_from(place).unwrap_or(i32::MAX));
         }
     }
-    (Array::of(T::into_numbers(best), shape), Array::new(places, shape))
+    (
+        Array::of(T::into_numbers(best), shape),
+        Array::new(places, shape),
+    )
 }

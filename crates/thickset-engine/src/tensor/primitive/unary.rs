@@ -52,7 +52,7 @@ impl Unary {
 pub(crate) fn unary(function: Unary, x: Array) -> Array {
     let shape = x.shape;
     let numbers = by_float!(x.into_numbers(), |values| apply(function, values));
- Array::of(numbers, shape)
+    Array::of(numbers, shape)
 }
 
 /// The gradient in the function's input, given that in its output and what [`Unary::kept`] asks for.
@@ -71,10 +71,12 @@ pub(crate) fn unary_gradient(function: Unary, kept: Option<Array>, gradient: Arr
         panic!("the gradient of {function:?} needs what was kept of it")
     };
     let shape = gradient.shape;
-    let numbers = by_float!(gradient.into_numbers(), kept.into_numbers(), |gradient, kept| {
-                times_slope(function, gradient, &kept)
-            });
- Array::of(numbers, shape)
+    let numbers = by_float!(
+        gradient.into_numbers(),
+        kept.into_numbers(),
+        |gradient, kept| { times_slope(function, gradient, &kept) }
+    );
+    Array::of(numbers, shape)
 }
 
 /// The values of a function, over its argument where nobody else holds it.
@@ -119,11 +121,7 @@ fn sigmoid<T: Floating>(x: T) -> T {
 }
 
 /// `gradient * slope`, the slope being a function of what was kept.
-fn times_slope<T: Floating>(
-    function: Unary,
-    gradient: Arc<Vec<T>>,
-    kept: &[T],
-) -> Arc<Vec<T>> {
+fn times_slope<T: Floating>(function: Unary, gradient: Arc<Vec<T>>, kept: &[T]) -> Arc<Vec<T>> {
     let mut gradient = gradient;
     let g = Arc::make_mut(&mut gradient);
     match function {

@@ -49,7 +49,7 @@ mod tests {
 
     fn batch(values: &[f64]) -> Tensor<2> {
         let data = TensorData::new(values.to_vec(), [values.len() / FEATURES, FEATURES]);
-        Tensor::from_data(data, (&Device::flex(), DType::F64))
+        Tensor::from_data(data, (&Device::cpu(), DType::F64))
     }
 
     #[test]

@@ -259,7 +259,7 @@ mod tests {
                 _ => vec![0.0; shape.iter().product()],
             };
             let data = TensorData::new(values, Parameter::matrix_size(shape));
-            Ok(Tensor::from_data(data, (&Device::flex(), DType::F32)))
+            Ok(Tensor::from_data(data, (&Device::cpu(), DType::F32)))
         }
 
         fn dtype(&self) -> DType {
@@ -353,7 +353,7 @@ mod tests {
                 _ => return Toy.values(name, shape, init, role),
             };
             let data = TensorData::new(values, Parameter::matrix_size(shape));
-            Ok(Tensor::from_data(data, (&Device::flex(), DType::F32)))
+            Ok(Tensor::from_data(data, (&Device::cpu(), DType::F32)))
         }
 
         fn dtype(&self) -> DType {
@@ -537,7 +537,7 @@ mod tests {
             }
             let values: Vec<f64> = (0..24_u32).map(f64::from).collect();
             let data = TensorData::new(values, Parameter::matrix_size(shape));
-            Ok(Tensor::from_data(data, (&Device::flex(), DType::F32)))
+            Ok(Tensor::from_data(data, (&Device::cpu(), DType::F32)))
         }
 
         fn dtype(&self) -> DType {

@@ -181,7 +181,7 @@ mod tests {
 
     fn tensor(rows: [[f64; 4]; 2]) -> Tensor<2> {
         let data = thickset_engine::TensorData::new(rows.concat(), [2, 4]);
-        Tensor::from_data(data, (&Device::flex(), thickset_engine::DType::F64))
+        Tensor::from_data(data, (&Device::cpu(), thickset_engine::DType::F64))
     }
 
     fn rule(config: ReductionConfig) -> CheckedReduction {
@@ -246,7 +246,7 @@ mod tests {
             let weights: Vec<f64> = (0..size[0] * size[1]).map(|_| stream.normal()).collect();
             let as_tensor = || {
                 let data = thickset_engine::TensorData::new(weights.clone(), size);
-                Tensor::<2>::from_data(data, (&Device::flex(), thickset_engine::DType::F64))
+                Tensor::<2>::from_data(data, (&Device::cpu(), thickset_engine::DType::F64))
             };
             let pulled = read(rule.pull_back(tensor(RAW), as_tensor()));
             let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();

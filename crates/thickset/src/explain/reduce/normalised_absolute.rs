@@ -69,9 +69,9 @@ mod tests {
 
     #[test]
     fn a_row_of_zeros_has_no_importance_and_a_gradient_that_is_a_number() {
-        let raw = Tensor::<2>::from_data([[0.0_f32, 0.0], [1.0, -3.0]], &Device::flex());
+        let raw = Tensor::<2>::from_data([[0.0_f32, 0.0], [1.0, -3.0]], &Device::cpu());
         let raw = raw.autodiff().require_grad();
-        let weights = Tensor::<2>::from_data([[1.0_f32, -1.0], [1.0, -1.0]], &Device::flex());
+        let weights = Tensor::<2>::from_data([[1.0_f32, -1.0], [1.0, -1.0]], &Device::cpu());
         let importance = NormalisedAbsolute.reduce(raw.clone(), 1);
         assert_eq!(read(importance.clone()), [0.0, 0.0, 0.25, 0.75]);
         let gradients = (importance * weights).sum().backward();

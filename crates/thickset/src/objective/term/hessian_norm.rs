@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn a_direction_has_length_one_over_the_features_that_move() {
-        let gradients = Tensor::<2>::from_data([[4.0, 0.0, -1.0, 0.0], [0.0; 4]], &Device::flex());
+        let gradients = Tensor::<2>::from_data([[4.0, 0.0, -1.0, 0.0], [0.0; 4]], &Device::cpu());
         let half = f64::from(0.5_f32.sqrt());
         let expected = [half, 0.0, -half, 0.0, 0.0, 0.0, 0.0, 0.0];
         let plain = directions_of(&read(gradients.clone()), 4);

@@ -47,7 +47,7 @@ mod tests {
     fn overlap(levels: &[f64], features: usize, k: usize) -> Option<f64> {
         let size = [levels.len() / features, features];
         let data = TensorData::new(levels.to_vec(), size);
-        let levels = Tensor::from_data(data, (&Device::flex(), DType::F64));
+        let levels = Tensor::from_data(data, (&Device::cpu(), DType::F64));
         mean_overlap(&levels, k).map(|found| read(found)[0])
     }
 

@@ -519,7 +519,7 @@ mod tests {
         let size = [values.len() / features, features];
         Tensor::from_data(
             TensorData::new(values.to_vec(), size),
-            (&Device::flex(), DType::F64),
+            (&Device::cpu(), DType::F64),
         )
     }
 

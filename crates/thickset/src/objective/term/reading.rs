@@ -43,8 +43,7 @@ pub fn predicted_one_hot(network: &Network, logits: &Tensor<2>) -> Result<Tensor
     ))
 }
 
-/// The sum of all numbers, divided by `rows`. A product with the reciprocal: Burn's backward of a division by a scalar
-/// rounds it to `f32`.
+/// The sum of all numbers, divided by `rows`.
 #[must_use]
 pub fn mean_over_rows(tensor: Tensor<2>) -> Tensor<1> {
     let rows = tensor.dims()[0];

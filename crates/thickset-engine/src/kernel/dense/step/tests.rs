@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::training_step;
 use crate::kernel::dense::tests::{dense, maps, parts};
-use crate::kernel::testing::{bits, cases, flex, on_threads, random, same, values};
+use crate::kernel::testing::{bits, cases, cpu, on_threads, random, same, values};
 use crate::kernel::{cross_entropy, probability_seed, probability_seed_tangent};
 use crate::one_hot;
 use crate::training_step::Slopes;
@@ -31,7 +31,7 @@ impl Case {
         let numbers = |place: u64| random([rows, features], seed ^ place, dtype);
         Self {
             x: numbers(1),
-            labels: one_hot(&picked(5), count, dtype, &flex()),
+            labels: one_hot(&picked(5), count, dtype, &cpu()),
             classes: picked(7),
             direction: numbers(2),
             of_gradient: Some(numbers(3)),
@@ -45,7 +45,7 @@ impl Case {
         let logits = run.output();
         let mut loss = cross_entropy(logits.clone(), self.labels.clone());
         let count = logits.dims()[1];
-        let hot = one_hot(&self.classes, count, self.x.dtype(), &flex());
+        let hot = one_hot(&self.classes, count, self.x.dtype(), &cpu());
         if let Some(slopes) = &self.of_gradient {
             let gradient = run.pull_back(probability_seed(logits.clone(), hot.clone()));
             loss = loss + (gradient * slopes.clone()).sum();
@@ -138,7 +138,7 @@ proptest! {
 fn a_linear_model_by_hand() {
     // The logits are x w and 0: the probability of the first class is p = 3/4 where x w = ln 3, its gradient p (1 - p) w.
     let number = |values: Vec<f64>, size: [usize; 2]| {
-        Tensor::<2>::from_data(TensorData::new(values, size), (&flex(), DType::F64))
+        Tensor::<2>::from_data(TensorData::new(values, size), (&cpu(), DType::F64))
     };
     let maps = tracked(&[
         number(vec![2.0, -1.0, 0.0, 0.0], [2, 2]),
