@@ -4,7 +4,8 @@
 //! It pulls the true class's gradient towards the input and pushes the next class's away.
 
 use serde::{Deserialize, Deserializer, Serialize};
-use thickset_engine::{Network, Output, Tensor, activation::softplus};
+use thickset_engine::kernel::softplus;
+use thickset_engine::{Network, Output, Tensor};
 
 use super::term::inner_attack::{InnerAttack, PartialAttack};
 use super::term::reading::{constant, mean_over_rows, predicted_one_hot};
