@@ -3,6 +3,8 @@
 //! With L(x, w, g) = <conv2d(x, w), g>, the three operations are dL/dg = [`conv2d`], dL/dx = [`conv2d_input`] and
 //! dL/dw = [`conv2d_weight`]. L is linear in each argument, so the derivative of any of the three is one of the others.
 
+#[cfg(test)]
+mod composed;
 mod direct;
 mod direct_weight;
 mod patches;

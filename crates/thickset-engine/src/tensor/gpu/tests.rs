@@ -29,10 +29,10 @@ fn is_skipped() -> bool {
 }
 
 /// Numbers between -2 and 2 that never repeat.
-fn numbers(size: &[usize], from: u32) -> Array {
-    let count = u32::try_from(size.iter().product::<usize>()).unwrap();
+fn numbers(size: &[usize], from: u16) -> Array {
+    let count = u16::try_from(size.iter().product::<usize>()).unwrap();
     let values: Vec<f32> = (from..from + count)
-        .map(|number| ((number + 1) as f32 * 0.618_034).fract() * 4.0 - 2.0)
+        .map(|number| (f32::from(number + 1) * 0.618_034).fract() * 4.0 - 2.0)
         .collect();
     Array::new(values, size)
 }
@@ -387,4 +387,53 @@ fn threads_share_the_adapter() {
             .collect()
     });
     assert_eq!(sums, [0.0, 3.0, 6.0, 9.0]);
+}
+
+#[test]
+fn convolutions_and_their_adjoints() {
+    use crate::kernel::{ConvShape, conv2d, conv2d_input, conv2d_weight};
+    use crate::tensor::Tensor;
+
+    if is_skipped() {
+        return;
+    }
+    let plain = ConvShape::square([2, 5, 4], 3, 3, 1, 1);
+    let shapes = [
+        plain,
+        ConvShape::square([2, 5, 4], 3, 2, 2, 0),
+        ConvShape {
+            padding: [[2, 0], [0, 1]],
+            stride: [2, 1],
+            ..plain
+        },
+        ConvShape {
+            dilation: [2, 1],
+            ..plain
+        },
+        ConvShape {
+            out_channels: 4,
+            groups: 2,
+            ..plain
+        },
+    ];
+    for shape in shapes {
+        let x = numbers(&[3, shape.in_features()], 0);
+        let w = numbers(&[shape.out_channels, shape.fan_in()], 9);
+        let g = numbers(&[3, shape.out_features()], 30);
+        let of = |array: &Array| Tensor::<2>::constant(array.clone());
+        let what = format!("{shape:?}");
+        agree(&what, &[x.clone(), w.clone()], |given| {
+            conv2d(of(&given[0]), of(&given[1]), shape).array().clone()
+        });
+        agree(&what, &[g.clone(), w], |given| {
+            conv2d_input(of(&given[0]), of(&given[1]), shape)
+                .array()
+                .clone()
+        });
+        agree(&what, &[x, g], |given| {
+            conv2d_weight(of(&given[0]), of(&given[1]), shape)
+                .array()
+                .clone()
+        });
+    }
 }
