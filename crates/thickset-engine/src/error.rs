@@ -70,6 +70,22 @@ pub enum Error {
         /// What the system said.
         problem: String,
     },
+    /// A GPU was asked for, and this build has none.
+    #[error(
+        "this build computes on the CPU alone; the GPU needs the cargo feature `gpu`: cargo build --release --features gpu"
+    )]
+    GpuNotBuilt,
+    /// A GPU was asked for, and the machine has none that can be used.
+    #[error("no GPU was found: {problem}")]
+    NoAdapter {
+        /// What the search for one came to.
+        problem: String,
+    },
+    /// A network of double precision was to compute on the GPU.
+    #[error(
+        "the GPU computes in single precision, and the network's weights are of double precision"
+    )]
+    GpuPrecision,
     /// The environment asks for instructions that the processor does not have.
     #[error("`{variable}` must name instructions of this processor, {available}; got `{got}`")]
     Instructions {

@@ -312,7 +312,7 @@ impl Network {
     /// # Errors
     /// If a list has another length than its parameter.
     pub fn set_parameter_values(&mut self, values: &[TensorData]) -> Result<()> {
-        let dtype = self.dtype();
+        let (device, dtype) = (self.device(), self.dtype());
         self.single = None;
         for (parameter, values) in self.parameters_mut().into_iter().zip(values) {
             let got = values.shape().num_elements();
@@ -324,7 +324,7 @@ impl Network {
                 });
             }
             let size = Parameter::matrix_size(&parameter.shape);
-            let flat = Tensor::<1>::from_data(flattened(values), (&Device::cpu(), dtype));
+            let flat = Tensor::<1>::from_data(flattened(values), (&device, dtype));
             parameter.value = flat.reshape(size);
         }
         Ok(())

@@ -15,11 +15,13 @@ pub mod optimizer;
 pub mod signal;
 
 mod chain;
+mod device_kind;
 mod error;
 mod file;
 mod folder_lock;
 mod instruction_set;
 mod network;
+mod network_device;
 mod parameter;
 mod pass;
 mod regular_file;
@@ -29,6 +31,7 @@ mod training_step;
 mod whole_file;
 
 pub use chain::{Chain, Tile};
+pub use device_kind::DeviceKind;
 pub use error::{Error, Result};
 pub use file::{MAX_FILE_BYTES, StoredModel};
 pub use folder_lock::{FolderLock, LockError};

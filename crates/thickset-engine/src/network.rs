@@ -2,7 +2,7 @@
 
 use crate::tensor::{DType, Tensor, TensorData};
 
-use crate::kernel::{Dense, is_plain, requested_instructions};
+use crate::kernel::{Dense, requested_instructions};
 use crate::layer::{BatchStatistics, Form, GatedLinear, Gates, Layer, Part};
 use crate::parameter::{Parameter, ParameterSource, Role, Scope};
 use crate::pass::{Layers, Pass};
@@ -118,7 +118,7 @@ impl Network {
     #[must_use]
     pub fn chain_parts(&self) -> Option<Vec<Part<'_>>> {
         let has_plain_weights = |part: &Part<'_>| match part {
-            Part::Linear { weight, bias } => is_plain(weight) && is_plain(bias),
+            Part::Linear { weight, bias } => !weight.is_autodiff() && !bias.is_autodiff(),
             _ => true,
         };
         self.tracked_chain_parts()
@@ -179,7 +179,7 @@ impl Network {
         }
     }
 
-    fn device(&self) -> crate::tensor::Device {
+    pub(crate) fn device(&self) -> crate::tensor::Device {
         self.parameters()
             .first()
             .map_or_else(crate::tensor::Device::cpu, |parameter| {

@@ -1,6 +1,9 @@
 //! Every layer against central differences in f64: its tangent, pullback and the tangent of the
 //! pullback, and what one `backward` gives for a loss of all of them, in weights and inputs.
 
+#[cfg(feature = "gpu")]
+mod on_gpu;
+
 use thickset_engine::kernel::{ConvShape, PoolShape};
 use thickset_engine::layer::{
     Absolute, Add, Adjacency, Arctangent, AveragePool, Axis, BatchNorm, ChannelAffine, Clip,
@@ -129,6 +132,21 @@ impl Probe {
         }
     }
 
+    /// The same directions and weights elsewhere.
+    #[cfg(feature = "gpu")]
+    fn on(&self, moved: impl Fn(&Tensor<2>) -> Tensor<2>) -> Self {
+        let all = |tensors: &[Tensor<2>]| tensors.iter().map(&moved).collect();
+        Self {
+            v: all(&self.v),
+            g: moved(&self.g),
+            g_dot: moved(&self.g_dot),
+            of_output: moved(&self.of_output),
+            of_tangent: moved(&self.of_tangent),
+            of_pullback: all(&self.of_pullback),
+            of_change: all(&self.of_change),
+        }
+    }
+
     /// One number that depends on everything a layer computes.
     fn scalar(&self, layer: &dyn Layer, inputs: &[Tensor<2>]) -> Tensor<1> {
         let (output, at) = layer.linearise(inputs);
@@ -164,6 +182,8 @@ fn check(mut layer: Box<dyn Layer>, inputs: &[Tensor<2>]) {
     let (output, at) = layer.linearise(inputs);
     close_all(kind, &layer.forward(inputs), &output);
     let probe = Probe::new(inputs, &output, &mut draws);
+    #[cfg(feature = "gpu")]
+    on_gpu::agrees(&*layer, inputs, &probe);
 
     let (after, before) = (
         moved(inputs, &probe.v, STEP),

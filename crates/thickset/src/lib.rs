@@ -86,4 +86,5 @@ pub use error::{Error, Result};
 pub use model::Model;
 pub use rows::Rows;
 pub use seed::{Seed, Stream};
+pub use thickset_engine::DeviceKind;
 pub use train::{Trained, train};

@@ -1,12 +1,11 @@
 //! Every architecture against central differences in f64, first and second order, in weights and
 //! inputs: one loss of the logits, an input gradient and a Hessian product.
 
+mod every_architecture;
+
+use every_architecture::every_architecture;
 use thickset::Seed;
-use thickset::data::InputShape;
-use thickset::model::{
-    Activation, CnnConfig, Fresh, GcnConfig, LinearConfig, MlpConfig, ModelConfig, Resnet9Config,
-    Resnet18Config, SiameseConfig, resnet18, siamese,
-};
+use thickset::model::Fresh;
 use thickset_engine::{Network, Output, Role, Tensor, one_hot};
 
 /// Step of the central differences.
@@ -15,86 +14,6 @@ const STEP: f64 = 1e-5;
 const TOLERANCE: f64 = 1e-6;
 /// Entries of each tensor that are checked; all of a smaller one.
 const ENTRIES: usize = 6;
-
-fn image(channels: usize, side: usize) -> InputShape {
-    InputShape::Image {
-        channels,
-        height: side,
-        width: side,
-    }
-}
-
-fn architectures() -> Vec<(ModelConfig, InputShape, usize)> {
-    let activation = Activation::Softplus { beta: 2.0 };
-    let cnn = CnnConfig {
-        channels: [2, 3],
-        hidden: vec![5, 4],
-        activation,
-    };
-    let gcn = GcnConfig {
-        hidden: 4,
-        embedding: 3,
-        activation,
-    };
-    let pair = |of| InputShape::Pair { of: Box::new(of) };
-    let siamese = |embedding| ModelConfig::Siamese(SiameseConfig { embedding, size: 3 });
-    vec![
-        (ModelConfig::Linear(LinearConfig {}), InputShape::Table, 5),
-        (
-            ModelConfig::Mlp(MlpConfig {
-                hidden: vec![6, 5],
-                activation,
-            }),
-            InputShape::Table,
-            5,
-        ),
-        (
-            ModelConfig::Mlp(MlpConfig {
-                hidden: vec![6, 5],
-                activation: Activation::Relu,
-            }),
-            InputShape::Table,
-            5,
-        ),
-        (ModelConfig::Cnn(cnn.clone()), image(2, 8), 128),
-        (
-            ModelConfig::Resnet9(Resnet9Config {
-                width: 1,
-                activation,
-            }),
-            image(3, 8),
-            192,
-        ),
-        (
-            ModelConfig::Resnet18(Resnet18Config {
-                width: 1,
-                activation,
-                ..Resnet18Config::default()
-            }),
-            image(3, 8),
-            192,
-        ),
-        (
-            ModelConfig::Resnet18(Resnet18Config {
-                width: 1,
-                stem: resnet18::Stem::Large,
-                activation,
-            }),
-            image(1, 12),
-            144,
-        ),
-        (
-            siamese(siamese::Embedding::Cnn(cnn)),
-            pair(image(1, 8)),
-            128,
-        ),
-        (
-            siamese(siamese::Embedding::Gcn(gcn)),
-            pair(InputShape::Graph { nodes: 4 }),
-            12,
-        ),
-    ]
-}
 
 fn draws(name: &str, count: usize) -> Vec<f64> {
     let mut stream = Seed::new(7).stream(name);
@@ -152,7 +71,7 @@ fn agree(what: &str, gradient: &[f64], mut shifted: impl FnMut(usize, f64) -> f6
 
 #[test]
 fn gradients_of_every_architecture_agree_with_central_differences() {
-    for (model, input, features) in architectures() {
+    for (model, input, features) in every_architecture() {
         let kind = format!("{} over {input}", model.kind());
         let mut source = Fresh::double(Seed::new(3));
         let mut network = model.network(&input, features, 2, &mut source).unwrap();

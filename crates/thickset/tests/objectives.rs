@@ -1,13 +1,15 @@
 //! Every objective against `PyTorch`: the value of the loss and its gradient in every parameter, on fixed inputs and, where
 //! one is searched for, a fixed perturbed input. `tests/golden/SPEC.md` defines every number.
 
+mod every_objective;
 mod golden;
 mod weights;
 
-use std::fmt::Write as _;
 use std::sync::LazyLock;
 
+use every_objective::every_objective;
 use golden::{Golden, Stored, close};
+use thickset::Seed;
 use thickset::attack::threat::Norm;
 use thickset::data::{InputShape, Schema};
 use thickset::explain::{CheckedExplain, ExplainConfig};
@@ -17,7 +19,6 @@ use thickset::objective::max_thickness::thickness;
 use thickset::objective::term::inner_attack::InnerAttack;
 use thickset::objective::term::reading::{predicted, value};
 use thickset::objective::{Batch, Loss, ObjectiveConfig};
-use thickset::{Seed, registry};
 use thickset_engine::kernel::cross_entropy;
 use thickset_engine::{Network, Output, Tensor, one_hot};
 
@@ -317,35 +318,6 @@ fn the_thickness_that_is_trained_is_the_mean_gap_of_every_pair_at_every_point() 
         let expected = ce - weight * thickness;
         assert!((got - expected).abs() < 1e-12, "{got} {expected}");
     }
-}
-
-/// Every objective of the registry with weights that leave no term out of sight, and the variants that differ in code.
-fn every_objective() -> Vec<String> {
-    let mut all: Vec<String> = registry::family(registry::Family::Objective)
-        .map(|info| {
-            let mut text = format!("kind = \"{}\"\n", info.id);
-            for setting in info.defaults {
-                if setting.name.ends_with("weight") {
-                    writeln!(text, "{} = 0.7", setting.name).unwrap();
-                }
-            }
-            if info.id == "distinct" {
-                // The borders of the overlap are constants of the gradient, so central differences see another one; `tests/segmented.rs` has it.
-                text.push_str("distinctness = 0.0\n");
-            }
-            text
-        })
-        .collect();
-    all.extend([
-        "kind = \"r2et\"\npairs = \"closest\"\ngap_weight = 0.7\nhessian_weight = 0.7\nhessian = \"finite-difference\""
-            .to_owned(),
-        "kind = \"r2et\"\ngap = \"difference\"\npairs = \"mirrored\"\ngap_weight = 0.7\nhessian_weight = 0.0".to_owned(),
-        "kind = \"r2et\"\npairs = \"mirrored\"\ngap_weight = 0.7\nhessian_weight = 0.0".to_owned(),
-        "kind = \"r2et\"\npairs = \"boundary\"\ngap_weight = 0.7\nhessian_weight = 0.0".to_owned(),
-        "kind = \"igr\"\nweight = 0.7\nbase = { kind = \"trades\" }".to_owned(),
-        "kind = \"igr\"\nweight = 0.7\nbase = { kind = \"mart\" }".to_owned(),
-    ]);
-    all
 }
 
 #[test]

@@ -9,6 +9,7 @@ use thickset::model::AttackOptions;
 use thickset::{Model, Seed};
 
 use super::attack_view::{Row, Shown, Totals, head};
+use super::device::DeviceOption;
 use super::explain::How;
 use super::interrupt;
 use super::model_rows::{ModelRows, Streamed};
@@ -71,6 +72,8 @@ pub struct Arguments {
     /// inputs, `halves` for those of the pair with one input moved [default: single]
     #[arg(long, value_name = "KIND")]
     pair_predictions: Option<PairPredictions>,
+    #[command(flatten)]
+    device: DeviceOption,
     #[command(flatten)]
     output: OutputOptions,
 }
@@ -148,7 +151,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let chosen = arguments.chosen()?;
     arguments.check(chosen.as_ref())?;
     if !arguments.radii.is_empty() {
-        let loaded = arguments.source.load()?;
+        let mut loaded = arguments.source.load()?;
+        loaded.model = arguments.device.place(loaded.model)?;
         let options = arguments.options(chosen, &loaded.model, loaded.seed)?;
         return super::radii::run(&loaded, &options, &arguments.radii, arguments.output.json);
     }
@@ -159,6 +163,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         continued,
         is_preview,
     } = arguments.source.stream()?;
+    let model = arguments.device.place(model)?;
     let options = arguments.options(chosen, &model, seed)?;
     let is_suite = options.method.is_none();
     let mut totals = Totals::default();

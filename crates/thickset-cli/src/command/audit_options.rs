@@ -14,6 +14,7 @@ use thickset::audit::{AuditConfig, AuditPart, Event, ResumeFile, ResumeKey};
 use thickset::model::{AuditOptions, OpenedRows, Origin, RowChoice, Shard};
 use thickset::onnx;
 
+use super::device::DeviceOption;
 use super::explain::How;
 use super::hint::for_model;
 use super::interrupt::{self, Interrupted};
@@ -53,6 +54,8 @@ pub struct AuditArguments {
     #[arg(long)]
     no_certificates: bool,
     #[command(flatten)]
+    device: DeviceOption,
+    #[command(flatten)]
     progress: ProgressOption,
 }
 
@@ -67,6 +70,7 @@ impl AuditArguments {
     /// The model of a file, for the rows.
     pub fn load(&self, file: &Path) -> Result<Loaded> {
         let model = self.file.load(file, self.data.name())?;
+        let model = self.device.place(model)?;
         let origin = model.origin()?;
         Ok(Loaded {
             model,

@@ -15,6 +15,7 @@ use thickset::row_writer::{Cell, OutputColumn};
 use thickset::theory::TheoryRow;
 use thickset::{Model, Rows, Seed, defaults};
 
+use super::device::DeviceOption;
 use super::interrupt;
 use super::model_rows::{ModelRows, Streamed};
 use super::output::one_line;
@@ -44,6 +45,8 @@ pub struct Arguments {
     /// The radius that the theory is about, in encoded units [default: the data's own, or 0.5]
     #[arg(long, requires = "theory")]
     radius: Option<f64>,
+    #[command(flatten)]
+    device: DeviceOption,
     #[command(flatten)]
     output: OutputOptions,
 }
@@ -327,6 +330,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         continued,
         is_preview,
     } = arguments.source.stream()?;
+    let model = arguments.device.place(model)?;
     let options = arguments.how.options(seed);
     let mut shown = 0;
     let mut notes = Vec::new();

@@ -13,6 +13,7 @@ mod completions;
 mod data;
 mod data_view;
 mod demo;
+mod device;
 mod explain;
 mod export;
 mod hint;

@@ -17,6 +17,7 @@ use thickset::train::{
 };
 use thickset_engine::read_regular_text;
 
+use super::device::DeviceOption;
 use super::hint::for_model;
 use super::interrupt::{self, Interrupted};
 use super::model_file::ModelFileOptions;
@@ -73,6 +74,8 @@ pub struct Arguments {
     /// run folder, --resume without --shard chooses among them
     #[arg(long, value_name = "NUMBER/OF")]
     shard: Option<Shard>,
+    #[command(flatten)]
+    device: DeviceOption,
     #[command(flatten)]
     progress: ProgressOption,
     /// Print JSON
@@ -269,6 +272,9 @@ fn resume_command(arguments: &Arguments) -> String {
     for weight in &arguments.class_weight {
         options += &given("class-weight", weight);
     }
+    if let Some(device) = arguments.device.given() {
+        options += &given("device", device);
+    }
     if arguments.tune {
         options += " --tune";
     }
@@ -352,6 +358,9 @@ fn read(arguments: &Arguments) -> Result<RunConfig> {
     }
     if let Some(weights) = class_weight(&arguments.class_weight)? {
         config.train.class_weight = Some(weights);
+    }
+    if let Some(device) = arguments.device.kind() {
+        config.train.device = device;
     }
     if arguments.tune {
         config = config.tuned()?;

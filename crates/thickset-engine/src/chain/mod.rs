@@ -59,7 +59,7 @@ pub trait Tile {
 
 impl Network {
     /// The fast path for few rows at a time, where this network is a chain: linear maps, each with or without ReLU or softplus,
-    /// each reading the one before, and none of them tracked. See [`Chain`] for what it computes.
+    /// each reading the one before, and none of them tracked or on another device than the CPU. See [`Chain`] for what it computes.
     #[must_use]
     pub fn chain(&self) -> Option<Chain> {
         Chain::new(self)
@@ -70,7 +70,7 @@ impl Chain {
     /// As [`Network::chain`].
     #[must_use]
     pub fn new(network: &Network) -> Option<Self> {
-        let parts = network.chain_parts()?;
+        let parts = network.chain_parts().filter(|_| network.is_on_cpu())?;
         Some(Self(match network.dtype() {
             DType::F32 => Kind::F32(Maps::new(network.features(), &parts)?),
             DType::F64 => Kind::F64(Maps::new(network.features(), &parts)?),

@@ -95,11 +95,6 @@ fn bounded(name: &'static str, factors: &[usize]) -> Result<(), ShapeError> {
     }
 }
 
-/// Whether the kernels of this module run on the tensor's device, and nothing is recorded of it.
-pub(crate) fn is_plain(tensor: &Tensor<2>) -> bool {
-    on_cpu(tensor) && !tensor.is_autodiff()
-}
-
 /// Whether the kernels of this module run on the tensor's device.
 pub(crate) fn on_cpu(tensor: &Tensor<2>) -> bool {
     matches!(tensor.device(), Device::Cpu)

@@ -1,6 +1,8 @@
 //! Numbers with a shape, on some device: what primitive operations take and give, and what the tape keeps.
 
 use super::device::Device;
+#[cfg(feature = "gpu")]
+use super::gpu::GpuNumbers;
 use super::kind::DType;
 use super::numbers::{Element, Numbers};
 use super::shape::Shape;
@@ -17,6 +19,8 @@ pub(crate) struct Array {
 #[derive(Clone, Debug)]
 pub(crate) enum Storage {
     Cpu(Numbers),
+    #[cfg(feature = "gpu")]
+    Gpu(GpuNumbers),
 }
 
 impl Array {
@@ -37,12 +41,16 @@ impl Array {
     pub(crate) fn device(&self) -> Device {
         match self.storage {
             Storage::Cpu(_) => Device::Cpu,
+            #[cfg(feature = "gpu")]
+            Storage::Gpu(_) => Device::Gpu,
         }
     }
 
     pub(crate) fn dtype(&self) -> DType {
         match &self.storage {
             Storage::Cpu(numbers) => numbers.dtype(),
+            #[cfg(feature = "gpu")]
+            Storage::Gpu(numbers) => numbers.dtype(),
         }
     }
 
@@ -60,8 +68,20 @@ impl Array {
 
     /// The numbers of an array on the CPU.
     pub(crate) fn numbers(&self) -> &Numbers {
-        let Storage::Cpu(numbers) = &self.storage;
-        numbers
+        match &self.storage {
+            Storage::Cpu(numbers) => numbers,
+            #[cfg(feature = "gpu")]
+            Storage::Gpu(_) => panic!("an array on the GPU is read as one on the CPU"),
+        }
+    }
+
+    /// The same, given away.
+    pub(crate) fn into_numbers(self) -> Numbers {
+        match self.storage {
+            Storage::Cpu(numbers) => numbers,
+            #[cfg(feature = "gpu")]
+            Storage::Gpu(_) => panic!("an array on the GPU is read as one on the CPU"),
+        }
     }
 
     /// The values of an array on the CPU of just this type.

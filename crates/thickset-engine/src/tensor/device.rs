@@ -1,6 +1,7 @@
 //! Where tensors live, and how new ones are asked for.
 
 use super::kind::DType;
+use crate::{Error, Result};
 
 /// Where a tensor's numbers lie and its operations run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -9,6 +10,9 @@ pub enum Device {
     /// Memory and processor of this machine.
     #[default]
     Cpu,
+    /// The graphics adapter that the system names first; [`Device::gpu`] makes it ready.
+    #[cfg(feature = "gpu")]
+    Gpu,
 }
 
 impl Device {
@@ -16,6 +20,20 @@ impl Device {
     #[must_use]
     pub fn cpu() -> Self {
         Self::Cpu
+    }
+
+    /// The graphics adapter of this machine.
+    ///
+    /// # Errors
+    /// [`Error::GpuNotBuilt`] where this build has no GPU, [`Error::NoAdapter`] where the machine has none.
+    pub fn gpu() -> Result<Self> {
+        #[cfg(feature = "gpu")]
+        return match super::gpu::open() {
+            Ok(()) => Ok(Self::Gpu),
+            Err(problem) => Err(Error::NoAdapter { problem }),
+        };
+        #[cfg(not(feature = "gpu"))]
+        Err(Error::GpuNotBuilt)
     }
 
     /// The device itself: what is recorded is a matter of single tensors.

@@ -15,6 +15,8 @@ mod array;
 mod comparison;
 mod data;
 mod device;
+#[cfg(feature = "gpu")]
+pub(crate) mod gpu;
 mod gradient;
 mod indexing;
 mod kind;
@@ -111,6 +113,16 @@ impl<const D: usize, K: Kind> Tensor<D, K> {
     #[must_use]
     pub fn device(&self) -> Device {
         self.array.device()
+    }
+
+    /// The same numbers as a constant on another device.
+    #[must_use]
+    pub fn to_device(self, device: &Device) -> Self {
+        if self.device() == *device {
+            return Self::constant(self.array);
+        }
+        let data = primitive::download(self.array);
+        Self::constant(primitive::upload(data, *device))
     }
 
     /// The numbers, which this tensor and the data share until one of them is written to.

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
-use thickset_engine::instruction_set;
 
 use super::certificate::{CertificateRecord, exact};
 use super::figure::{FIGURES, Summary};
@@ -277,7 +276,7 @@ pub fn run_part(
         format: FORMAT,
         shard,
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        instruction_set: instruction_set().to_owned(),
+        instruction_set: target.model.model.network.instruction_set().to_owned(),
         figures: FIGURES.iter().map(|figure| figure.id.to_owned()).collect(),
         model,
         data,

@@ -4,7 +4,7 @@ use std::ops::{ControlFlow, Range};
 
 use rayon::prelude::*;
 use sha2::{Digest as _, Sha256};
-use thickset_engine::{Network, instruction_set};
+use thickset_engine::Network;
 
 use super::certificate::{CertificateRecord, exact};
 use super::figure::FIGURES;
@@ -89,7 +89,7 @@ pub fn run(
     Ok(Outcome::Done(Box::new(Audit {
         schema: SCHEMA,
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        instruction_set: Some(instruction_set().to_owned()),
+        instruction_set: Some(target.model.model.network.instruction_set().to_owned()),
         model,
         data,
         settings: audit.settings(),
@@ -160,7 +160,7 @@ fn fingerprint(
     };
     let parts = (
         env!("CARGO_PKG_VERSION"),
-        instruction_set(),
+        target.model.model.network.instruction_set(),
         &model.sha256,
         &data.sha256,
         settings,

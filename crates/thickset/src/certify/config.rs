@@ -321,6 +321,12 @@ impl CheckedCertify {
     /// # Errors
     /// [`Error::CertifyInput`] with what it is instead.
     pub fn fits(&self, network: &Network) -> Result<()> {
+        if !network.is_on_cpu() {
+            return Err(Error::CertifyInput {
+                expected: "a network on the CPU, whose rounding certificates include",
+                got: "one on the GPU".to_owned(),
+            });
+        }
         if let Some(asked) = &self.contributions {
             return self.fits_contributions(asked, network);
         }
@@ -340,7 +346,7 @@ impl CheckedCertify {
     /// Whether rows are searched, gate by gate, so that counterexamples are found too; else bounds alone are given.
     #[must_use]
     pub fn is_searched(&self, network: &Network) -> bool {
-        if self.contributions.is_some() {
+        if self.contributions.is_some() || !network.is_on_cpu() {
             return false;
         }
         let has_segments = || segmented::fits(&self.asked(), network).unwrap_or(false);

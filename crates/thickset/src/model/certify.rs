@@ -140,13 +140,14 @@ impl Model {
     /// setting is out of range.
     pub fn certify(&self, rows: &Rows<'_>, options: &CertifyOptions) -> Result<Certificates> {
         let certify = self.certify_settings(rows, options)?;
+        let network = self.network_on_cpu()?;
         let (values, ids) = (rows.gather(0..rows.len()), rows.ids());
         let points = Points {
             values: &values,
             ids: &ids,
         };
-        let radii = certify.radius(&self.network, points)?;
-        let worst = certify.worst_case(&self.network, points)?;
+        let radii = certify.radius(&network, points)?;
+        let worst = certify.worst_case(&network, points)?;
         Ok(Certificates {
             k: certify.k(),
             radius: certify.largest_radius(),
@@ -169,12 +170,13 @@ impl Model {
         options: &CertifyOptions,
     ) -> Result<Vec<Vec<ToleratedRange>>> {
         let certify = self.certify_settings(rows, options)?;
+        let network = self.network_on_cpu()?;
         let (values, ids) = (rows.gather(0..rows.len()), rows.ids());
         let points = Points {
             values: &values,
             ids: &ids,
         };
-        let found = certify.tolerances(&self.network, points)?;
+        let found = certify.tolerances(&network, points)?;
         Ok(in_units(rows, &values, found))
     }
 
@@ -186,12 +188,13 @@ impl Model {
         wanted: &(dyn Fn(usize, usize) -> bool + Sync),
     ) -> Result<Vec<Vec<ToleratedRange>>> {
         let certify = self.certify_settings(rows, options)?;
+        let network = self.network_on_cpu()?;
         let (values, ids) = (rows.gather(0..rows.len()), rows.ids());
         let points = Points {
             values: &values,
             ids: &ids,
         };
-        let found = certify.tolerances_of(&self.network, points, wanted)?;
+        let found = certify.tolerances_of(&network, points, wanted)?;
         Ok(in_units(rows, &values, found))
     }
 
@@ -205,13 +208,14 @@ impl Model {
         options: &CertifyOptions,
     ) -> Result<(ProofHeader, Vec<Proof>)> {
         let certify = self.certify_settings(rows, options)?;
+        let network = self.network_on_cpu()?;
         let (values, ids) = (rows.gather(0..rows.len()), rows.ids());
         let points = Points {
             values: &values,
             ids: &ids,
         };
         let numbers: Vec<u64> = ids.iter().map(|id| id + 1).collect();
-        let proofs = certify.proofs(&self.network, points, &numbers)?;
+        let proofs = certify.proofs(&network, points, &numbers)?;
         let header = ProofHeader {
             thickset_proof: SCHEMA,
             model_sha256: self.origin()?.sha256,

@@ -18,6 +18,7 @@ mod audit_reasons;
 mod base_values;
 mod certify;
 mod decide;
+mod device;
 mod explain;
 mod file_rows;
 mod fresh;

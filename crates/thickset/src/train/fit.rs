@@ -2,7 +2,7 @@
 
 use thickset_engine::{Network, TensorData};
 
-use super::settings::salient_importances;
+use super::settings::{TrainConfig, salient_importances};
 use super::trainer::train;
 use crate::config::RunConfig;
 use crate::data::{Dataset, Part, hash};
@@ -100,7 +100,10 @@ pub(super) fn teacher(config: &RunConfig, dataset: &Dataset, k: usize) -> Result
         decision: config.decision.clone(),
         model: teacher.model.unwrap_or_else(|| config.model.clone()),
         objective: teacher.objective,
-        train: teacher.train,
+        train: TrainConfig {
+            device: config.train.device,
+            ..teacher.train
+        },
         probe: config.probe.clone(),
         selection: config.selection.clone(),
         ..RunConfig::default()

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use thickset_engine::DeviceKind;
 
 use super::augment::AugmentConfig;
 use super::begin::OnnxSource;
@@ -41,8 +42,15 @@ pub struct TrainConfig {
     /// Steps between checkpoints; at the end of each epoch where absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checkpoint_steps: Option<u64>,
+    /// Where the network computes; resumed where it began.
+    #[serde(skip_serializing_if = "is_cpu")]
+    pub device: DeviceKind,
     /// What moves the weights.
     pub optimizer: OptimizerConfig,
+}
+
+fn is_cpu(device: &DeviceKind) -> bool {
+    *device == DeviceKind::Cpu
 }
 
 impl Default for TrainConfig {
@@ -58,6 +66,7 @@ impl Default for TrainConfig {
             patience: None,
             class_weight: None,
             checkpoint_steps: None,
+            device: DeviceKind::Cpu,
             optimizer: OptimizerConfig::default(),
         }
     }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use thickset_engine::optimizer::{Optimizer, clip};
-use thickset_engine::{Network, one_hot};
+use thickset_engine::{DeviceKind, Network, one_hot};
 
 use super::checkpoint::Progress;
 use super::epoch_record::{EpochRecord, TOTAL, add_sums, means};
@@ -197,10 +197,15 @@ impl<'r> Trainer<'r> {
         let Fit {
             explain,
             k,
-            model,
+            mut model,
             reference,
         } = fit;
-        let teacher = teacher(config, dataset, k)?;
+        let device = config.train.device.open()?;
+        model.network = model.network.on_device(&device)?;
+        let teacher = match teacher(config, dataset, k)? {
+            Some(teacher) => Some(teacher.on_device(&device)?),
+            None => None,
+        };
         let own = dataset.attack.as_ref().map(|attack| attack.epsilon);
         let own = own.unwrap_or(defaults::RADIUS);
         let (schema, seed) = (&dataset.schema, config.seed);
@@ -216,6 +221,7 @@ impl<'r> Trainer<'r> {
         let reference = match reference {
             None => None,
             Some(Reference { network, .. }) => {
+                let network = network.on_device(&device)?;
                 let verdict = validation.judge(&network, &attack)?;
                 // If no epoch is better, or all drift away, the reference itself is kept.
                 front.join(
@@ -508,7 +514,8 @@ impl<'r> Trainer<'r> {
         self.model
             .network
             .set_parameter_values(&selected.parameters)?;
-        self.model.network.untrack();
+        // What comes out computes where nothing else is asked for.
+        self.model.network = self.model.network.on_device(&DeviceKind::Cpu.open()?)?;
         single_classifier::fit(&mut self.model, self.dataset)?;
         let lines = self.progress.records.iter();
         let epochs = lines

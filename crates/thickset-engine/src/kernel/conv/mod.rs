@@ -3,6 +3,8 @@
 //! With L(x, w, g) = <conv2d(x, w), g>, the three operations are dL/dg = [`conv2d`], dL/dx = [`conv2d_input`] and
 //! dL/dw = [`conv2d_weight`]. L is linear in each argument, so the derivative of any of the three is one of the others.
 
+#[cfg(test)]
+mod composed;
 mod direct;
 mod direct_weight;
 mod patches;
@@ -14,8 +16,9 @@ pub use shape::ConvShape;
 use crate::kernel::adjoint::Bilinear;
 use crate::kernel::simd::Number;
 use crate::kernel::storage::{by_type, size};
-use crate::kernel::{composed, on_cpu};
 use crate::tensor::{Array, Tensor};
+#[cfg(feature = "gpu")]
+use crate::tensor::{Device, gpu};
 
 /// The convolution of each row of `x`, `[rows, in_features]`, with `w`, `[out_channels, fan_in]` (`PyTorch`'s layout,
 /// flattened): `[rows, out_features]`. A row's result does not depend on the other rows.
@@ -26,17 +29,13 @@ use crate::tensor::{Array, Tensor};
 pub fn conv2d(x: Tensor<2>, w: Tensor<2>, shape: ConvShape) -> Tensor<2> {
     check(&x, shape.in_features(), &shape);
     check_weight(&w, &shape);
-    if on_cpu(&x) {
-        Bilinear {
-            forward: output,
-            left: input,
-            right: weight,
-            shape,
-        }
-        .apply(x, w)
-    } else {
-        composed::conv2d(x, w, shape)
+    Bilinear {
+        forward: output,
+        left: input,
+        right: weight,
+        shape,
     }
+    .apply(x, w)
 }
 
 /// The gradient of <conv2d(x, w), g> with respect to x, for `g` of `[rows, out_features]`: `[rows, in_features]`. A row's
@@ -48,17 +47,13 @@ pub fn conv2d(x: Tensor<2>, w: Tensor<2>, shape: ConvShape) -> Tensor<2> {
 pub fn conv2d_input(g: Tensor<2>, w: Tensor<2>, shape: ConvShape) -> Tensor<2> {
     check(&g, shape.out_features(), &shape);
     check_weight(&w, &shape);
-    if on_cpu(&g) {
-        Bilinear {
-            forward: input,
-            left: output,
-            right: |g, gradient, shape| weight(gradient, g, shape),
-            shape,
-        }
-        .apply(g, w)
-    } else {
-        composed::conv2d_input(g, w, shape)
+    Bilinear {
+        forward: input,
+        left: output,
+        right: |g, gradient, shape| weight(gradient, g, shape),
+        shape,
     }
+    .apply(g, w)
 }
 
 /// The gradient of <conv2d(x, w), g> with respect to w, summed over the rows in a fixed order: `[out_channels, fan_in]`.
@@ -70,17 +65,13 @@ pub fn conv2d_weight(x: Tensor<2>, g: Tensor<2>, shape: ConvShape) -> Tensor<2> 
     check(&x, shape.in_features(), &shape);
     check(&g, shape.out_features(), &shape);
     assert_eq!(x.dims()[0], g.dims()[0], "rows of `x` and of `g`");
-    if on_cpu(&x) {
-        Bilinear {
-            forward: weight,
-            left: |gradient, g, shape| input(g, gradient, shape),
-            right: output,
-            shape,
-        }
-        .apply(x, g)
-    } else {
-        composed::conv2d_weight(x, g, shape)
+    Bilinear {
+        forward: weight,
+        left: |gradient, g, shape| input(g, gradient, shape),
+        right: output,
+        shape,
     }
+    .apply(x, g)
 }
 
 fn check(tensor: &Tensor<2>, features: usize, shape: &ConvShape) {
@@ -262,6 +253,10 @@ impl Algorithm for f32 {
 }
 
 fn output(x: &Array, w: &Array, shape: ConvShape) -> Array {
+    #[cfg(feature = "gpu")]
+    if x.device() == Device::Gpu {
+        return gpu::conv2d(x, w, &shape);
+    }
     let [rows, _] = size(x);
     by_type!(
         |x, w| by_group::forward(x, w, rows, &shape),
@@ -270,6 +265,10 @@ fn output(x: &Array, w: &Array, shape: ConvShape) -> Array {
 }
 
 fn input(g: &Array, w: &Array, shape: ConvShape) -> Array {
+    #[cfg(feature = "gpu")]
+    if g.device() == Device::Gpu {
+        return gpu::conv2d_input(g, w, &shape);
+    }
     let [rows, _] = size(g);
     by_type!(
         |g, w| by_group::input(g, w, rows, &shape),
@@ -278,6 +277,10 @@ fn input(g: &Array, w: &Array, shape: ConvShape) -> Array {
 }
 
 fn weight(x: &Array, g: &Array, shape: ConvShape) -> Array {
+    #[cfg(feature = "gpu")]
+    if x.device() == Device::Gpu {
+        return gpu::conv2d_weight(x, g, &shape);
+    }
     let [rows, _] = size(x);
     by_type!(
         |x, g| by_group::weight(x, g, rows, &shape),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::number::{Floating, by_float};
 use crate::kernel::elementwise::{map, map_onto, zip, zip_onto, zip_stretched};
-use crate::tensor::array::{Array, Storage};
+use crate::tensor::array::Array;
 use crate::tensor::numbers::{Element, Numbers};
 use crate::tensor::shape::Shape;
 
@@ -24,15 +24,15 @@ pub(crate) enum Binary {
 pub(crate) fn binary(function: Binary, left: Array, right: Array) -> Array {
     let shape = left.shape.broadcast(right.shape);
     let shapes = [left.shape, right.shape];
-    match (left.storage, right.storage) {
-        (Storage::Cpu(Numbers::I32(left)), Storage::Cpu(Numbers::I32(right))) => {
+    match (left.into_numbers(), right.into_numbers()) {
+        (Numbers::I32(left), Numbers::I32(right)) => {
             let sums = match function {
                 Binary::Add => zip_stretched(&left, &right, shapes, |a, b| a + b),
                 other => panic!("{other:?} of whole numbers"),
             };
             Array::new(sums, shape)
         }
-        (Storage::Cpu(left), Storage::Cpu(right)) => Array::of(
+        (left, right) => Array::of(
             by_float!(left, right, |left, right| apply(
                 function, left, right, shapes
             )),
@@ -44,27 +44,19 @@ pub(crate) fn binary(function: Binary, left: Array, right: Array) -> Array {
 /// The function of every number and one more, to its right.
 pub(crate) fn scalar(function: Binary, x: Array, by: f64) -> Array {
     let shape = x.shape;
-    match x.storage {
-        Storage::Cpu(numbers) => Array::of(
-            by_float!(numbers, |values| apply_scalar(
-                function,
-                values,
-                Element::nearest(by)
-            )),
-            shape,
-        ),
-    }
+    let numbers = by_float!(x.into_numbers(), |values| apply_scalar(
+        function,
+        values,
+        Element::nearest(by)
+    ));
+    Array::of(numbers, shape)
 }
 
 /// Every number to a power. Powers that are products of few factors are computed so.
 pub(crate) fn power(x: Array, exponent: f64) -> Array {
     let shape = x.shape;
-    match x.storage {
-        Storage::Cpu(numbers) => Array::of(
-            by_float!(numbers, |values| to_power(values, exponent)),
-            shape,
-        ),
-    }
+    let numbers = by_float!(x.into_numbers(), |values| to_power(values, exponent));
+    Array::of(numbers, shape)
 }
 
 /// The function of both, over one of them where nobody else holds it and the result fits.

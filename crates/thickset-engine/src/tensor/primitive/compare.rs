@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::number::{Floating, by_float};
 use crate::kernel::elementwise::{map, zip, zip_onto};
-use crate::tensor::array::{Array, Storage};
+use crate::tensor::array::Array;
 use crate::tensor::numbers::{Element, Numbers};
 
 /// A relation of two numbers. None holds for what is no number.
@@ -23,12 +23,10 @@ pub(crate) enum Comparison {
 /// If the shapes or types differ.
 pub(crate) fn compare(relation: Comparison, left: &Array, right: &Array) -> Array {
     assert_eq!(left.shape, right.shape, "shapes of a comparison");
-    let Storage::Cpu(a) = &left.storage;
-    let Storage::Cpu(b) = &right.storage;
-    let holds = match (a, b) {
+    let holds = match (left.numbers(), right.numbers()) {
         (Numbers::F32(a), Numbers::F32(b)) => pairs(relation, a, b),
         (Numbers::F64(a), Numbers::F64(b)) => pairs(relation, a, b),
-        _ => panic!("a comparison of {:?} and {:?}", a.dtype(), b.dtype()),
+        (a, b) => panic!("a comparison of {:?} and {:?}", a.dtype(), b.dtype()),
     };
     Array::new(holds, left.shape)
 }
@@ -38,8 +36,7 @@ pub(crate) fn compare(relation: Comparison, left: &Array, right: &Array) -> Arra
 /// # Panics
 /// If the numbers are no floats.
 pub(crate) fn compare_scalar(relation: Comparison, x: &Array, than: f64) -> Array {
-    let Storage::Cpu(numbers) = &x.storage;
-    let holds = match numbers {
+    let holds = match x.numbers() {
         Numbers::F32(x) => each(relation, x, Element::nearest(than)),
         Numbers::F64(x) => each(relation, x, than),
         _ => panic!("a comparison of {:?} and a number", x.dtype()),
@@ -79,16 +76,12 @@ pub(crate) fn not(x: &Array) -> Array {
 pub(crate) fn mask_fill(x: Array, mask: &Array, value: f64) -> Array {
     assert_eq!(x.shape, mask.shape, "shapes of numbers and mask");
     let (shape, mask) = (x.shape, mask.values::<bool>());
-    match x.storage {
-        Storage::Cpu(numbers) => Array::of(
-            by_float!(numbers, |values| fill(
-                values,
-                mask,
-                Element::nearest(value)
-            )),
-            shape,
-        ),
-    }
+    let numbers = by_float!(x.into_numbers(), |values| fill(
+        values,
+        mask,
+        Element::nearest(value)
+    ));
+    Array::of(numbers, shape)
 }
 
 fn fill<T: Floating>(mut x: Arc<Vec<T>>, mask: &[bool], value: T) -> Arc<Vec<T>> {
@@ -110,12 +103,10 @@ pub(crate) fn mask_where(x: Array, mask: &Array, other: &Array) -> Array {
     assert_eq!(x.shape, mask.shape, "shapes of numbers and mask");
     assert_eq!(x.shape, other.shape, "shapes of both choices");
     let (shape, mask) = (x.shape, mask.values::<bool>());
-    match (x.storage, &other.storage) {
-        (Storage::Cpu(x), Storage::Cpu(other)) => Array::of(
-            by_float!(x, other, |x, other| choose(x, mask, other)),
-            shape,
-        ),
-    }
+    let numbers = by_float!(x.into_numbers(), other.numbers(), |x, other| choose(
+        x, mask, other
+    ));
+    Array::of(numbers, shape)
 }
 
 fn choose<T: Floating>(mut x: Arc<Vec<T>>, mask: &[bool], other: &[T]) -> Arc<Vec<T>> {

@@ -2,7 +2,7 @@
 
 use super::layout::by_any;
 use super::number::{Floating, by_float};
-use crate::tensor::array::{Array, Storage};
+use crate::tensor::array::Array;
 use crate::tensor::numbers::{Element, Numbers};
 use crate::tensor::shape::Shape;
 
@@ -34,21 +34,17 @@ pub(crate) fn scatter_add(x: Array, axis: usize, places: &Array, values: &Array)
     assert_eq!(places.shape, values.shape, "shapes of places and values");
     let ([_, size, after], [_, count, _]) = (x.shape.around(axis), places.shape.around(axis));
     let (shape, at) = (x.shape, places.values::<i32>());
-    match (x.storage, &values.storage) {
-        (Storage::Cpu(x), Storage::Cpu(values)) => Array::of(
-            by_float!(x, values, |x, values| {
-                let mut x = x;
-                let out = std::sync::Arc::make_mut(&mut x);
-                for ((number, &place), &value) in at.iter().enumerate().zip(values.iter()) {
-                    let block = number / (count * after).max(1);
-                    let to = (block * size + within(place, size)) * after + number % after;
-                    out[to] = out[to] + value;
-                }
-                x
-            }),
-            shape,
-        ),
-    }
+    let numbers = by_float!(x.into_numbers(), values.numbers(), |x, values| {
+        let mut x = x;
+        let out = std::sync::Arc::make_mut(&mut x);
+        for ((number, &place), &value) in at.iter().enumerate().zip(values.iter()) {
+            let block = number / (count * after).max(1);
+            let to = (block * size + within(place, size)) * after + number % after;
+            out[to] = out[to] + value;
+        }
+        x
+    });
+    Array::of(numbers, shape)
 }
 
 /// Parts of an axis in the order that `places`, of one axis, name.
@@ -88,17 +84,13 @@ pub(crate) fn select_add(x: Array, axis: usize, places: &Array, values: &Array) 
         values.shape,
         "shape of what is added"
     );
-    match (x.storage, &values.storage) {
-        (Storage::Cpu(x), Storage::Cpu(values)) => Array::of(
-            by_float!(x, values, |x, values| {
-                let mut x = x;
-                let out = std::sync::Arc::make_mut(&mut x).as_mut_slice();
-                add_parts(out, around, at, values);
-                x
-            }),
-            shape,
-        ),
-    }
+    let numbers = by_float!(x.into_numbers(), values.numbers(), |x, values| {
+        let mut x = x;
+        let out = std::sync::Arc::make_mut(&mut x).as_mut_slice();
+        add_parts(out, around, at, values);
+        x
+    });
+    Array::of(numbers, shape)
 }
 
 fn add_parts<T: Floating>(out: &mut [T], [_, size, after]: [usize; 3], at: &[i32], values: &[T]) {

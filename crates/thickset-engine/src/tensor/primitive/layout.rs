@@ -2,18 +2,18 @@
 
 use std::ops::Range;
 
-use crate::tensor::array::{Array, Storage};
+use crate::tensor::array::Array;
 use crate::tensor::numbers::{Element, Numbers};
 use crate::tensor::shape::Shape;
 
 /// Runs one expression for whichever type the numbers have.
 macro_rules! by_any {
     ($array:expr, |$values:ident| $result:expr) => {
-        match &$array.storage {
-            Storage::Cpu(Numbers::F32($values)) => Element::into_numbers($result),
-            Storage::Cpu(Numbers::F64($values)) => Element::into_numbers($result),
-            Storage::Cpu(Numbers::I32($values)) => Element::into_numbers($result),
-            Storage::Cpu(Numbers::Bool($values)) => Element::into_numbers($result),
+        match $array.numbers() {
+            Numbers::F32($values) => Element::into_numbers($result),
+            Numbers::F64($values) => Element::into_numbers($result),
+            Numbers::I32($values) => Element::into_numbers($result),
+            Numbers::Bool($values) => Element::into_numbers($result),
         }
     };
 }

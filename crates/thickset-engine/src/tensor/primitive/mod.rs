@@ -1,8 +1,8 @@
 //! The primitive operations that everything else is made of: functions of [`Array`]s that record nothing.
 //!
-//! Each one looks at where its operands lie; a further device is a further arm of every `match` here. Operands are taken by
-//! value, so that an operation may write its result over an operand that nobody else holds. On the CPU every sum has one
-//! fixed order, whatever the number of threads.
+//! Operands are taken by value where an operation may write its result over one that nobody else holds. On the CPU every sum has
+//! one fixed order, whatever the number of threads. With the feature `gpu` each of them has a namesake there (`super::gpu`), and
+//! `by_device` calls the one that runs where the operands lie.
 //!
 //! | file | operations |
 //! |---|---|
@@ -16,6 +16,8 @@
 //! | `product` | [`matrix_product`] |
 
 mod binary;
+#[cfg(feature = "gpu")]
+mod by_device;
 mod compare;
 mod create;
 mod index;
@@ -25,14 +27,30 @@ mod product;
 mod reduce;
 mod unary;
 
-pub(crate) use binary::{Binary, binary, power, scalar};
-pub(crate) use compare::{Comparison, compare, compare_scalar, mask_fill, mask_where, not};
-pub(crate) use create::{cast, download, full, upload};
-pub(crate) use index::{gather, scatter_add, select, select_add};
-pub(crate) use layout::{concatenate, embed, expand, slice, swap_axes};
-pub(crate) use product::matrix_product;
-pub(crate) use reduce::{max_axis, sum, sum_axis, sum_to};
-pub(crate) use unary::{Kept, Unary, unary, unary_gradient};
+pub(crate) use binary::Binary;
+pub(crate) use compare::Comparison;
+#[cfg(feature = "gpu")]
+pub(crate) use product::product_shape;
+pub(crate) use reduce::sum_to;
+pub(crate) use unary::{Kept, Unary};
+
+#[cfg(feature = "gpu")]
+pub(crate) use by_device::{
+    binary, cast, compare, compare_scalar, concatenate, download, embed, expand, full, gather,
+    mask_fill, mask_where, matrix_product, max_axis, not, power, scalar, scatter_add, select,
+    select_add, slice, sum, sum_axis, swap_axes, unary, unary_gradient, upload,
+};
+#[cfg(not(feature = "gpu"))]
+pub(crate) use {
+    binary::{binary, power, scalar},
+    compare::{compare, compare_scalar, mask_fill, mask_where, not},
+    create::{cast, download, full, upload},
+    index::{gather, scatter_add, select, select_add},
+    layout::{concatenate, embed, expand, slice, swap_axes},
+    product::matrix_product,
+    reduce::{max_axis, sum, sum_axis},
+    unary::{unary, unary_gradient},
+};
 
 #[cfg(doc)]
 use super::array::Array;

@@ -2,7 +2,7 @@
 
 use crate::kernel::Side;
 use crate::kernel::matrix_product::product_of_slices;
-use crate::tensor::array::{Array, Storage};
+use crate::tensor::array::Array;
 use crate::tensor::numbers::{Element, Numbers};
 use crate::tensor::shape::Shape;
 
@@ -12,7 +12,46 @@ use crate::tensor::shape::Shape;
 /// # Panics
 /// If the sizes or types do not fit.
 pub(crate) fn matrix_product(left: (&Array, Side), right: (&Array, Side)) -> Array {
+    let shape = product_shape(left, right);
     let ((a, a_side), (b, b_side)) = (left, right);
+    let rank = shape.rank();
+    let [a_outer, b_outer] = [a.shape, b.shape].map(outer);
+    let ([rows, depth], [_, columns]) = (sizes(a.shape, a_side), sizes(b.shape, b_side));
+    let size = [rows, columns, depth];
+    let stored = [a.shape, b.shape].map(|shape| shape.size(rank - 1));
+    let sides = [a_side, b_side];
+    match (a.numbers(), b.numbers()) {
+        (Numbers::F32(a), Numbers::F32(b)) => {
+            let factors = Factors {
+                a,
+                b,
+                stored,
+                sides,
+            };
+            Array::new(factors.product(size, [a_outer, b_outer], shape), shape)
+        }
+        (Numbers::F64(a), Numbers::F64(b)) => {
+            let factors = Factors {
+                a,
+                b,
+                stored,
+                sides,
+            };
+            Array::new(factors.product(size, [a_outer, b_outer], shape), shape)
+        }
+        _ => panic!(
+            "a matrix product's tensors must have one floating type, got {:?} and {:?}",
+            a.dtype(),
+            b.dtype()
+        ),
+    }
+}
+
+/// The shape of [`matrix_product`].
+///
+/// # Panics
+/// If the sizes do not fit.
+pub(crate) fn product_shape((a, a_side): (&Array, Side), (b, b_side): (&Array, Side)) -> Shape {
     let rank = a.shape.rank();
     assert!(
         rank >= 2 && rank == b.shape.rank(),
@@ -28,38 +67,10 @@ pub(crate) fn matrix_product(left: (&Array, Side), right: (&Array, Side)) -> Arr
         a.shape, b.shape
     );
     let [a_outer, b_outer] = [a.shape, b.shape].map(outer);
-    let shape = a_outer
+    a_outer
         .broadcast(b_outer)
         .with_size(rank - 2, rows)
-        .with_size(rank - 1, columns);
-    let size = [rows, columns, depth];
-    let stored = [a.shape, b.shape].map(|shape| shape.size(rank - 1));
-    let sides = [a_side, b_side];
-    match (&a.storage, &b.storage) {
-        (Storage::Cpu(Numbers::F32(a)), Storage::Cpu(Numbers::F32(b))) => {
-            let factors = Factors {
-                a,
-                b,
-                stored,
-                sides,
-            };
-            Array::new(factors.product(size, [a_outer, b_outer], shape), shape)
-        }
-        (Storage::Cpu(Numbers::F64(a)), Storage::Cpu(Numbers::F64(b))) => {
-            let factors = Factors {
-                a,
-                b,
-                stored,
-                sides,
-            };
-            Array::new(factors.product(size, [a_outer, b_outer], shape), shape)
-        }
-        _ => panic!(
-            "a matrix product's tensors must have one floating type, got {:?} and {:?}",
-            a.dtype(),
-            b.dtype()
-        ),
-    }
+        .with_size(rank - 1, columns)
 }
 
 /// Rows and columns of the matrices, as they stand in the product.

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::number::Floating;
 use crate::kernel::{VectorLoop, vectorised};
-use crate::tensor::array::{Array, Storage};
+use crate::tensor::array::Array;
 use crate::tensor::numbers::Numbers;
 use crate::tensor::shape::Shape;
 
@@ -17,10 +17,10 @@ const PARALLEL: usize = 1 << 16;
 
 /// The sum of all numbers, of shape `[1]`.
 pub(crate) fn sum(x: &Array) -> Array {
-    match &x.storage {
-        Storage::Cpu(Numbers::F32(values)) => Array::new(vec![sum_all(values)], [1]),
-        Storage::Cpu(Numbers::F64(values)) => Array::new(vec![sum_all(values)], [1]),
-        Storage::Cpu(other) => panic!("a sum of {:?}", other.dtype()),
+    match x.numbers() {
+        Numbers::F32(values) => Array::new(vec![sum_all(values)], [1]),
+        Numbers::F64(values) => Array::new(vec![sum_all(values)], [1]),
+        other => panic!("a sum of {:?}", other.dtype()),
     }
 }
 
@@ -30,10 +30,10 @@ pub(crate) fn sum_axis(x: &Array, axis: usize) -> Array {
     if around[1] == 1 {
         return x.clone();
     }
-    match &x.storage {
-        Storage::Cpu(Numbers::F32(values)) => Array::new(sums(values, around), shape),
-        Storage::Cpu(Numbers::F64(values)) => Array::new(sums(values, around), shape),
-        Storage::Cpu(other) => panic!("a sum of {:?}", other.dtype()),
+    match x.numbers() {
+        Numbers::F32(values) => Array::new(sums(values, around), shape),
+        Numbers::F64(values) => Array::new(sums(values, around), shape),
+        other => panic!("a sum of {:?}", other.dtype()),
     }
 }
 
@@ -41,7 +41,7 @@ pub(crate) fn sum_axis(x: &Array, axis: usize) -> Array {
 pub(crate) fn sum_to(x: Array, shape: Shape) -> Array {
     (0..shape.rank()).fold(x, |x, axis| {
         if shape.size(axis) == 1 && x.shape.size(axis) != 1 {
-            sum_axis(&x, axis)
+            super::sum_axis(&x, axis)
         } else {
             x
         }
@@ -56,10 +56,10 @@ pub(crate) fn sum_to(x: Array, shape: Shape) -> Array {
 pub(crate) fn max_axis(x: &Array, axis: usize) -> (Array, Array) {
     let (around, shape) = (x.shape.around(axis), x.shape.with_size(axis, 1));
     assert!(around[1] > 0, "a maximum over no numbers");
-    match &x.storage {
-        Storage::Cpu(Numbers::F32(values)) => maxima(values, around, shape),
-        Storage::Cpu(Numbers::F64(values)) => maxima(values, around, shape),
-        Storage::Cpu(other) => panic!("a maximum of {:?}", other.dtype()),
+    match x.numbers() {
+        Numbers::F32(values) => maxima(values, around, shape),
+        Numbers::F64(values) => maxima(values, around, shape),
+        other => panic!("a maximum of {:?}", other.dtype()),
     }
 }
 

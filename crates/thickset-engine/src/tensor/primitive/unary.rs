@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::number::{Floating, by_float};
 use crate::kernel::elementwise::{map, map_onto, zip_onto};
-use crate::tensor::array::{Array, Storage};
+use crate::tensor::array::Array;
 
 /// A function that is applied to every number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,11 +51,8 @@ impl Unary {
 /// The function of every number.
 pub(crate) fn unary(function: Unary, x: Array) -> Array {
     let shape = x.shape;
-    match x.storage {
-        Storage::Cpu(numbers) => {
-            Array::of(by_float!(numbers, |values| apply(function, values)), shape)
-        }
-    }
+    let numbers = by_float!(x.into_numbers(), |values| apply(function, values));
+    Array::of(numbers, shape)
 }
 
 /// The gradient in the function's input, given that in its output and what [`Unary::kept`] asks for.
@@ -74,14 +71,12 @@ pub(crate) fn unary_gradient(function: Unary, kept: Option<Array>, gradient: Arr
         panic!("the gradient of {function:?} needs what was kept of it")
     };
     let shape = gradient.shape;
-    match (gradient.storage, kept.storage) {
-        (Storage::Cpu(gradient), Storage::Cpu(kept)) => Array::of(
-            by_float!(gradient, kept, |gradient, kept| {
-                times_slope(function, gradient, &kept)
-            }),
-            shape,
-        ),
-    }
+    let numbers = by_float!(
+        gradient.into_numbers(),
+        kept.into_numbers(),
+        |gradient, kept| { times_slope(function, gradient, &kept) }
+    );
+    Array::of(numbers, shape)
 }
 
 /// The values of a function, over its argument where nobody else holds it.
