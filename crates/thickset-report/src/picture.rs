@@ -2,7 +2,6 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use image::{ImageEncoder as _, codecs::png::PngEncoder};
 
 /// Pixels on a side above which an image is not drawn: the page would outgrow its purpose.
 const LARGEST: usize = 256;
@@ -127,9 +126,13 @@ fn encode(size: Size, colour: impl Fn(usize) -> [u8; 3]) -> Option<String> {
         u32::try_from(size.height).ok()?,
     );
     let mut png = Vec::new();
-    PngEncoder::new(&mut png)
-        .write_image(&bytes, width, height, image::ExtendedColorType::Rgb8)
-        .ok()?;
+    let mut encoder = png::Encoder::new(&mut png, width, height);
+    encoder.set_color(png::ColorType::Rgb);
+    encoder.set_compression(png::Compression::Fast);
+    encoder.set_filter(png::Filter::Adaptive);
+    let mut writer = encoder.write_header().ok()?;
+    writer.write_image_data(&bytes).ok()?;
+    writer.finish().ok()?;
     Some(format!("data:image/png;base64,{}", STANDARD.encode(png)))
 }
 

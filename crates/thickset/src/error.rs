@@ -277,7 +277,7 @@ pub enum Error {
         /// The file.
         path: String,
         /// What the reader said.
-        source: image::ImageError,
+        source: crate::data::ImageError,
     },
     /// A known file whose content is not the pinned one.
     #[error("`{path}` is not the expected file: sha256 {found}, expected {expected}")]

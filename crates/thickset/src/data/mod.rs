@@ -30,6 +30,7 @@ pub use read::image_folder::{is_image_name as is_image, read_one as read_image};
 pub use read::nel::{read as read_nel, read_zip as read_nel_zip};
 pub use read::number_form::{AmountForm, DateOrder, NumberForm};
 pub use read::parquet::read as read_parquet;
+pub use read::picture::ImageError;
 pub use read::read_rule::{ReadRule, Wanted};
 pub use read::source::hash;
 pub(crate) use read::source::hexadecimal;

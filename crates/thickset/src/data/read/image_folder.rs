@@ -1,31 +1,20 @@
 //! A folder of PNG and JPEG images, one subfolder a class, named like the class.
 
 use std::fs;
-use std::io::Cursor;
 use std::path::{Path, PathBuf};
 
-use image::{ImageReader, Limits, imageops::FilterType};
 use thickset_engine::read_regular;
 
 use super::inputs::Inputs;
-use super::jpeg;
+use super::picture::{self, RgbPixels};
 use crate::data::schema::{Schema, check_features};
 use crate::{Error, Result};
 
 pub(super) const WHITE: f32 = 255.0;
 const ENDINGS: [&str; 3] = ["png", "jpg", "jpeg"];
 
-/// The most pixels on a side of an image that is decoded.
-const MOST_SIDE: u32 = 8192;
-
 /// The most bytes of an image's file.
 const MOST_FILE: u64 = 256 << 20;
-
-/// The most memory that decoding one image may take.
-const MOST_DECODED: u64 = 256 << 20;
-
-/// The most scans of a JPEG image. Each may go over all pixels in a few bytes; files that sharpen step by step have ten or so.
-const MOST_SCANS: usize = 64;
 
 /// The most bytes of decoded images that are kept.
 const MOST_KEPT: usize = 2 << 30;
@@ -46,7 +35,7 @@ pub fn read(folder: &Path, size: Option<(usize, usize)>) -> Result<(Inputs, Vec<
     for (label, class) in classes.iter().enumerate() {
         for path in sorted(class)?.into_iter().filter(|path| is_image(path)) {
             let image = decode(&path, size)?;
-            let found = (image.height() as usize, image.width() as usize);
+            let found = (image.height, image.width);
             if labels.is_empty() {
                 check_features(&path.display().to_string(), &[3, found.0, found.1])?;
             }
@@ -61,7 +50,7 @@ pub fn read(folder: &Path, size: Option<(usize, usize)>) -> Result<(Inputs, Vec<
                     ),
                 });
             }
-            pixels.extend(image.as_raw());
+            pixels.extend(&image.bytes);
             labels.push(label);
             if pixels.len() > MOST_KEPT {
                 return Err(Error::TooLarge {
@@ -128,13 +117,10 @@ pub fn read_one(path: &Path, size: (usize, usize), channels: usize) -> Result<(V
     check_features(&path.display().to_string(), &[3, height, width])?;
     let image = decode(path, Some(size))?;
     let values = if channels == 1 {
-        let grey = image::DynamicImage::ImageRgb8(image).into_luma8();
-        grey.as_raw()
-            .iter()
-            .map(|&pixel| f32::from(pixel) / WHITE)
-            .collect()
+        let grey = image.grey();
+        grey.iter().map(|&pixel| f32::from(pixel) / WHITE).collect()
     } else {
-        let channel = |channel: usize| image.as_raw().iter().skip(channel).step_by(3);
+        let channel = |channel: usize| image.bytes.iter().skip(channel).step_by(3);
         let values = (0..3).flat_map(channel);
         values.map(|&pixel| f32::from(pixel) / WHITE).collect()
     };
@@ -144,48 +130,10 @@ pub fn read_one(path: &Path, size: (usize, usize), channels: usize) -> Result<(V
     ))
 }
 
-fn decode(path: &Path, size: Option<(usize, usize)>) -> Result<image::RgbImage> {
+fn decode(path: &Path, size: Option<(usize, usize)>) -> Result<RgbPixels> {
     let name = path.display().to_string();
     let bytes = read_regular(path, MOST_FILE).map_err(|source| Error::io("read", &name, source))?;
-    decode_bytes(bytes, &name, size)
-}
-
-/// Decodes the bytes of an image's file, scaled to `size` (height, width) if it is given; `path` is for messages.
-pub(super) fn decode_bytes(
-    bytes: Vec<u8>,
-    path: &str,
-    size: Option<(usize, usize)>,
-) -> Result<image::RgbImage> {
-    let name = || path.to_owned();
-    let io = |source| Error::io("read", name(), source);
-    let scans = jpeg::scans(&bytes);
-    if scans > MOST_SCANS {
-        return Err(Error::TooLarge {
-            path: name(),
-            what: format!("a JPEG image of {scans} scans"),
-            limit: format!("{MOST_SCANS} scans"),
-        });
-    }
-    let mut reader = ImageReader::new(Cursor::new(bytes))
-        .with_guessed_format()
-        .map_err(io)?;
-    let mut limits = Limits::default();
-    limits.max_image_width = Some(MOST_SIDE);
-    limits.max_image_height = Some(MOST_SIDE);
-    limits.max_alloc = Some(MOST_DECODED);
-    reader.limits(limits);
-    let decoded = reader.decode().map_err(|source| Error::Image {
-        path: name(),
-        source,
-    })?;
-    let bounded = |pixels: usize| u32::try_from(pixels).unwrap_or(u32::MAX).min(MOST_SIDE);
-    let scaled = match size {
-        Some((height, width)) => {
-            decoded.resize_exact(bounded(width), bounded(height), FilterType::Triangle)
-        }
-        None => decoded,
-    };
-    Ok(scaled.into_rgb8())
+    picture::decode(&bytes, &name, size)
 }
 
 /// The visible entries of a folder by name, so that no file system's order matters.

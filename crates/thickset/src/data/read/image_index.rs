@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::graph_folder::inside;
-use super::image_folder::{WHITE, decode_bytes, is_grey};
+use super::image_folder::{WHITE, is_grey};
 use super::inputs::Inputs;
+use super::picture;
 use super::read_rule::{ReadRule, Wanted};
 use super::table::ColumnType;
 use super::{csv, source};
@@ -64,8 +65,8 @@ pub fn read(
         };
         let path = inside(folder, &text("file")?)?;
         let image = source::read_pinned(&path, Some(&text("sha256")?))?;
-        let image = decode_bytes(image, &path.display().to_string(), size)?;
-        let found = (image.height() as usize, image.width() as usize);
+        let image = picture::decode(&image, &path.display().to_string(), size)?;
+        let found = (image.height, image.width);
         let problem = |problem: String| Error::Malformed {
             path: path.display().to_string(),
             line: None,
@@ -81,12 +82,12 @@ pub fn read(
                 expected.0, expected.1, found.0, found.1
             )));
         }
-        if !is_grey(image.as_raw()) {
+        if !is_grey(&image.bytes) {
             return Err(problem(
                 "expected a grey image, got a coloured one".to_owned(),
             ));
         }
-        let pixels = image.as_raw().iter().step_by(3);
+        let pixels = image.bytes.iter().step_by(3);
         inputs
             .values
             .extend(pixels.map(|&pixel| f32::from(pixel) / WHITE));

@@ -2,9 +2,8 @@
 //! a graph. The graphs of ADHD-200 name 190 brain regions `n_0` to `n_189`, each the regions it has, so they are put on
 //! the same 190 nodes; an edge that a graph does not list has weight 0.
 
-use std::io::{Cursor, Read as _};
-
 use super::inputs::Inputs;
+use super::zip_entry;
 use crate::data::schema::Schema;
 use crate::{Error, Result};
 
@@ -22,19 +21,13 @@ const MOST_GRAPHS: usize = 1_000;
 /// # Errors
 /// If the zip file is broken, has no such entry, or the entry is not `.nel` text.
 pub fn read_zip(bytes: &[u8], entry: &str, path: &str) -> Result<Inputs> {
-    let problem = |error: zip::result::ZipError| Error::Malformed {
-        path: path.to_owned(),
-        line: None,
-        problem: format!("cannot read the zip entry `{entry}`: {error}"),
-    };
-    let mut archive = zip::ZipArchive::new(Cursor::new(bytes)).map_err(problem)?;
-    let file = archive.by_name(entry).map_err(problem)?;
     // Text packs to a fifth or so; a file that unpacks to far more than its size is none of these.
     let most = MOST_BYTES.min((bytes.len() as u64).saturating_mul(64).max(1 << 20));
-    let mut content = Vec::new();
-    file.take(most + 1)
-        .read_to_end(&mut content)
-        .map_err(|source| Error::io("read", format!("{path}/{entry}"), source))?;
+    let content = zip_entry::read(bytes, entry, most).map_err(|problem| Error::Malformed {
+        path: path.to_owned(),
+        line: None,
+        problem: format!("cannot read the zip entry `{entry}`: {problem}"),
+    })?;
     if content.len() as u64 > most {
         return Err(Error::TooLarge {
             path: format!("{path}/{entry}"),
