@@ -46,10 +46,10 @@ pub enum ImageError {
         height: usize,
     },
     /// A PNG file that its decoder refuses.
-    #[error("PNG: {0}")]
+    #[error(transparent)]
     Png(#[from] png::DecodingError),
     /// A JPEG file that its decoder refuses.
-    #[error("JPEG: {0}")]
+    #[error(transparent)]
     Jpeg(#[from] zune_jpeg::errors::DecodeErrors),
 }
 
