@@ -12,6 +12,7 @@ pub mod border;
 pub mod constraint;
 pub mod donors;
 pub mod er_attack;
+pub mod every_point;
 pub mod gate_search;
 pub mod mass_center;
 pub mod moo;
@@ -133,9 +134,12 @@ impl Default for AttackKind {
 /// The registry's entries of this family: those of the list, the suite, and what only a suite does.
 pub(crate) fn infos() -> impl Iterator<Item = &'static Info> {
     let kinds = AttackKind::all().into_iter();
-    kinds
-        .map(|kind| kind.behaviour().info())
-        .chain([&suite::INFO, &donors::INFO, &refine::INFO])
+    kinds.map(|kind| kind.behaviour().info()).chain([
+        &suite::INFO,
+        &donors::INFO,
+        &every_point::INFO,
+        &refine::INFO,
+    ])
 }
 
 #[cfg(test)]
@@ -157,7 +161,12 @@ mod tests {
     {
         let mut ids: Vec<&str> = all.iter().map(&id).collect();
         if of == Family::Attack {
-            ids.extend([suite::INFO.id, donors::INFO.id, refine::INFO.id]);
+            ids.extend([
+                suite::INFO.id,
+                donors::INFO.id,
+                every_point::INFO.id,
+                refine::INFO.id,
+            ]);
         }
         ids.sort_unstable();
         let listed: Vec<&str> = family(of).map(|info| info.id).collect();

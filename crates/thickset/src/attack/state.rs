@@ -85,7 +85,7 @@ struct WorstPoint {
 }
 
 /// How a row stands at a point.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowStatus {
     /// Features of the top-k set that are still in it.
     pub kept: usize,

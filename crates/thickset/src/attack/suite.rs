@@ -7,20 +7,25 @@
 //! The [border attack](super::border) follows the next swap on the twins; where the network has regions,
 //! [region search](super::region_search) finds more than all of them together, and more still when it begins where they ended; at the end [gate search](super::gate_search)
 //! looks for what is worse than anything found, or proves that nothing is.
+//! Where a row can become only so many points, [all of them](super::every_point) are tried instead: what is the worst of them is then known, and of the
+//! members only the first is run, whose steps are reported.
 //! What the suite finds is what we call the stability of an explanation; it is never weaker than any of its members. The
 //! multi-objective attack is none of them: it takes a cone program a step, and stops at the first flip.
 
 mod effort;
+mod found;
 
 use serde::{Deserialize, Serialize};
 use thickset_engine::Network;
 
 pub use self::effort::Effort;
+pub use self::found::{MemberScore, Suite};
 
 use super::border::{self, BorderConfig};
 use super::constraint::qp::QpConfig;
 use super::donors;
 use super::er_attack::ErAttackConfig;
+use super::every_point::{self, KnownPoints};
 use super::gate_search;
 use super::mass_center::MassCenterConfig;
 use super::mse_attack::MseAttackConfig;
@@ -214,6 +219,7 @@ impl SuiteConfig {
             regions_again: regions
                 .zip(plan.regions_again)
                 .map(|(member, config)| (member.attack.clone(), config)),
+            listed: plan.listed,
             members,
             certify: (self.effort != Effort::Quick)
                 .then(|| certify.check(explain, schema).ok())
@@ -234,37 +240,14 @@ struct Member {
 #[derive(Clone, Debug)]
 pub struct CheckedSuite {
     members: Vec<Member>,
+    /// A row whose set has at most so many points is not attacked but gone through.
+    listed: usize,
     /// The border attack whose settings refinement takes, and its random steps.
     refine: Option<(CheckedAttack, usize)>,
     /// Region search, and what it comes to when it begins at what the members found.
     regions_again: Option<(CheckedAttack, RegionSearchConfig)>,
     /// What is run last, where explanation and threat set are of the kind.
     certify: Option<CheckedCertify>,
-}
-
-/// What one member found alone.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct MemberScore {
-    /// The registry's id.
-    pub attack: &'static str,
-    /// Sharpness of the twin it followed, if it followed one.
-    pub surrogate: Option<f64>,
-    /// Whether it followed importances as shares of their sum.
-    pub shares: bool,
-    /// P@k of each row's worst point.
-    pub precision: Vec<f64>,
-}
-
-/// What the suite found.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Suite {
-    /// The worst of each row.
-    pub rows: Vec<Attacked>,
-    /// What each member found alone.
-    pub members: Vec<MemberScore>,
-    /// What gate search proved of each row, the rest of the suite's finds known; none with quick effort, and where the network
-    /// has no gates to search, or threat set or explanation are of another kind.
-    pub certified: Option<Vec<CertifiedWorstCase>>,
 }
 
 impl CheckedSuite {
@@ -301,33 +284,135 @@ impl CheckedSuite {
         Ok(self)
     }
 
-    /// Attacks every row with every member. A row's result depends neither on the others nor on the number of threads.
+    /// Attacks every row: with every member, or by trying all points that it can become where these are few. A row's result depends
+    /// neither on the others nor on the number of threads.
     ///
     /// # Errors
     /// As for [`CheckedAttack::perturb`].
     pub fn perturb(&self, network: &Network, rows: Points<'_>, seed: Seed) -> Result<Suite> {
-        let mut worst: Option<Vec<Attacked>> = None;
-        let mut members = Vec::with_capacity(self.members.len());
-        let mut points = Vec::new();
-        let again = self.regions_again.as_ref();
-        let again = again.filter(|(attack, _)| attack.fits(network));
+        rows.check(network)?;
+        let Some(threat) = self.members.first().map(|first| &first.attack.threat) else {
+            return self.perturb_by_members(network, rows, seed);
+        };
+        if !threat.can_be_listed() {
+            return self.perturb_by_members(network, rows, seed);
+        }
+        let of_rows = rows.values.chunks(network.features());
+        let lists: Vec<Option<Vec<Vec<f64>>>> =
+            of_rows.map(|x| threat.list(x, self.listed)).collect();
+        let is_listed = |place: &usize| lists[*place].is_some();
+        let (listed, others): (Vec<usize>, Vec<usize>) =
+            (0..rows.ids.len()).partition(|place| is_listed(place));
+        let lists: Vec<Vec<Vec<f64>>> = lists.into_iter().flatten().collect();
+        let (values, ids) = rows.at(network.features(), &others);
+        let some = Points {
+            values: &values,
+            ids: &ids,
+        };
+        let by_members = self.perturb_by_members(network, some, seed)?;
+        let (values, ids) = rows.at(network.features(), &listed);
+        let some = Points {
+            values: &values,
+            ids: &ids,
+        };
+        let by_points = self.try_every_point(network, some, &lists, seed)?;
+        Ok(by_members.with(&others, by_points, &listed))
+    }
+
+    /// The same suite with its members alone, whatever the lists.
+    #[cfg(test)]
+    pub(crate) fn without_lists(mut self) -> Self {
+        self.listed = 0;
+        self
+    }
+
+    /// The members that run on a network.
+    fn running(&self, network: &Network) -> Vec<&Member> {
         let has_regions = |member: &Member| {
             member.attack.kind == region_search::INFO.id && member.attack.fits(network)
         };
         let is_decided_by_regions = network.classes() == 2 && self.members.iter().any(has_regions);
-        for member in &self.members {
+        let runs = |member: &&Member| {
             // In a region shares do not change, so there is no direction of their own to follow.
             let is_idle = is_decided_by_regions && member.shares && member.surrogate.is_none();
-            if is_idle || !member.attack.fits(network) {
-                continue;
-            }
-            let found = member.attack.perturb(network, rows, seed)?;
-            members.push(MemberScore {
-                attack: member.attack.kind,
-                surrogate: member.surrogate,
-                shares: member.shares,
-                precision: found.iter().map(|row| row.precision).collect(),
+            !is_idle && member.attack.fits(network)
+        };
+        self.members.iter().filter(runs).collect()
+    }
+
+    /// Goes through all points of the rows' sets, after the first member, whose steps are reported.
+    fn try_every_point(
+        &self,
+        network: &Network,
+        rows: Points<'_>,
+        lists: &[Vec<Vec<f64>>],
+        seed: Seed,
+    ) -> Result<Suite> {
+        let running = self.running(network);
+        let count = rows.ids.len();
+        let mut members: Vec<MemberScore> = running
+            .iter()
+            .map(|member| MemberScore::new(member, count))
+            .collect();
+        let Some(first) = self.members.first().filter(|_| count > 0) else {
+            members.push(MemberScore::of_points(count));
+            return Ok(Suite {
+                members,
+                ..Suite::default()
             });
+        };
+        let attack = CheckedAttack {
+            kind: every_point::INFO.id,
+            ..first.attack.clone()
+        };
+        let tried = every_point::perturb(&attack, network, rows, lists, seed)?;
+        let (mut worst, mut known): (Vec<Attacked>, Vec<KnownPoints>) = tried.into_iter().unzip();
+        let by_points = worst.iter().map(|row| Some(row.precision)).collect();
+        if let Some((first, score)) = running.first().zip(members.first_mut()) {
+            let found = first.attack.perturb(network, rows, seed)?;
+            score.precision = found.iter().map(|row| Some(row.precision)).collect();
+            // A point that a step came to counts as the whole numbers that it is near.
+            let rows = rows.values.chunks(network.features()).zip(&found);
+            for ((x, found), known) in rows.zip(&mut known) {
+                known.add_found(attack.threat.ball().size(x, &found.perturbed), found);
+            }
+            worst = worse(found, worst);
+        }
+        members.push(MemberScore {
+            precision: by_points,
+            ..MemberScore::of_points(0)
+        });
+        let fits = |certify: &&CheckedCertify| certify.is_searched(network);
+        let certify = self.certify.as_ref().filter(fits);
+        Ok(Suite {
+            certified: certify.map(|_| known.iter().map(KnownPoints::worst_case).collect()),
+            rows: worst,
+            members,
+            known: known.into_iter().map(Some).collect(),
+        })
+    }
+
+    /// Attacks every row with every member.
+    fn perturb_by_members(&self, network: &Network, rows: Points<'_>, seed: Seed) -> Result<Suite> {
+        let running = self.running(network);
+        let count = rows.ids.len();
+        let mut members: Vec<MemberScore> = running
+            .iter()
+            .map(|member| MemberScore::new(member, count))
+            .collect();
+        if count == 0 {
+            return Ok(Suite {
+                members,
+                ..Suite::default()
+            });
+        }
+        let mut worst: Option<Vec<Attacked>> = None;
+        let mut points = Vec::new();
+        let again = self.regions_again.as_ref();
+        let again = again.filter(|(attack, _)| attack.fits(network));
+        for (member, score) in running.into_iter().zip(&mut members) {
+            let found = member.attack.perturb(network, rows, seed)?;
+            score.precision = found.iter().map(|row| Some(row.precision)).collect();
             if again.is_some() {
                 points.extend(found.iter().map(|row| row.perturbed.clone()));
             }
@@ -353,6 +438,7 @@ impl CheckedSuite {
         let worst = self.refine(network, rows, worst, seed)?;
         let (rows, certified) = self.search_gates(network, rows, worst)?;
         Ok(Suite {
+            known: vec![None; rows.len()],
             rows,
             members,
             certified,
@@ -494,7 +580,7 @@ mod tests {
             let certified = found.certified.unwrap();
             assert_eq!(certified[0].kept_at_least, kept, "{radius}");
             for member in &found.members {
-                assert!(member.precision[0] >= found.rows[0].precision);
+                assert!(member.precision[0].unwrap() >= found.rows[0].precision);
             }
         }
     }
@@ -740,5 +826,144 @@ mod tests {
         assert_eq!(all.map(Effort::gate_parts), [3, 300, 5000]);
         assert_eq!(all.map(Effort::donors), [16, 64, 256]);
         assert!(Effort::Quick.settings().contains("on_sphere: 50"));
+    }
+
+    /// The first feature in tenths from -1 to 1, the second as it is.
+    fn in_tenths() -> Schema {
+        let mut schema = Schema::table(&["x0", "x1"]);
+        schema.features[0].integer = true;
+        schema.features[0].factor = 10.0;
+        (schema.features[0].low, schema.features[0].high) = (-1.0, 1.0);
+        schema.features[1].immutable = true;
+        schema
+    }
+
+    fn quick(radius: f64) -> SuiteConfig {
+        let mut config = SuiteConfig {
+            effort: Effort::Quick,
+            k: 1,
+            threat: ThreatConfig::table(),
+        };
+        config.threat.ball.radius = radius;
+        config
+    }
+
+    #[test]
+    fn where_every_point_is_tried_the_worst_case_is_known() {
+        let network = kinked_network();
+        let rows = Points {
+            values: &KINKED_ROW,
+            ids: &[0],
+        };
+        for (radius, kept, change) in [(0.29, 1, None), (0.5, 0, Some(0.3))] {
+            let suite = quick(radius).check(&ExplainConfig::default(), &in_tenths());
+            let suite = suite.unwrap();
+            let found = suite.perturb(&network, rows, Seed::new(1)).unwrap();
+            assert_eq!(1 - found.rows[0].lost(1), kept, "{radius}");
+            let known = found.known[0].as_ref().unwrap();
+            let proved = known.worst_case();
+            assert_eq!((proved.kept_at_least, proved.kept_at_most), (kept, kept));
+            // The row itself, and two tenths on both sides or five.
+            assert_eq!(proved.nodes, if kept == 1 { 5 } else { 11 });
+            let nearest = known.nearest_change().map(|change| change.size);
+            assert_eq!(nearest.is_some(), change.is_some());
+            assert!((nearest.unwrap_or(0.0) - change.unwrap_or(0.0)).abs() < 1e-12);
+            // The kink is at 0, and half a tenth is no point of the set.
+            assert_eq!(known.at(&[0.1, 1.0]).unwrap().kept, 1);
+            assert_eq!(known.at(&[0.0, 1.0]).map(|at| at.kept), change.map(|_| 0));
+            assert!(known.at(&[0.15, 1.0]).is_none());
+            let run: Vec<&str> = found
+                .members
+                .iter()
+                .filter(|member| member.precision[0].is_some())
+                .map(|member| member.attack)
+                .collect();
+            assert_eq!(run, ["er-attack", "every-point"]);
+        }
+    }
+
+    #[test]
+    fn a_row_whose_points_are_tried_stands_beside_one_that_is_attacked() {
+        let network = kinked_network();
+        let mut suite = quick(0.5)
+            .check(&ExplainConfig::default(), &in_tenths())
+            .unwrap();
+        // Of the first there are eleven with itself, of the second, at the end of the range, seven.
+        suite.listed = 8;
+        let values = [0.3, 1.0, 0.9, 1.0, 0.2, 0.5];
+        let ids = [4, 5, 6];
+        let rows = Points {
+            values: &values,
+            ids: &ids,
+        };
+        let found = suite.perturb(&network, rows, Seed::new(1)).unwrap();
+        let known: Vec<bool> = found.known.iter().map(Option::is_some).collect();
+        assert_eq!(known, [false, true, false]);
+        let last = found.members.len() - 1;
+        for (place, member) in found.members.iter().enumerate() {
+            let run: Vec<bool> = member.precision.iter().map(Option::is_some).collect();
+            let expected = match place {
+                0 => [true; 3],
+                _ if place == last => [false, true, false],
+                _ => [true, false, true],
+            };
+            assert_eq!(run, expected, "{}", member.attack);
+        }
+        for row in 0..3 {
+            let alone = Points {
+                values: &values[2 * row..2 * row + 2],
+                ids: &ids[row..=row],
+            };
+            let alone = suite.perturb(&network, alone, Seed::new(1)).unwrap();
+            assert_eq!(alone.rows[0], found.rows[row]);
+            assert_eq!(alone.known[0], found.known[row]);
+            let names = |suite: &Suite| -> Vec<&str> {
+                suite.members.iter().map(|member| member.attack).collect()
+            };
+            assert_eq!(names(&alone), names(&found));
+        }
+    }
+
+    #[test]
+    fn nothing_that_the_members_find_is_worse_than_every_point() {
+        let mut schema = Schema::table(&["a", "b", "c", "d"]);
+        for feature in &mut schema.features[..2] {
+            feature.integer = true;
+            feature.factor = 6.0;
+        }
+        for feature in &mut schema.features[2..] {
+            feature.immutable = true;
+        }
+        let mut lower = 0;
+        for seed in 0..6 {
+            let network = ModelConfig::Mlp(MlpConfig {
+                hidden: vec![12, 8],
+                activation: Activation::Relu,
+            })
+            .network(&InputShape::Table, 4, 2, &mut Fresh::new(Seed::new(seed)))
+            .unwrap();
+            let mut stream = Seed::new(seed).stream("rows");
+            let sixth = |stream: &mut crate::Stream| (6.0 * stream.uniform()).round() / 6.0;
+            let values: Vec<f64> = (0..4 * 12).map(|_| sixth(&mut stream)).collect();
+            let ids: Vec<u64> = (0..12).collect();
+            let rows = Points {
+                values: &values,
+                ids: &ids,
+            };
+            let config = SuiteConfig { k: 2, ..quick(0.5) };
+            let suite = config.check(&ExplainConfig::default(), &schema).unwrap();
+            let found = suite.perturb(&network, rows, Seed::new(1)).unwrap();
+            assert!(found.known.iter().all(Option::is_some));
+            let members = suite.without_lists();
+            let members = members.perturb(&network, rows, Seed::new(1)).unwrap();
+            assert!(members.known.iter().all(Option::is_none));
+            for (all, some) in found.rows.iter().zip(&members.rows) {
+                assert!(all.precision <= some.precision);
+                lower += usize::from(all.precision < 1.0);
+                assert_eq!(all.first_change, some.first_change);
+                assert_eq!(all.last, some.last);
+            }
+        }
+        assert!(lower > 5, "{lower}");
     }
 }

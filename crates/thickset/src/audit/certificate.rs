@@ -2,7 +2,8 @@
 //!
 //! Certificates are given where the network is a chain of dense layers with `ReLU` and explanation and threat set are of the kind
 //! ([`crate::certify`]); elsewhere an audit says why it has none. The suite's last step proves the P@k; the radius is searched
-//! here, and beside it stands the radius up to which random draws change nothing.
+//! here, and beside it stands the radius up to which random draws change nothing. Where the suite has tried every point of a row's set, both are
+//! known without a search.
 
 use std::cell::OnceCell;
 
@@ -14,13 +15,14 @@ use super::measure::MeasuredRows;
 use super::plan::CheckedAudit;
 use super::result::RowRecord;
 use super::row_list::RowList;
+use super::row_status::Compared;
 use crate::Result;
+use crate::attack::every_point::KnownPoints;
 use crate::attack::threat::Norm;
 use crate::attack::threat::ball::Surface;
-use crate::certify::{CertifiedRadius, CertifiedWorstCase, CheckedCertify};
+use crate::certify::{CertifiedRadius, CertifiedWorstCase, CheckedCertify, Status};
 use crate::check::as_f64;
 use crate::explain::Points;
-use crate::metric::ranking::{self, TopK};
 
 /// Whether an audit has certificates.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -126,12 +128,35 @@ impl MeasuredRows<'_> {
         Ok(Some(rows.collect()))
     }
 
-    /// What is proved of the rows' worst cases, where the suite's effort was too small to prove anything.
+    /// What is proved of the rows' worst cases, where the suite's effort was too small to prove anything but by trying every point.
     fn worst_cases(&self, certify: &CheckedCertify) -> Result<Vec<CertifiedWorstCase>> {
         let k = self.audit.k();
-        let rows = self.attacked.iter();
-        let lost: Vec<usize> = rows.map(|row| row.lost(k)).collect();
-        certify.worst_case_beyond(self.network, self.rows, &lost)
+        let unknown: Vec<usize> = (0..self.known.len())
+            .filter(|row| self.known[*row].is_none())
+            .collect();
+        let lost: Vec<usize> = unknown
+            .iter()
+            .map(|row| self.attacked[*row].lost(k))
+            .collect();
+        let (values, ids) = self.rows.at(self.network.features(), &unknown);
+        let rows = Points {
+            values: &values,
+            ids: &ids,
+        };
+        let mut proved = if unknown.is_empty() {
+            Vec::new().into_iter()
+        } else {
+            certify
+                .worst_case_beyond(self.network, rows, &lost)?
+                .into_iter()
+        };
+        let known = self.known.iter();
+        Ok(known
+            .filter_map(|known| match known {
+                Some(known) => Some(known.worst_case()),
+                None => proved.next(),
+            })
+            .collect())
     }
 
     /// The radii of the rows whose set is not proved to stay anyway.
@@ -140,28 +165,34 @@ impl MeasuredRows<'_> {
         certify: &CheckedCertify,
         worst: &[CertifiedWorstCase],
     ) -> Result<Vec<Option<CertifiedRadius>>> {
-        let width = self.network.features();
+        let nearest = |known: &Option<KnownPoints>| {
+            let known = known.as_ref()?;
+            let change = known.nearest_change()?.clone();
+            Some(CertifiedRadius {
+                status: Status::Exact,
+                certified: change.size,
+                counterexample: Some(change),
+                nodes: known.worst_case().nodes,
+            })
+        };
+        let mut radii: Vec<Option<CertifiedRadius>> = self.known.iter().map(nearest).collect();
         let may_change: Vec<usize> = (0..worst.len())
+            .filter(|row| self.known[*row].is_none())
             .filter(|row| worst[*row].kept_at_least < self.audit.k())
             .collect();
-        let values: Vec<f64> = may_change
-            .iter()
-            .flat_map(|row| self.rows.values[row * width..(row + 1) * width].iter())
-            .copied()
-            .collect();
-        let ids: Vec<u64> = may_change.iter().map(|row| self.rows.ids[*row]).collect();
+        if may_change.is_empty() {
+            return Ok(radii);
+        }
+        let (values, ids) = self.rows.at(self.network.features(), &may_change);
         let rows = Points {
             values: &values,
             ids: &ids,
         };
-        let mut radii = vec![None; worst.len()];
-        if !may_change.is_empty() {
-            let parts = self.audit.config.suite.effort.gate_parts();
-            let certify = certify.clone().with_nodes(parts.max(RADIUS_PARTS));
-            let found = certify.radius(self.network, rows)?;
-            for (row, found) in may_change.into_iter().zip(found) {
-                radii[row] = Some(found);
-            }
+        let parts = self.audit.config.suite.effort.gate_parts();
+        let certify = certify.clone().with_nodes(parts.max(RADIUS_PARTS));
+        let found = certify.radius(self.network, rows)?;
+        for (row, found) in may_change.into_iter().zip(found) {
+            radii[row] = Some(found);
         }
         Ok(radii)
     }
@@ -182,7 +213,7 @@ impl MeasuredRows<'_> {
 
     /// The smallest changes that are known, and those between each row and its worst point: halved as long as the set changes and the class stays.
     fn nearer_on_the_way(&self, mut near: Vec<Option<f64>>) -> Result<Vec<Option<f64>>> {
-        let sets = Sets::new(self)?;
+        let compared = Compared::new(self)?;
         let width = self.network.features();
         // The shares of the way at which the set is not known to change, and is.
         let mut ends = vec![(0.0, 1.0); near.len()];
@@ -194,9 +225,9 @@ impl MeasuredRows<'_> {
                 let moved: Vec<f64> = way.map(|(x, z)| x + share * (z - x)).collect();
                 self.audit.threat.settle(self.row(row), &moved, point);
             }
-            for (row, seen) in sets.at(&points)?.into_iter().enumerate() {
+            for (row, seen) in compared.at(&points)?.into_iter().enumerate() {
                 let middle = f64::midpoint(ends[row].0, ends[row].1);
-                if seen.changes && seen.keeps_class {
+                if seen.kept < self.audit.k() && seen.held {
                     let size = self.size_of(row, &points[row * width..(row + 1) * width]);
                     near[row] = Some(near[row].map_or(size, |near| near.min(size)));
                     ends[row].1 = middle;
@@ -210,7 +241,7 @@ impl MeasuredRows<'_> {
 
     /// The largest of the ladder's radii up to which no draw changes the set, of each row, and the smallest change among the draws that keep the class.
     fn noise_radii(&self, largest: f64) -> Result<(Vec<f64>, Vec<Option<f64>>)> {
-        let sets = Sets::new(self)?;
+        let compared = Compared::new(self)?;
         let width = self.network.features();
         let ids = self.rows.ids.iter();
         let mut streams: Vec<_> = ids
@@ -232,11 +263,12 @@ impl MeasuredRows<'_> {
                     let moved: Vec<f64> = moved.collect();
                     self.audit.threat.settle(x, &moved, point);
                 }
-                for (row, seen) in sets.at(&points)?.into_iter().enumerate() {
-                    if seen.changes {
+                for (row, seen) in compared.at(&points)?.into_iter().enumerate() {
+                    let changes = seen.kept < self.audit.k();
+                    if changes {
                         unchanged[row] = unchanged[row].min(rung - 1);
                     }
-                    if seen.changes && seen.keeps_class {
+                    if changes && seen.held {
                         let size = self.size_of(row, &points[row * width..(row + 1) * width]);
                         near[row] = Some(near[row].map_or(size, |near| near.min(size)));
                     }
@@ -247,49 +279,6 @@ impl MeasuredRows<'_> {
         let radii = radii.map(|rungs| largest * as_f64(rungs) / as_f64(RUNGS));
         Ok((self.zero_without_ranking(radii.collect()), near))
     }
-}
-
-/// The top-k sets of a part's rows, to compare others with.
-struct Sets<'m> {
-    rows: &'m MeasuredRows<'m>,
-    classes: Vec<usize>,
-    tops: Vec<TopK>,
-}
-
-impl<'m> Sets<'m> {
-    fn new(rows: &'m MeasuredRows<'m>) -> Result<Self> {
-        let tops = rows.explained.iter();
-        let tops = tops.map(|row| TopK::of(&row.importance, rows.audit.k()));
-        Ok(Self {
-            classes: rows.explained.iter().map(|row| row.class).collect(),
-            tops: tops.collect::<Result<_>>()?,
-            rows,
-        })
-    }
-
-    /// What these points, one a row, say of their rows.
-    fn at(&self, points: &[f64]) -> Result<Vec<Seen>> {
-        let found = self.rows.explained_at(points, &self.classes)?;
-        let own = self.tops.iter().zip(&self.classes);
-        found
-            .iter()
-            .zip(own)
-            .map(|(found, (top, class))| {
-                Ok(Seen {
-                    changes: top.kept(&found.importance)? < top.k(),
-                    keeps_class: ranking::largest(&found.probabilities)? == *class,
-                })
-            })
-            .collect()
-    }
-}
-
-/// What a point says of its row.
-struct Seen {
-    /// Its top-k set is another one.
-    changes: bool,
-    /// Its class is the same.
-    keeps_class: bool,
 }
 
 /// Rows whose certified P@k is the one under attack.

@@ -14,6 +14,7 @@ use super::plan::CheckedAudit;
 use super::result::{AttackId, RowRecord};
 use crate::Result;
 use crate::attack::Attacked;
+use crate::attack::every_point::KnownPoints;
 use crate::attack::suite::MemberScore;
 use crate::attack::threat::Norm;
 use crate::certify::CertifiedWorstCase;
@@ -58,6 +59,8 @@ pub(crate) struct MeasuredRows<'a> {
     pub(crate) at_worst: Vec<Explained>,
     /// What the suite's last step proved.
     pub(super) certified: Option<Vec<CertifiedWorstCase>>,
+    /// Of rows all points of whose set were tried, how they stand there.
+    pub(super) known: Vec<Option<KnownPoints>>,
     /// What else is proved.
     pub(super) certificates: Certificates,
     /// DFFOT, COMP and SUFF come from one run over the rows.
@@ -83,6 +86,7 @@ impl CheckedAudit {
             explained,
             attacked: found.rows,
             certified: found.certified,
+            known: found.known,
             certificates: Certificates::default(),
             faithfulness: OnceCell::new(),
         };
@@ -119,8 +123,12 @@ impl CheckedAudit {
             });
         }
         let mut members = found.members;
-        for member in &mut members {
-            member.precision = measured.zero_without_ranking(std::mem::take(&mut member.precision));
+        for precision in members.iter_mut().map(|member| &mut member.precision) {
+            let ranked = measured.explained.iter();
+            let ranked = ranked.map(|row| has_ranking(&row.importance));
+            for (precision, is_ranked) in precision.iter_mut().zip(ranked) {
+                *precision = precision.map(|value| if is_ranked { value } else { 0.0 });
+            }
         }
         Ok(Measured {
             rows,
@@ -160,16 +168,6 @@ impl CheckedAudit {
 }
 
 impl MeasuredRows<'_> {
-    /// The explanations of these classes at points, one a row, as the rows themselves are explained.
-    pub(crate) fn explained_at(&self, points: &[f64], classes: &[usize]) -> Result<Vec<Explained>> {
-        let at = Points {
-            values: points,
-            ids: self.rows.ids,
-        };
-        let (explain, seed) = (&self.audit.explain, self.audit.config.seed);
-        explain.attribute_classes(self.network, at, classes, seed)
-    }
-
     /// One of the three numbers of faithfulness of every row.
     pub(crate) fn faithful(&self, of: fn(&Faithfulness) -> f64) -> Result<Vec<f64>> {
         if let Some(found) = self.faithfulness.get() {

@@ -21,6 +21,7 @@ mod progress;
 mod reasons;
 mod row_file;
 mod row_list;
+mod row_status;
 mod run;
 mod running_totals;
 mod summary;

@@ -113,7 +113,7 @@ impl RunningTotals {
                 .collect();
         }
         for (sum, member) in self.members.iter_mut().zip(&measured.members) {
-            for precision in &member.precision {
+            for precision in member.precision.iter().flatten() {
                 sum.kept[kept(*precision, k)] += 1;
             }
         }
@@ -187,7 +187,9 @@ impl RunningTotals {
                 precision_at_k: mean::of_counts(&counts)?.of_share(),
             })
         };
-        self.members.iter().map(score).collect()
+        // One that was run on no row has none.
+        let run = |member: &&MemberTotals| member.kept.iter().any(|rows| *rows > 0);
+        self.members.iter().filter(run).map(score).collect()
     }
 }
 
@@ -271,7 +273,7 @@ mod tests {
                 attack: "random",
                 surrogate: None,
                 shares: false,
-                precision,
+                precision: precision.into_iter().map(Some).collect(),
             }],
         }
     }
@@ -291,6 +293,19 @@ mod tests {
         let mut sum = totals.members[0].clone();
         sum.add(&totals.members[0]);
         assert_eq!(sum.kept, [2, 0, 0, 4, 2]);
+    }
+
+    #[test]
+    fn a_member_that_was_run_on_no_row_has_no_score() {
+        let mut totals = RunningTotals::default();
+        let mut some = measured(vec![vec![1.0]; 2], vec![0.5, 1.0]);
+        some.members.push(some.members[0].clone());
+        some.members[0].precision = vec![None; 2];
+        some.members[1].precision[0] = None;
+        totals.add(&some, 2);
+        let attacks = totals.attacks(2).unwrap();
+        assert_eq!((attacks.len(), attacks[0].precision_at_k.count), (1, 1));
+        assert!((attacks[0].precision_at_k.value - 1.0).abs() < 1e-12);
     }
 
     #[test]

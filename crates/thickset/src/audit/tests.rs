@@ -605,3 +605,55 @@ fn without_certificates_their_figures_are_absent_and_the_reason_is_told() {
     );
     assert_eq!(record.exact, 0);
 }
+
+#[test]
+fn rows_whose_every_point_is_tried_have_the_figures_of_those_that_are_attacked() {
+    let model = kinked();
+    let mut schema = schema();
+    schema.features[0].integer = true;
+    schema.features[0].factor = 20.0;
+    (schema.features[0].low, schema.features[0].high) = (-1.0, 3.0);
+    schema.features[1].immutable = true;
+    let rows = Rows::new(&VALUES, &schema).unwrap();
+    let rows = rows.with_labels(&LABELS).unwrap();
+    let mut config = config();
+    config.suite.threat = crate::attack::ThreatConfig::table();
+    config.suite.threat.ball.radius = 0.5;
+    let by_points = config.check(&schema).unwrap();
+    let mut by_members = by_points.clone();
+    by_members.suite = by_members.suite.without_lists();
+    let [tried, attacked] = [by_points, by_members].map(|checked| {
+        let target = target(&model, rows);
+        match run(&checked, &target, &RunOptions::default(), &mut silent()).unwrap() {
+            Outcome::Done(audit) => audit,
+            Outcome::Stopped => panic!("nobody stopped it"),
+        }
+    });
+    let figures = [
+        &noise::FIGURE,
+        &noise_radius::FIGURE,
+        &certified_p_at_k::FIGURE,
+    ];
+    for (tried, attacked) in tried.rows.iter().zip(attacked.rows.iter()) {
+        assert!((tried.precision - attacked.precision).abs() < 1e-12);
+        for figure in figures {
+            assert_eq!(
+                figure.of_row(&tried),
+                figure.of_row(&attacked),
+                "{}",
+                figure.id
+            );
+        }
+        // The kink is passed at the first whole number that is not before it.
+        let radius = certified_radius::FIGURE.of_row(&tried).unwrap();
+        let before = certified_radius::FIGURE.of_row(&attacked).unwrap();
+        assert!(radius >= before - 1e-6, "{radius} {before}");
+        assert_eq!(Some(radius), changed_radius::FIGURE.of_row(&tried));
+    }
+    assert_eq!(tried.certificate.unwrap().exact, 3);
+    let ids = |audit: &Audit| -> Vec<String> {
+        audit.attacks.iter().map(|one| one.attack.clone()).collect()
+    };
+    assert_eq!(ids(&tried), ["er-attack", "every-point"]);
+    assert!(!ids(&attacked).contains(&"every-point".to_owned()));
+}

@@ -1,10 +1,15 @@
 //! Sums of products, in one fixed order.
 
+#![expect(
+    clippy::inline_always,
+    reason = "a loop is compiled for the instruction set of the function it is inlined into"
+)]
+
 /// Partial sums kept side by side, so that the compiler can use wide registers.
 const LANES: usize = 8;
 
 /// `<a, b>`.
-#[inline]
+#[inline(always)]
 pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
     let mut sums = [0.0; LANES];
     let (a_parts, b_parts) = (a.chunks_exact(LANES), b.chunks_exact(LANES));
@@ -24,7 +29,7 @@ pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
 }
 
 /// `y += factor x`.
-#[inline]
+#[inline(always)]
 pub(super) fn add_scaled(y: &mut [f64], factor: f64, x: &[f64]) {
     for (y, x) in y.iter_mut().zip(x) {
         *y += factor * x;

@@ -183,6 +183,15 @@ impl<'a> Points<'a> {
             .zip(self.ids.chunks(count))
             .map(|(values, ids)| Points { values, ids })
     }
+
+    /// The values and the numbers of the rows of so many features at these places.
+    pub(crate) fn at(&self, features: usize, places: &[usize]) -> (Vec<f64>, Vec<u64>) {
+        let values = places
+            .iter()
+            .flat_map(|place| &self.values[place * features..(place + 1) * features]);
+        let ids = places.iter().map(|place| self.ids[*place]);
+        (values.copied().collect(), ids.collect())
+    }
 }
 
 /// What a model says of one row, and why.

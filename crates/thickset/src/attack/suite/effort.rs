@@ -37,6 +37,8 @@ pub(super) struct Plan {
     pub(super) regions_again: Option<RegionSearchConfig>,
     /// Parts of the gate search of a row, where a network has gates. A quick suite searches none; its audits certify so far.
     pub(super) gate_parts: usize,
+    /// A threat set of at most so many points is gone through, and the row has no need of other attacks.
+    pub(super) listed: usize,
     /// Training rows that are gone towards, where there are some.
     pub(super) donors: usize,
     /// Random steps from the worst point found, where gate search cannot tell whether there is a worse one.
@@ -93,6 +95,7 @@ impl Effort {
                 },
                 regions_again: None,
                 gate_parts: 3,
+                listed: 400,
                 donors: 16,
                 refine: 0,
                 all_methods: false,
@@ -117,6 +120,7 @@ impl Effort {
                     tries: 4,
                 }),
                 gate_parts: 300,
+                listed: 4_000,
                 donors: 64,
                 refine: 200,
                 all_methods: true,
@@ -141,6 +145,7 @@ impl Effort {
                     tries: 4,
                 }),
                 gate_parts: 5_000,
+                listed: 20_000,
                 donors: 256,
                 refine: 2_000,
                 all_methods: true,

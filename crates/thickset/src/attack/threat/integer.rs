@@ -2,6 +2,7 @@
 
 use super::{Threat, ThreatConfig, ThreatPart};
 use crate::Result;
+use crate::check::as_f64;
 use crate::data::{FeatureKind, Schema};
 use crate::registry::{Family, Info};
 
@@ -58,6 +59,24 @@ impl Whole {
             encoded.max(z)
         }
     }
+
+    /// The whole numbers from one encoded value to another, encoded and in between them; none where there are more than `most`.
+    pub(super) fn between(&self, low: f64, high: f64, most: usize) -> Option<Vec<f64>> {
+        let ends = [low, high].map(|encoded| self.offset + self.factor * encoded);
+        let first = (ends[0].min(ends[1]) - NEAR).ceil();
+        let last = (ends[0].max(ends[1]) + NEAR).floor();
+        let fits = last - first < as_f64(most);
+        let encoded = |step: usize| {
+            let encoded = (first + as_f64(step) - self.offset) / self.factor;
+            (first + as_f64(step) <= last).then(|| encoded.clamp(low, high))
+        };
+        fits.then(|| (0..most).map_while(encoded).collect())
+    }
+
+    /// Whether two encoded values stand for the same whole number.
+    pub(super) fn is_same(&self, a: f64, b: f64) -> bool {
+        (self.factor * (a - b)).abs() < NEAR
+    }
 }
 
 /// The part.
@@ -106,6 +125,22 @@ mod tests {
         assert!((age.settle(0.0, 0.199_99) - 0.199_99).abs() < 1e-12);
         // A row of 40.5 years keeps its half where no whole number is reached.
         assert!((age.settle(0.05, 0.08) - 0.05).abs() < 1e-12);
+    }
+
+    #[test]
+    fn whole_numbers_between_two_values_are_listed_with_those_that_rounding_left_short() {
+        let age = Whole {
+            feature: 0,
+            offset: 40.0,
+            factor: 10.0,
+        };
+        // From 38.0001 to 41.9999 years: 38 and 42 count, no further than the ends.
+        let found = age.between(-0.199_99, 0.199_99, 5).unwrap();
+        crate::toy::assert_close(&found, &[-0.199_99, -0.1, 0.0, 0.1, 0.199_99]);
+        assert!(age.between(-0.199_99, 0.199_99, 4).is_none());
+        assert_eq!(age.between(0.01, 0.09, 4), Some(Vec::new()));
+        assert!(age.between(f64::NEG_INFINITY, 0.0, 4).is_none());
+        assert!(age.is_same(0.1, 0.100_05) && !age.is_same(0.1, 0.100_5));
     }
 
     #[test]

@@ -18,6 +18,7 @@ pub mod error;
 pub mod feature_budget;
 pub mod immutable;
 pub mod integer;
+mod list;
 pub mod one_hot;
 pub mod only;
 mod words;

@@ -6,8 +6,8 @@ use super::{Baseline, CompareBy, Figure, OfRow, SumBy, Unit};
 use crate::Result;
 use crate::attack::threat::ball::Surface;
 use crate::audit::measure::MeasuredRows;
+use crate::audit::row_status::Compared;
 use crate::check::as_f64;
-use crate::metric::ranking::TopK;
 use crate::registry::Direction;
 
 /// The entry of the table.
@@ -32,15 +32,10 @@ fn measure(part: &MeasuredRows<'_>) -> Result<Vec<f64>> {
         audit,
         network,
         rows,
-        explained,
         ..
     } = part;
     let seed = audit.config.seed;
-    let classes: Vec<usize> = explained.iter().map(|row| row.class).collect();
-    let tops = explained
-        .iter()
-        .map(|row| TopK::of(&row.importance, audit.k()))
-        .collect::<Result<Vec<_>>>()?;
+    let compared = Compared::new(part)?;
     let width = network.features();
     let ids = rows.ids.iter();
     let mut streams: Vec<_> = ids.map(|id| seed.stream_at("audit noise", *id)).collect();
@@ -53,9 +48,8 @@ fn measure(part: &MeasuredRows<'_>) -> Result<Vec<f64>> {
             let drawn = audit.threat.draw(x, Surface::Sphere, stream);
             audit.threat.settle(x, &drawn, &mut points[range]);
         }
-        let found = part.explained_at(&points, &classes)?;
-        for ((kept, top), found) in kept.iter_mut().zip(&tops).zip(found) {
-            *kept += top.kept(&found.importance)?;
+        for (kept, found) in kept.iter_mut().zip(compared.at(&points)?) {
+            *kept += found.kept;
         }
     }
     let all = as_f64(audit.config.noise_draws * audit.k());

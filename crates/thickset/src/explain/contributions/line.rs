@@ -10,11 +10,17 @@
 //! `∂(Σ v_i I_i)/∂x = v ḡ + Σ_kinks t (p / |s|) n <n, v (x - b)>`, with ḡ the mean gradient, p the adjoint behind the gate and
 //! s the slope of the value. Unlike a gradient's, this slope is not zero between kinks: contributions are continuous.
 
+#![expect(
+    clippy::inline_always,
+    reason = "a loop is compiled for the instruction set of the function it is inlined into"
+)]
+
 mod layer;
 mod matrix;
 mod walk;
 
 use thickset_engine::Network;
+use thickset_engine::kernel::{VectorLoop, vectorised};
 
 use self::matrix::{Matrix, add_scaled, dot};
 pub(crate) use self::walk::Walk;
@@ -136,14 +142,13 @@ impl Lines {
 
     /// Contributions of the features of `x` to the score of a class.
     pub(crate) fn contributions(&self, x: &[f64], class: usize, walk: &mut Walk, out: &mut [f64]) {
-        walk.run(self, x, class);
-        for (feature, (out, way)) in out.iter_mut().zip(&walk.way).enumerate() {
-            *out = if *way == 0.0 {
-                0.0
-            } else {
-                way * walk.mean_gradient(self, class, feature)
-            };
-        }
+        vectorised(Contributions {
+            lines: self,
+            x,
+            class,
+            walk,
+            out,
+        });
     }
 
     /// The gradient in x of the contributions of the latest walk, which was asked to keep its kinks, each times its weight.
@@ -154,7 +159,60 @@ impl Lines {
         walk: &mut Walk,
         out: &mut [f64],
     ) {
-        walk.gradient(self, class, weights, out);
+        vectorised(Gradient {
+            lines: self,
+            class,
+            weights,
+            walk,
+            out,
+        });
+    }
+}
+
+/// A walk and what it comes to.
+struct Contributions<'a> {
+    lines: &'a Lines,
+    x: &'a [f64],
+    class: usize,
+    walk: &'a mut Walk,
+    out: &'a mut [f64],
+}
+
+impl VectorLoop for Contributions<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Self {
+            lines, class, walk, ..
+        } = self;
+        walk.run(lines, self.x, class);
+        for (feature, (out, way)) in self.out.iter_mut().zip(&walk.way).enumerate() {
+            *out = if *way == 0.0 {
+                0.0
+            } else {
+                way * walk.mean_gradient(lines, class, feature)
+            };
+        }
+    }
+}
+
+/// The gradient after a walk.
+struct Gradient<'a> {
+    lines: &'a Lines,
+    class: usize,
+    weights: &'a [f64],
+    walk: &'a mut Walk,
+    out: &'a mut [f64],
+}
+
+impl VectorLoop for Gradient<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        self.walk
+            .gradient(self.lines, self.class, self.weights, self.out);
     }
 }
 

@@ -1,5 +1,12 @@
 //! The second layer behind the pieces.
 
+#![expect(
+    clippy::inline_always,
+    reason = "a loop is compiled for the instruction set of the function it is inlined into"
+)]
+
+use thickset_engine::kernel::{VectorLoop, vectorised};
+
 use super::super::super::vector::{add_scaled, dot};
 use super::super::SLACK;
 use super::super::gate_time::{Added, Interval, Line, Neuron, State};
@@ -90,11 +97,17 @@ impl<'t> Behind<'t> {
         }
         let most = |neuron: &Neuron| reach(neuron) + neuron.low.at_0.abs() + neuron.low.at_1.abs();
         let most: Vec<f64> = first.iter().map(most).collect();
-        let sizes = self.sizes.chunks(layer.inputs.max(1));
-        let rows = layer.rows().zip(sizes).zip(&layer.bias).enumerate();
+        let products = vectorised(Products {
+            inputs: layer.inputs.max(1),
+            weights: &layer.weight,
+            sizes: &self.sizes,
+            through: &through,
+            most: &most,
+        });
+        let rows = products.into_iter().zip(&layer.bias).enumerate();
         let times: Vec<Interval> = rows
-            .map(|(output, ((row, sizes), bias))| {
-                let middle = [0, 1].map(|end| bias + dot(row, &through[end]));
+            .map(|(output, ((through, most), bias))| {
+                let middle = through.map(|through| bias + through);
                 let line = |by: [f64; 2]| Line {
                     at_0: middle[0] + by[0],
                     at_1: middle[1] + by[1],
@@ -103,7 +116,7 @@ impl<'t> Behind<'t> {
                 let neuron = Neuron {
                     low: line([low - moved[0].0[output], low - moved[1].0[output]]),
                     high: line([high + moved[0].1[output], high + moved[1].1[output]]),
-                    slack: SLACK * (bias.abs() + dot(sizes, &most)),
+                    slack: SLACK * (bias.abs() + most),
                 };
                 let time = neuron.open_time(0.0, 1.0);
                 Interval {
@@ -116,6 +129,28 @@ impl<'t> Behind<'t> {
         let states = self.states.iter().enumerate();
         states
             .map(|(neuron, state)| self.adjoints.added(neuron, *state))
+            .collect()
+    }
+}
+
+/// What each neuron of the layer takes of the first layer at both times, and the most that is added up for it.
+struct Products<'a> {
+    inputs: usize,
+    weights: &'a [f64],
+    sizes: &'a [f64],
+    through: &'a [Vec<f64>; 2],
+    most: &'a [f64],
+}
+
+impl VectorLoop for Products<'_> {
+    type Output = Vec<([f64; 2], f64)>;
+
+    #[inline(always)]
+    fn run(self) -> Self::Output {
+        let [a, b] = self.through;
+        let sizes = self.sizes.chunks(self.inputs);
+        let rows = self.weights.chunks(self.inputs).zip(sizes);
+        rows.map(|(row, sizes)| ([dot(row, a), dot(row, b)], dot(sizes, self.most)))
             .collect()
     }
 }

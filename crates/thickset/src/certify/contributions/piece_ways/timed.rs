@@ -1,5 +1,12 @@
 //! Where features and the layer behind their pieces can be at a time, over all moves.
 
+#![expect(
+    clippy::inline_always,
+    reason = "a loop is compiled for the instruction set of the function it is inlined into"
+)]
+
+use thickset_engine::kernel::{VectorLoop, vectorised};
+
 use super::super::move_set::MoveSet;
 use super::super::pieces::{PieceRange, Slopes};
 use super::super::{MoveNorm, SLACK};
@@ -79,6 +86,16 @@ impl<'w> Timed<'w> {
 
     /// By how much outputs with these slopes can fall and rise at a time, over all moves.
     pub(super) fn moved(&self, slopes: &Slopes, outputs: usize, t: f64) -> (Vec<f64>, Vec<f64>) {
+        vectorised(Moved {
+            timed: self,
+            slopes,
+            outputs,
+            t,
+        })
+    }
+
+    #[inline(always)]
+    fn moved_wide(&self, slopes: &Slopes, outputs: usize, t: f64) -> (Vec<f64>, Vec<f64>) {
         // Of falling and of rising: the sum of squared slopes, and of slopes times limits.
         let zeros = || vec![0.0; outputs];
         let mut falls = (zeros(), zeros());
@@ -176,6 +193,23 @@ impl<'w> Timed<'w> {
     }
 }
 
+/// How far outputs move at a time.
+struct Moved<'a> {
+    timed: &'a Timed<'a>,
+    slopes: &'a Slopes,
+    outputs: usize,
+    t: f64,
+}
+
+impl VectorLoop for Moved<'_> {
+    type Output = (Vec<f64>, Vec<f64>);
+
+    #[inline(always)]
+    fn run(self) -> Self::Output {
+        self.timed.moved_wide(self.slopes, self.outputs, self.t)
+    }
+}
+
 /// The least and the greatest slope of each output on some pieces of a feature.
 #[derive(Default)]
 pub(super) struct PieceSlopes {
@@ -184,6 +218,7 @@ pub(super) struct PieceSlopes {
 }
 
 impl PieceSlopes {
+    #[inline(always)]
     pub(super) fn set(&mut self, slopes: &[Vec<f64>], range: PieceRange) {
         self.least.clone_from(&slopes[range.first]);
         self.most.clone_from(&slopes[range.first]);
@@ -195,6 +230,7 @@ impl PieceSlopes {
         }
     }
 
+    #[inline(always)]
     pub(super) fn each(&self) -> impl Iterator<Item = (f64, f64)> {
         let all = self.least.iter().zip(&self.most);
         all.map(|(least, most)| (*least, *most))

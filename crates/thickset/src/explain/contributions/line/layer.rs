@@ -3,6 +3,11 @@
 //! Between two kinks of the way every value goes on by its slope, so a unit keeps the value it had when its slope last changed, and the t at
 //! which it will reach zero. Nothing is done for a unit whose slope does not change.
 
+#![expect(
+    clippy::inline_always,
+    reason = "a loop is compiled for the instruction set of the function it is inlined into"
+)]
+
 use std::ops::Range;
 
 use super::matrix::Matrix;
@@ -27,6 +32,7 @@ pub(super) struct Layer {
 
 impl Layer {
     /// At the reference, with slopes of zero.
+    #[inline(always)]
     pub(super) fn start(&mut self, values: &[f64], adjoints: &[f64]) {
         self.values.clear();
         self.values.extend_from_slice(values);
@@ -47,15 +53,24 @@ impl Layer {
         self.flipped.clear();
     }
 
+    #[inline(always)]
     pub(super) fn units(&self) -> usize {
         self.values.len()
     }
 
+    #[inline(always)]
     pub(super) fn is_open(&self, unit: usize) -> bool {
         self.sides[unit] > 0.0
     }
 
+    /// Of each unit, a positive number where its gate is open.
+    #[inline(always)]
+    pub(super) fn open(&self) -> &[f64] {
+        &self.sides
+    }
+
     /// The slopes of these units change at t by so much.
+    #[inline(always)]
     pub(super) fn bend(&mut self, units: Range<usize>, changes: &[f64], at: f64) {
         self.next = None;
         let count = units.len();
@@ -80,16 +95,19 @@ impl Layer {
     }
 
     /// The first t at which a value reaches zero, and its unit.
+    #[inline(always)]
     pub(super) fn next(&mut self) -> (f64, usize) {
         *self.next.get_or_insert_with(|| earliest(&self.zeros))
     }
 
     /// The units whose gates are not as at the reference: 1 for those that opened, -1 for those that closed.
+    #[inline(always)]
     pub(super) fn flipped(&self) -> impl Iterator<Item = (usize, f64)> {
         self.flipped.iter().map(|&unit| (unit, self.sides[unit]))
     }
 
     /// Weights of the values behind these gates as weights of what the layer reads by `rows`.
+    #[inline(always)]
     pub(super) fn pull_down(&self, rows: &Matrix, weights: &[f64], lower: &mut Vec<f64>) {
         lower.clear();
         lower.resize(rows.width, 0.0);
@@ -101,6 +119,7 @@ impl Layer {
     }
 
     /// Opens or closes a gate whose value reaches zero at t; gives whether it opened.
+    #[inline(always)]
     pub(super) fn flip(&mut self, unit: usize, at: f64) -> bool {
         self.sides[unit] = -self.sides[unit];
         self.values[unit] = 0.0;
@@ -118,6 +137,7 @@ impl Layer {
 }
 
 /// The least number and the first place it stands at, in eight lanes.
+#[inline(always)]
 fn earliest(numbers: &[f64]) -> (f64, usize) {
     let least = |least: f64, number: f64| if number < least { number } else { least };
     let mut lanes = [f64::INFINITY; 8];

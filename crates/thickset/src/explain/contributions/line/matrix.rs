@@ -2,6 +2,11 @@
 //!
 //! Fixed layers, as those of binned models, are zero nearly everywhere: a row of them has one number, and a feature reaches its own units only.
 
+#![expect(
+    clippy::inline_always,
+    reason = "a loop is compiled for the instruction set of the function it is inlined into"
+)]
+
 use std::ops::Range;
 
 use crate::certify::DenseLayer;
@@ -39,16 +44,19 @@ impl Matrix {
         Self::new(values, outputs)
     }
 
+    #[inline(always)]
     pub(super) fn row(&self, row: usize) -> &[f64] {
         &self.values[row * self.width..][..self.width]
     }
 
     /// Where a row is not zero.
+    #[inline(always)]
     pub(super) fn span(&self, row: usize) -> Range<usize> {
         self.spans[row].clone()
     }
 
     /// Adds a multiple of a row.
+    #[inline(always)]
     pub(super) fn add(&self, row: usize, factor: f64, to: &mut [f64]) {
         if factor != 0.0 {
             let span = self.spans[row].clone();
@@ -57,12 +65,14 @@ impl Matrix {
     }
 
     /// The product of a row and a vector.
+    #[inline(always)]
     pub(super) fn dot(&self, row: usize, with: &[f64]) -> f64 {
         let span = self.spans[row].clone();
         dot(&self.row(row)[span.clone()], &with[span])
     }
 }
 
+#[inline(always)]
 pub(super) fn add_scaled(to: &mut [f64], factor: f64, what: &[f64]) {
     for (to, what) in to.iter_mut().zip(what) {
         *to += factor * what;
@@ -70,6 +80,7 @@ pub(super) fn add_scaled(to: &mut [f64], factor: f64, what: &[f64]) {
 }
 
 /// In four sums, so that several go at once; their order is fixed.
+#[inline(always)]
 pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
     let mut sums = [0.0; 4];
     let (a_parts, b_parts) = (a.chunks_exact(4), b.chunks_exact(4));

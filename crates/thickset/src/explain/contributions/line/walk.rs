@@ -1,5 +1,10 @@
 //! A walk from the reference to a row, kink by kink.
 
+#![expect(
+    clippy::inline_always,
+    reason = "a loop is compiled for the instruction set of the function it is inlined into"
+)]
+
 use std::mem::swap;
 use std::ops::Range;
 
@@ -36,6 +41,7 @@ pub(crate) struct Walk {
 }
 
 impl Walk {
+    #[inline(always)]
     pub(super) fn mean_gradient(&self, lines: &Lines, class: usize, feature: usize) -> f64 {
         if lines.values.is_empty() {
             lines.adjoints[class][0][feature]
@@ -45,6 +51,7 @@ impl Walk {
     }
 
     /// Walks to x for the score of a class.
+    #[inline(always)]
     pub(super) fn run(&mut self, lines: &Lines, x: &[f64], class: usize) {
         self.way.clear();
         let way = x.iter().zip(&lines.reference);
@@ -61,6 +68,7 @@ impl Walk {
         self.settle(0..lines.first.width, 1.0);
     }
 
+    #[inline(always)]
     fn start(&mut self, lines: &Lines, class: usize) {
         for numbers in [&mut self.integral, &mut self.settled] {
             numbers.clear();
@@ -94,6 +102,7 @@ impl Walk {
     }
 
     /// The layer, the unit and the place of the next kink; none if the rest of the way is straight.
+    #[inline(always)]
     fn next(&mut self) -> Option<(usize, usize, f64)> {
         let (mut end, mut next) = (1.0, None);
         for (place, layer) in self.layers.iter_mut().enumerate() {
@@ -107,17 +116,27 @@ impl Walk {
     }
 
     /// Integrates the adjoints of these units of the first layer up to t.
+    #[inline(always)]
     fn settle(&mut self, units: Range<usize>, at: f64) {
-        let layer = &self.layers[0];
-        for unit in units {
-            if layer.is_open(unit) {
-                self.integral[unit] += (at - self.settled[unit]) * layer.adjoints[unit];
-            }
-            self.settled[unit] = at;
+        let count = units.len();
+        let open = &self.layers[0].open()[units.clone()][..count];
+        let adjoints = &self.layers[0].adjoints[units.clone()][..count];
+        let integral = &mut self.integral[units.clone()][..count];
+        let settled = &mut self.settled[units][..count];
+        for unit in 0..count {
+            // Closed gates add nothing; without a branch, so that several go at once.
+            let length = if open[unit] > 0.0 {
+                at - settled[unit]
+            } else {
+                0.0
+            };
+            integral[unit] += length * adjoints[unit];
+            settled[unit] = at;
         }
     }
 
     /// Opens or closes a gate at t.
+    #[inline(always)]
     fn pass(&mut self, lines: &Lines, (place, unit): (usize, usize), at: f64) {
         if place == 0 {
             self.settle(unit..unit + 1, at);
@@ -138,30 +157,42 @@ impl Walk {
     }
 
     /// A slope behind a gate changed: so do all slopes above.
-    fn push_up(&mut self, lines: &Lines, (place, unit): (usize, usize), change: f64, at: f64) {
-        let Some(layer) = lines.later.get(place) else {
-            return;
-        };
+    #[inline(always)]
+    fn push_up(&mut self, lines: &Lines, from: (usize, usize), change: f64, at: f64) {
+        let (mut place, mut unit) = from;
+        let mut change = change;
         let [changes, higher] = &mut self.pushed;
-        let units = layer.columns.span(unit);
-        changes.clear();
-        changes.extend(layer.columns.row(unit).iter().map(|weight| change * weight));
-        let next = &mut self.layers[place + 1];
-        next.bend(units.clone(), changes, at);
-        if units.len() == 1 {
-            // Its one reader alone passes it on.
-            if next.is_open(units.start) {
-                let change = changes[units.start];
-                self.push_up(lines, (place + 1, units.start), change, at);
+        loop {
+            let Some(layer) = lines.later.get(place) else {
+                return;
+            };
+            let units = layer.columns.span(unit);
+            changes.clear();
+            changes.extend(layer.columns.row(unit).iter().map(|weight| change * weight));
+            let next = &mut self.layers[place + 1];
+            next.bend(units.clone(), changes, at);
+            if units.len() != 1 {
+                break;
             }
-            return;
+            // Its one reader alone passes it on.
+            if !next.is_open(units.start) {
+                return;
+            }
+            change = changes[units.start];
+            (place, unit) = (place + 1, units.start);
         }
-        let (Some(twice), Some(above)) = (&layer.twice, lines.later.get(place + 1)) else {
+        let (Some(twice), Some(above)) = (
+            lines
+                .later
+                .get(place)
+                .and_then(|layer| layer.twice.as_ref()),
+            lines.later.get(place + 1),
+        ) else {
             return;
         };
         higher.clear();
         higher.extend(twice.columns.row(unit).iter().map(|weight| change * weight));
-        for (unit, sign) in next.flipped() {
+        for (unit, sign) in self.layers[place + 1].flipped() {
             above.columns.add(unit, sign * changes[unit], higher);
         }
         swap(changes, higher);
@@ -183,6 +214,7 @@ impl Walk {
     }
 
     /// An adjoint behind a gate changed: so do all adjoints below.
+    #[inline(always)]
     fn push_down(&mut self, lines: &Lines, (place, unit): (usize, usize), change: f64, at: f64) {
         let [mut weights, mut lower] = std::mem::take(&mut self.pushed);
         let layer = &lines.later[place - 1];
@@ -221,6 +253,7 @@ impl Walk {
     }
 
     /// Adds a multiple to the adjoints of these units of a layer at t.
+    #[inline(always)]
     fn add_adjoints(
         &mut self,
         place: usize,
@@ -236,6 +269,7 @@ impl Walk {
     }
 
     /// The gradient in x of the contributions to the score of a class, each times its weight.
+    #[inline(always)]
     pub(super) fn gradient(
         &mut self,
         lines: &Lines,
