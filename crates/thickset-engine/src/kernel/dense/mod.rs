@@ -9,9 +9,12 @@
 //! one's backward is the other, and the weights' gradients are sums over rows of products of what both have between the maps.
 //! All values are those of the layers one by one, bit for bit.
 //!
-//! [`training_step`] goes further: the gradients of a whole loss, recorded as one operation.
+//! [`training_step`] goes further: the gradients of a whole loss, recorded as one operation. [`path_step`] does that for
+//! gradients along a path, and [`input_search`] gives gradients in the inputs, to move those by.
 
+mod input_search;
 mod loops;
+mod path;
 mod product;
 mod recorded;
 mod run;
@@ -33,6 +36,8 @@ use crate::layer::Part;
 /// The most maps of a chain: each number of them is a type of its own to the tensor library.
 const MOST_MAPS: usize = 6;
 
+pub(crate) use input_search::input_search;
+pub(crate) use path::path_step;
 pub(crate) use step::training_step;
 
 /// A batch that has run through a chain.
@@ -93,7 +98,8 @@ impl Maps {
         (1..=MOST_MAPS).contains(&count) && on_flex(x) && self.tensors().all(is_alike)
     }
 
-    fn run<T: Stored>(&self, x: &Tensor<2>) -> Kept<T> {
+    /// Their numbers.
+    fn list<T: Stored>(&self) -> Vec<Arc<Map<T>>> {
         let maps = self.weights.iter().zip(&self.biases).zip(&self.activations);
         let map = |((weight, bias), activation): ((&Tensor<2>, &Tensor<2>), &_)| {
             let activation = match *activation {
@@ -103,9 +109,13 @@ impl Maps {
                     beta: T::from_f64(beta),
                 },
             };
-            Map::new(&plain(weight), &plain(bias), activation)
+            Arc::new(Map::new(&plain(weight), &plain(bias), activation))
         };
-        Kept::new(maps.map(map).collect(), &plain(x))
+        maps.map(map).collect()
+    }
+
+    fn run<T: Stored>(&self, x: &Tensor<2>) -> Kept<T> {
+        Kept::new(self.list(), &plain(x))
     }
 }
 
@@ -195,6 +205,14 @@ fn tangent<T: Stored>(
 
 fn contiguous(tensor: &Tensor<2>) -> FlexTensor {
     plain(tensor).to_contiguous()
+}
+
+fn widened<T: Stored>(numbers: &[T]) -> Vec<f64> {
+    numbers.iter().map(|number| number.to_f64()).collect()
+}
+
+fn narrowed<T: Stored>(numbers: &[f64]) -> Vec<T> {
+    numbers.iter().map(|number| T::from_f64(*number)).collect()
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 //! Rows go through all maps in chunks, which threads share. The sums of a row never leave its chunk, and a weight's gradient is
 //! one chain over all rows in order, so bits depend neither on the chunks nor on the threads.
 
+use std::sync::Arc;
+
 use burn::backend::flex::FlexTensor;
 use rayon::prelude::*;
 
@@ -13,24 +15,24 @@ use crate::kernel::row_tile::Activation;
 use crate::kernel::storage::Stored;
 
 /// Rows that one thread takes at a time: whole tiles of six and of eight, and about half of the usual batch.
-const CHUNK: usize = 72;
+pub(super) const CHUNK: usize = 72;
 /// Outputs of a map whose weights' gradients one thread takes at a time.
 const OUTPUTS: usize = 24;
 /// Multiply-adds of one way through the chain below which handing it to other threads takes longer than it saves, or much longer
 /// where the processors are busy: a step of a batch of 128 rows stays on its thread.
-const PARALLEL_WORK: usize = 1 << 22;
+pub(super) const PARALLEL_WORK: usize = 1 << 22;
 
 /// A linear map with what follows it.
 #[derive(Debug)]
 pub(super) struct Map<T> {
     /// `[outputs, inputs]`
-    weight: FlexTensor,
+    pub weight: FlexTensor,
     /// `[inputs, outputs]`, for the way up.
-    transposed: Vec<T>,
-    bias: FlexTensor,
-    activation: Activation<T>,
-    inputs: usize,
-    outputs: usize,
+    pub transposed: Vec<T>,
+    pub bias: FlexTensor,
+    pub activation: Activation<T>,
+    pub inputs: usize,
+    pub outputs: usize,
 }
 
 impl<T: Stored> Map<T> {
@@ -53,8 +55,13 @@ impl<T: Stored> Map<T> {
         }
     }
 
+    /// Whether its activation's slope does not move with its sums, but at kinks.
+    pub(super) fn is_piecewise_linear(&self) -> bool {
+        !matches!(self.activation, Activation::Softplus { .. })
+    }
+
     /// What its activation does with its sums, where that is a matter of signs.
-    fn end(&self) -> End<'static, T> {
+    pub(super) fn end(&self) -> End<'static, T> {
         match self.activation {
             Activation::Relu => End::Relu,
             Activation::None | Activation::Softplus { .. } => End::Plain,
@@ -88,7 +95,7 @@ pub(super) struct Ways<'a, T> {
 /// A batch that has run through a chain, with all that derivatives need.
 #[derive(Debug)]
 pub(super) struct Kept<T> {
-    maps: Vec<Map<T>>,
+    maps: Vec<Arc<Map<T>>>,
     x: FlexTensor,
     rows: usize,
     features: usize,
@@ -100,7 +107,7 @@ pub(super) struct Kept<T> {
 
 impl<T: Stored> Kept<T> {
     /// Runs rows through the maps.
-    pub(super) fn new(maps: Vec<Map<T>>, x: &FlexTensor) -> Self {
+    pub(super) fn new(maps: Vec<Arc<Map<T>>>, x: &FlexTensor) -> Self {
         interrupt::check();
         let [rows, features] = crate::kernel::storage::size(x);
         let x = x.to_contiguous();
@@ -134,6 +141,16 @@ impl<T: Stored> Kept<T> {
         self.maps.last().map_or(self.features, |map| map.outputs)
     }
 
+    /// The rows that ran.
+    pub(super) fn input(&self) -> &[T] {
+        T::numbers(&self.x)
+    }
+
+    /// How many outputs each map has.
+    pub(super) fn map_outputs(&self) -> impl Iterator<Item = usize> {
+        self.maps.iter().map(|map| map.outputs)
+    }
+
     /// The outputs of the chain, `[rows, outputs]`.
     pub(super) fn output(&self) -> FlexTensor {
         T::tensor(self.last_values(), [self.rows, self.outputs()])
@@ -146,8 +163,7 @@ impl<T: Stored> Kept<T> {
 
     /// Whether slopes do not move with rows and weights.
     pub(super) fn is_piecewise_linear(&self) -> bool {
-        let is_smooth = |map: &Map<T>| matches!(map.activation, Activation::Softplus { .. });
-        !self.maps.iter().any(is_smooth)
+        self.maps.iter().all(|map| map.is_piecewise_linear())
     }
 
     fn is_large(&self) -> bool {
@@ -279,7 +295,7 @@ impl<T: Stored> Kept<T> {
     /// `[outputs, inputs]`.
     pub(super) fn weights(&self, ways: &[Ways<'_, T>]) -> Vec<FlexTensor> {
         let is_large = self.is_large();
-        let of_map = |(place, map): (usize, &Map<T>)| {
+        let of_map = |(place, map): (usize, &Arc<Map<T>>)| {
             let mut sums = vec![T::default(); map.outputs * map.inputs];
             let block = |(number, sums): (usize, &mut [T])| {
                 let first = number * OUTPUTS;
@@ -329,7 +345,7 @@ impl<T: Stored> Kept<T> {
 
     /// For every map the sum over rows of its output's adjoints, `[1, outputs]`.
     pub(super) fn biases(&self, adjoints: &Between<T>) -> Vec<FlexTensor> {
-        let of_map = |(place, map): (usize, &Map<T>)| {
+        let of_map = |(place, map): (usize, &Arc<Map<T>>)| {
             let mut sums = vec![T::default(); map.outputs];
             for chunk in &adjoints.0 {
                 T::vectorised(SumRows {
