@@ -76,8 +76,8 @@ pub(super) struct Between<T>(Vec<Vec<Vec<T>>>);
 impl<T: Stored> Between<T> {
     /// Those behind the last map, of all rows.
     pub(super) fn last(&self) -> Vec<T> {
-        let last = |chunk: &Vec<Vec<T>>| chunk.last().cloned().unwrap_or_default();
-        self.0.iter().flat_map(last).collect()
+        let chunks = self.0.iter().filter_map(|chunk| chunk.last());
+        chunks.map(Vec::as_slice).collect::<Vec<_>>().concat()
     }
 }
 

@@ -15,9 +15,9 @@ use burn::tensor::{DType, Tensor};
 
 use self::product::Product;
 use super::loops::SumSquares;
-use super::{Maps, narrowed, widened};
 use super::recorded::record_loss;
 use super::run::{Between, Kept, Ways};
+use super::{Maps, narrowed, widened};
 use crate::kernel::head::{Shape, Softmax};
 use crate::kernel::recording::{is_recorded, plain};
 use crate::kernel::storage::{Stored, size};
