@@ -19,6 +19,7 @@ mod device_kind;
 mod error;
 mod file;
 mod folder_lock;
+mod input_search;
 mod instruction_set;
 mod network;
 mod network_device;
@@ -35,6 +36,7 @@ pub use device_kind::DeviceKind;
 pub use error::{Error, Result};
 pub use file::{MAX_FILE_BYTES, StoredModel};
 pub use folder_lock::{FolderLock, LockError};
+pub use input_search::{InputSearch, InputSlopes};
 pub use instruction_set::instruction_set;
 pub use network::{Network, NetworkBuilder, Source};
 pub use parameter::{Init, Parameter, ParameterSource, Role, Scope};
@@ -44,5 +46,5 @@ pub use tensor::{
     Bool, DType, Device, Element, Float, Gradients, Int, Kind, Shape, Tensor, TensorData,
     TensorOptions, WrongType, activation,
 };
-pub use training_step::{Slopes, TrainingStep};
+pub use training_step::{PathStep, Slopes, TrainingStep};
 pub use whole_file::write_whole;

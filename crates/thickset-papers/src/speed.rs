@@ -10,6 +10,7 @@ use thickset::data::{InputShape, Schema};
 use thickset::explain::concept::ConceptConfig;
 use thickset::explain::reduce::ReductionConfig;
 use thickset::explain::{CheckedExplain, ExplainConfig};
+use thickset::metric::ranking::largest;
 use thickset::model::{
     CnnConfig, Fresh, GcnConfig, MlpConfig, ModelConfig, Resnet9Config, Resnet18Config,
     SiameseConfig, resnet18, siamese,
@@ -20,7 +21,7 @@ use thickset::objective::{Batch, Loss, ObjectiveConfig, igr, mart, r2et, trades,
 use thickset::registry::{Family, family};
 use thickset::{Result, Seed};
 use thickset_engine::optimizer::{Adam, Optimizer as _};
-use thickset_engine::{Network, Output, Tensor, one_hot};
+use thickset_engine::{Network, Output, Slopes, Tensor, one_hot};
 
 /// Steps of a cell before any is timed.
 const WARM_UP: usize = 2;
@@ -480,6 +481,20 @@ impl Training {
 
 /// The class loss and the squared input gradient.
 fn grad_penalty(batch: &Batch<'_>) -> Result<Loss> {
+    if let Some(mut step) = batch.network.training_step(&batch.x) {
+        let class = step.cross_entropy(&batch.labels);
+        let rows = step.logits().chunks(batch.network.classes());
+        let classes = rows.map(largest).collect::<Result<Vec<_>>>()?;
+        #[expect(clippy::cast_precision_loss, reason = "batches are small")]
+        let weight = PENALTY_WEIGHT / classes.len() as f64;
+        let gradient = step.input_gradient(&classes);
+        let penalty: f64 = gradient.iter().map(|it| weight * it * it).sum();
+        let slopes = Slopes {
+            gradient: gradient.iter().map(|it| 2.0 * weight * it).collect(),
+            ..Slopes::default()
+        };
+        return Ok(Loss::new("class", step.loss(class + penalty, slopes)));
+    }
     let pass = batch.network.pass(batch.x.clone());
     let loss = batch.class_loss_of(&pass);
     let classes = predicted_one_hot(batch.network, &pass.logits())?;

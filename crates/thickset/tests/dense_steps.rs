@@ -16,7 +16,7 @@ use thickset_engine::{Network, Tensor, one_hot};
 const FEATURES: usize = 11;
 
 /// Every objective that has such a way, with its settings.
-const OBJECTIVES: [&str; 12] = [
+const OBJECTIVES: [&str; 23] = [
     "kind = \"vanilla\"",
     "kind = \"weight-decay\"",
     "kind = \"softplus\"",
@@ -29,6 +29,17 @@ const OBJECTIVES: [&str; 12] = [
     "kind = \"r2et\"\ngap = \"difference\"\npairs = \"mirrored\"\npair_count = 2",
     "kind = \"r2et\"\nhessian_weight = 0.0\npairs = \"boundary\"",
     "kind = \"est-h\"",
+    "kind = \"exact-h\"",
+    "kind = \"pgd-at\"",
+    "kind = \"pgd-at\"\nattack = { norm = \"l2\", range = [-1.0, 1.0] }",
+    "kind = \"trades\"",
+    "kind = \"mart\"",
+    "kind = \"mart\"\nbeta = 0.0",
+    "kind = \"igr\"",
+    "kind = \"igr\"\nbase = \"trades\"\nsteps = 3",
+    "kind = \"igr\"\nbase = \"mart\"\nweight = 0.5",
+    "kind = \"adv-aat\"",
+    "kind = \"adv-aat\"\nattack = { norm = \"l2\", start = \"input\", steps = 3 }",
 ];
 
 fn objective(text: &str) -> ObjectiveConfig {

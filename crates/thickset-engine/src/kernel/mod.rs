@@ -34,7 +34,7 @@ mod triangle;
 
 pub(crate) use buffer::Scratch;
 pub(crate) use composed::most_probable;
-pub(crate) use dense::{Dense, training_step};
+pub(crate) use dense::{Dense, input_search, path_step, training_step};
 pub(crate) use head::Softmax as RowSoftmax;
 pub(crate) use margin_product::margin_product;
 pub(crate) use matrix_product::Side;

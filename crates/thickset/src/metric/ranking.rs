@@ -171,6 +171,9 @@ impl TopK {
 /// Comparisons up to which [`TopK::kept`] makes them all.
 const COUNTED: usize = 4096;
 
+/// Members of a set that [`Counted`] compares at a time: as many as two registers of the narrower kind hold.
+const SIDE_BY_SIDE: usize = 8;
+
 /// How many members of a set have fewer values ahead of them than the set has members; `None` where a value is not finite.
 /// Unless all of them have, every member is compared with every value: that has no branch which could not be foretold.
 struct Counted<'a> {
@@ -206,17 +209,25 @@ impl VectorLoop for Counted<'_> {
             return Some(k);
         }
         let mut kept = 0;
-        for &member in members {
-            let own = importance[member];
-            let (mut larger, mut not_smaller) = (0, 0);
+        // Some members side by side, so that counts stay in registers until all values were seen.
+        for members in members.chunks(SIDE_BY_SIDE) {
+            let mut own = [f64::INFINITY; SIDE_BY_SIDE];
+            for (own, &member) in own.iter_mut().zip(members) {
+                *own = importance[member];
+            }
+            let (mut larger, mut not_smaller) = ([0_u64; SIDE_BY_SIDE], [0_u64; SIDE_BY_SIDE]);
             for &value in importance {
-                larger += usize::from(value > own);
-                not_smaller += usize::from(value >= own);
+                for place in 0..SIDE_BY_SIDE {
+                    larger[place] += u64::from(value > own[place]);
+                    not_smaller[place] += u64::from(value >= own[place]);
+                }
             }
-            if not_smaller > larger + 1 {
-                larger += count_ties(&importance[..member], own);
+            for (place, &member) in members.iter().enumerate() {
+                if not_smaller[place] > larger[place] + 1 {
+                    larger[place] += count_ties(&importance[..member], own[place]);
+                }
+                kept += usize::from(larger[place] < k as u64);
             }
-            kept += usize::from(larger < k);
         }
         Some(kept)
     }
@@ -228,8 +239,8 @@ impl VectorLoop for Counted<'_> {
     clippy::float_cmp,
     reason = "a tie is an equal value, and -0 ties with 0"
 )]
-fn count_ties(values: &[f64], own: f64) -> usize {
-    values.iter().filter(|value| **value == own).count()
+fn count_ties(values: &[f64], own: f64) -> u64 {
+    values.iter().filter(|value| **value == own).count() as u64
 }
 
 /// Larger first, then the lower index. Adding zero turns -0 into 0, so that the two are tied.

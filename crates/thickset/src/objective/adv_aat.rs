@@ -4,17 +4,20 @@
 //! IG is of the true class's logit, from a zero baseline, by the midpoint rule.
 
 use serde::{Deserialize, Serialize};
-use thickset_engine::Tensor;
+use thickset_engine::{InputSlopes, Tensor};
 
 use super::igr::check_steps;
 use super::term::inner_attack::InnerAttack;
+use super::term::logit_rows::{add_cross_entropy, classes_of};
+use super::term::path_pairs::{attributions, mean_pair_loss};
 use super::term::reading::{constant, mean_over_rows};
-use super::term::similarity::pearson;
+use super::term::similarity::{pearson, pearson_slopes};
 use super::{Batch, Loss, Objective};
-use crate::Result;
-use crate::check::check_weight;
+use crate::check::{as_f64, check_weight};
 use crate::explain::integrated_gradients::of_logit;
+use crate::host::read;
 use crate::registry::{Family, Info, Setting};
+use crate::{Result, Stream};
 use thickset_engine::kernel::cross_entropy;
 
 /// The registry's entry.
@@ -79,6 +82,9 @@ impl Objective for AdvAatConfig {
     fn loss(&self, batch: &Batch<'_>) -> Result<Loss> {
         let labels = &batch.labels;
         let perturbed = batch.perturbed_or(|draws| {
+            if let Some(found) = self.climb(batch, draws) {
+                return Ok(found);
+            }
             let mut frozen = batch.network.clone();
             frozen.untrack();
             let clean = of_logit(&frozen, &constant(&batch.x), labels, self.attack_ig_steps);
@@ -96,10 +102,71 @@ impl Objective for AdvAatConfig {
         if self.weight == 0.0 {
             return Ok(loss);
         }
-        let of = |x: &Tensor<2>| of_logit(batch.network, x, labels, self.ig_steps);
-        let correlation = correlation_loss(of(&batch.x), of(&perturbed));
+        let rows = [&batch.x, &perturbed];
+        let at_once = mean_pair_loss(batch.network, rows, labels, self.ig_steps, pearson_loss);
+        let correlation = at_once.unwrap_or_else(|| {
+            let of = |x: &Tensor<2>| of_logit(batch.network, x, labels, self.ig_steps);
+            correlation_loss(of(&batch.x), of(&perturbed))
+        });
         Ok(loss.plus("correlation", self.weight, correlation, self.adaptive))
     }
+}
+
+impl AdvAatConfig {
+    /// The search for x~ in plain numbers, where the network has that way. Between kinks a mean gradient does not move with the
+    /// row, so the slope of PCL in it is that in its attribution times the mean gradient.
+    fn climb(&self, batch: &Batch<'_>, draws: &mut Stream) -> Option<Tensor<2>> {
+        let (network, steps) = (batch.network, self.attack_ig_steps);
+        let search = network.input_search(&batch.x)?;
+        let (features, count) = (network.features(), network.classes());
+        let labels = read(batch.labels.clone());
+        let classes = classes_of(&labels, count)?;
+        if !search.has_paths() {
+            return None;
+        }
+        let share = 1.0 / as_f64(classes.len());
+        let mut clean = read(batch.x.clone());
+        search.run(&mut clean, steps, &|first, rows, slopes| {
+            let classes = &classes[first..][..rows.len() / features];
+            let gradient = slopes.path_gradient(rows, classes, steps);
+            for (row, gradient) in rows.iter_mut().zip(gradient) {
+                *row *= gradient;
+            }
+        });
+        let gradient_at =
+            |first: usize, rows: &[f64], slopes: &mut dyn InputSlopes, out: &mut [f64]| {
+                let of_class = slopes.gradient(rows, &mut |logits, slopes| {
+                    add_cross_entropy(logits, &labels[first * count..], count, share, slopes);
+                });
+                out.copy_from_slice(of_class);
+                if self.weight == 0.0 {
+                    return;
+                }
+                let classes = &classes[first..][..rows.len() / features];
+                let gradient = slopes.path_gradient(rows, classes, steps);
+                let mut clean = clean[first * features..][..rows.len()].to_vec();
+                let mut attacked = attributions(rows, &gradient);
+                let pairs = clean.chunks_exact_mut(features);
+                for (clean, attacked) in pairs.zip(attacked.chunks_exact_mut(features)) {
+                    pearson_loss(clean, attacked);
+                }
+                for ((out, slope), gradient) in out.iter_mut().zip(attacked).zip(gradient) {
+                    *out += self.weight * share * slope * gradient;
+                }
+            };
+        let passes = 1 + steps;
+        self.attack
+            .climb(network, &batch.x, draws, passes, &gradient_at)
+    }
+}
+
+/// PCL of one row; its slopes in the attributions are written over them.
+fn pearson_loss(first: &mut [f64], second: &mut [f64]) -> f64 {
+    let correlation = pearson_slopes(first, second);
+    for slope in first.iter_mut().chain(second) {
+        *slope *= -0.5;
+    }
+    0.5 - 0.5 * correlation
 }
 
 /// The mean over rows of PCL.

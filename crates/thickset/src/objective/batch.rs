@@ -1,6 +1,6 @@
 //! A batch of training rows and all that an objective may look at.
 
-use thickset_engine::{Network, Pass, Slopes, Tensor};
+use thickset_engine::{Network, Pass, Slopes, Tensor, TrainingStep};
 
 use super::loss::Loss;
 use super::term::gap::{PairWeights, Pairs, pair_weights};
@@ -50,6 +50,13 @@ impl Batch<'_> {
         let mut loss = Loss::new("class", cross_entropy(logits, self.labels.clone()));
         loss.statistics = statistics;
         loss
+    }
+
+    /// A training step of two batches of rows, those of the second one after those of the first, where the network has such steps.
+    pub(super) fn step_of_both(&self, rows: [&Tensor<2>; 2]) -> Option<Box<dyn TrainingStep>> {
+        self.network.tracked_chain_parts()?;
+        let both = Tensor::cat(rows.map(Tensor::clone).to_vec(), 0);
+        self.network.training_step(&both)
     }
 
     /// Logits as the class loss sees them, and the statistics to follow.

@@ -2,12 +2,14 @@
 //! for the gradient the input Hessian, by one exact product a feature.
 
 use serde::{Deserialize, Serialize};
+use thickset_engine::Slopes;
 
-use super::term::hessian_norm::frobenius;
+use super::r2et::at_once::gradient_reduction;
+use super::term::hessian_norm::{frobenius, mean_length_slopes};
 use super::{Batch, EXPLAIN, Loss, Objective, ObjectiveConfig};
 use crate::Result;
 use crate::check::check_weight;
-use crate::explain::InlineExplain;
+use crate::explain::{InlineExplain, predicted};
 use crate::registry::{Family, Info, Setting};
 
 /// The registry's entry.
@@ -50,6 +52,43 @@ impl Default for ExactHConfig {
     }
 }
 
+impl ExactHConfig {
+    /// The loss in plain numbers, where the network has that way. Of two classes and a piecewise linear network the Hessian is a
+    /// multiple of `g g'`, so its norm is the length of its product with the unit gradient. It is largest in that direction, which can so
+    /// be a constant for the slopes.
+    fn loss_at_once(&self, batch: &Batch<'_>) -> Result<Option<Loss>> {
+        let network = batch.network;
+        let is_rank_one = network.classes() == 2 && network.is_piecewise_linear();
+        // An adaptive weight is known only after its term.
+        if self.adaptive || !is_rank_one || gradient_reduction(batch).is_none() {
+            return Ok(None);
+        }
+        let Some(mut step) = network.training_step(&batch.x) else {
+            return Ok(None);
+        };
+        let class = step.cross_entropy(&batch.labels);
+        let classes = predicted(step.logits(), network.classes())?;
+        let features = network.features();
+        let mut directions = step.input_gradient(&classes).to_vec();
+        for row in directions.chunks_exact_mut(features) {
+            let length = row.iter().map(|it| it * it).sum::<f64>().sqrt();
+            let scale = if length > 0.0 { 1.0 / length } else { 0.0 };
+            for entry in row {
+                *entry *= scale;
+            }
+        }
+        let product = step.hessian_product(directions);
+        let (norm, of_product) = mean_length_slopes(product, features, self.weight);
+        let slopes = Slopes {
+            product: of_product,
+            ..Slopes::default()
+        };
+        let total = step.loss(class + self.weight * norm, slopes);
+        let terms = [("class", 1.0, class), ("hessian", self.weight, norm)];
+        Ok(Some(Loss::of_whole(total, &terms)))
+    }
+}
+
 impl Objective for ExactHConfig {
     fn info(&self) -> &'static Info {
         &INFO
@@ -62,6 +101,9 @@ impl Objective for ExactHConfig {
     fn loss(&self, batch: &Batch<'_>) -> Result<Loss> {
         if self.weight == 0.0 {
             return Ok(batch.class_loss(batch.x.clone()));
+        }
+        if let Some(loss) = self.loss_at_once(batch)? {
+            return Ok(loss);
         }
         let pass = batch.network.pass(batch.x.clone());
         let loss = batch.class_loss_of(&pass);

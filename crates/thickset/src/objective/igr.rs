@@ -8,8 +8,9 @@
 use serde::{Deserialize, Serialize};
 use thickset_engine::Tensor;
 
+use super::term::path_pairs::mean_pair_loss;
 use super::term::reading::mean_over_rows;
-use super::term::similarity::cosine;
+use super::term::similarity::{cosine, cosine_slopes};
 use super::{Batch, Loss, Objective, mart, pgd_at, trades};
 use crate::check::check_weight;
 use crate::explain::integrated_gradients::of_logit;
@@ -117,10 +118,28 @@ impl Objective for IgrConfig {
         }
         let perturbed = self.base.perturbed(batch)?;
         let loss = self.base.loss_at(batch, perturbed.clone());
-        let of = |x: &Tensor<2>| of_logit(batch.network, x, &batch.labels, self.steps);
-        let angle = mean_over_rows(-cosine(of(&batch.x), of(&perturbed)) + 1.0);
+        let rows = [&batch.x, &perturbed];
+        let at_once = mean_pair_loss(
+            batch.network,
+            rows,
+            &batch.labels,
+            self.steps,
+            one_minus_cosine,
+        );
+        let angle = at_once.unwrap_or_else(|| {
+            let of = |x: &Tensor<2>| of_logit(batch.network, x, &batch.labels, self.steps);
+            mean_over_rows(-cosine(of(&batch.x), of(&perturbed)) + 1.0)
+        });
         Ok(loss.plus("angle", self.weight, angle, self.adaptive))
     }
+}
+
+fn one_minus_cosine(first: &mut [f64], second: &mut [f64]) -> f64 {
+    let cosine = cosine_slopes(first, second);
+    for slope in first.iter_mut().chain(second) {
+        *slope = -*slope;
+    }
+    1.0 - cosine
 }
 
 /// Refuses integrated gradients without a step.

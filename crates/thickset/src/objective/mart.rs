@@ -5,13 +5,15 @@
 //! The small constants that keep logarithms finite are those of its authors' code.
 
 use serde::{Deserialize, Serialize};
-use thickset_engine::{Tensor, activation::log_softmax};
+use thickset_engine::{Slopes, Tensor, activation::log_softmax};
 
 use super::term::inner_attack::InnerAttack;
+use super::term::logit_rows::{Probabilities, add_cross_entropy};
 use super::term::reading::{constant, mean_over_rows};
 use super::{Batch, Loss, Objective, pgd_at};
 use crate::Result;
-use crate::check::check_weight;
+use crate::check::{as_f64, check_weight};
+use crate::host::read;
 use crate::registry::{Family, Info, Setting};
 use thickset_engine::kernel::cross_entropy;
 
@@ -70,6 +72,26 @@ impl MartConfig {
     pub(super) fn perturbed_by_itself(&self, batch: &Batch<'_>) -> Result<Tensor<2>> {
         batch.perturbed_or(|draws| {
             let clean = constant(&batch.network.logits(constant(&batch.x)));
+            let classes = batch.network.classes();
+            let (logits, labels) = (read(clean.clone()), read(batch.labels.clone()));
+            let slopes = |first: usize, attacked: &[f64], slopes: &mut [f64]| {
+                let labels = &labels[first * classes..];
+                let share = 1.0 / as_f64(logits.len() / classes);
+                add_cross_entropy(attacked, labels, classes, share, slopes);
+                let rows = PlainRows {
+                    attacked,
+                    clean: &logits[first * classes..],
+                    labels,
+                    classes,
+                    share,
+                };
+                // What is a constant here has slopes that nobody reads.
+                self.add_slopes(&rows, [slopes, &mut vec![0.0; attacked.len()]]);
+            };
+            let network = batch.network;
+            if let Some(found) = self.attack.climb_logits(network, &batch.x, draws, slopes) {
+                return Ok(found);
+            }
             self.attack
                 .perturb(batch.network, &batch.x, draws, |network, x| {
                     let attacked = network.logits(x);
@@ -80,6 +102,9 @@ impl MartConfig {
     }
 
     pub(super) fn loss_at(&self, batch: &Batch<'_>, perturbed: Tensor<2>) -> Loss {
+        if let Some(loss) = self.loss_at_once(batch, &perturbed) {
+            return loss;
+        }
         let (attacked, mut statistics) = batch.fitting_logits(perturbed);
         let mut loss = self.loss_of(attacked, &batch.labels, || {
             let (clean, more) = batch.fitting_logits(batch.x.clone());
@@ -88,6 +113,96 @@ impl MartConfig {
         });
         loss.statistics = statistics;
         loss
+    }
+
+    /// The loss in plain numbers, where the network has that way: perturbed rows and clean ones are one batch.
+    fn loss_at_once(&self, batch: &Batch<'_>, perturbed: &Tensor<2>) -> Option<Loss> {
+        // An adaptive weight is known only after its term.
+        if self.adaptive {
+            return None;
+        }
+        let mut step = batch.step_of_both([perturbed, &batch.x])?;
+        let class = step.cross_entropy(&batch.labels);
+        let labels = read(batch.labels.clone());
+        let classes = batch.network.classes();
+        let logits = step.logits();
+        let mut slopes = vec![0.0; logits.len()];
+        let middle = logits.len() / 2;
+        let (attacked, clean) = logits.split_at(middle);
+        let (of_attacked, of_clean) = slopes.split_at_mut(middle);
+        let rows = PlainRows {
+            attacked,
+            clean,
+            labels: &labels,
+            classes,
+            share: 1.0 / as_f64(labels.len() / classes),
+        };
+        let (margin, divergence) = self.add_slopes(&rows, [of_attacked, of_clean]);
+        let slopes = Slopes {
+            logits: slopes,
+            ..Slopes::default()
+        };
+        let mut terms = vec![("class", 1.0, class + margin)];
+        if self.beta > 0.0 {
+            terms.push(("divergence", self.beta, divergence));
+        }
+        let total = terms.iter().map(|(_, weight, value)| weight * value).sum();
+        Some(Loss::of_whole(step.loss(total, slopes), &terms))
+    }
+
+    /// Margin and divergence, each the mean over rows; the slopes of `margin + beta divergence` in the logits of perturbed and clean
+    /// rows are added.
+    fn add_slopes(
+        &self,
+        rows: &PlainRows<'_>,
+        [of_attacked, of_clean]: [&mut [f64]; 2],
+    ) -> (f64, f64) {
+        let (classes, share) = (rows.classes, rows.share);
+        let (mut p, mut q) = (Probabilities::new(classes), Probabilities::new(classes));
+        let (mut margins, mut divergences) = (0.0, 0.0);
+        let of_attacked = of_attacked.chunks_exact_mut(classes);
+        let slopes = of_attacked.zip(of_clean.chunks_exact_mut(classes));
+        for ((attacked, clean, label), (of_attacked, of_clean)) in rows.each().zip(slopes) {
+            q.set(attacked);
+            // A true class's probability less 2 is below every other one.
+            let reduced = |class: usize| q.value[class] - label[class] * 2.0;
+            let mut wrong = 0;
+            for class in 1..classes {
+                if reduced(class) > reduced(wrong) {
+                    wrong = class;
+                }
+            }
+            let rest = MARGIN + TINY - reduced(wrong);
+            margins -= rest.ln();
+            let of_wrong = |class: usize| if class == wrong { share / rest } else { 0.0 };
+            if self.beta == 0.0 {
+                q.add_slopes(|_, class| of_wrong(class), of_attacked);
+                continue;
+            }
+            p.set(clean);
+            let truth: f64 = p.value.iter().zip(label).map(|(p, it)| p * it).sum();
+            let doubt = CONFIDENCE - truth;
+            let surprise = |p: &Probabilities, q: &Probabilities, class: usize| {
+                p.log[class] - (q.value[class] + TINY).ln()
+            };
+            let terms = (0..classes).map(|class| p.value[class] * surprise(&p, &q, class));
+            let divergence: f64 = terms.sum();
+            divergences += doubt * divergence;
+            let weight = self.beta * share;
+            q.add_slopes(
+                |q, class| {
+                    of_wrong(class) - weight * doubt * p.value[class] / (q.value[class] + TINY)
+                },
+                of_attacked,
+            );
+            p.add_slopes(
+                |p, class| {
+                    weight * (doubt * (surprise(p, &q, class) + 1.0) - label[class] * divergence)
+                },
+                of_clean,
+            );
+        }
+        (margins * share, divergences * share)
     }
 
     /// The loss of the logits at x~ and, where they are needed, at x.
@@ -113,6 +228,26 @@ impl MartConfig {
             loss = loss.plus("divergence", self.beta, divergence, self.adaptive);
         }
         loss
+    }
+}
+
+/// Logits at perturbed and at clean rows, and their labels, row-major.
+struct PlainRows<'a> {
+    attacked: &'a [f64],
+    clean: &'a [f64],
+    labels: &'a [f64],
+    classes: usize,
+    /// Of a row in the mean.
+    share: f64,
+}
+
+impl PlainRows<'_> {
+    /// Each row's numbers of the three.
+    fn each(&self) -> impl Iterator<Item = (&[f64], &[f64], &[f64])> {
+        let rows = |numbers| <[f64]>::chunks_exact(numbers, self.classes);
+        let pairs = rows(self.attacked).zip(rows(self.clean));
+        let rows = pairs.zip(rows(self.labels));
+        rows.map(|((attacked, clean), label)| (attacked, clean, label))
     }
 }
 

@@ -5,8 +5,11 @@ use serde::{Deserialize, Serialize};
 use thickset_engine::Tensor;
 
 use super::term::inner_attack::InnerAttack;
+use super::term::logit_rows::add_cross_entropy;
 use super::{Batch, Loss, Objective};
 use crate::Result;
+use crate::check::as_f64;
+use crate::host::read;
 use crate::registry::{Family, Info, Setting};
 use thickset_engine::kernel::cross_entropy;
 
@@ -44,6 +47,16 @@ impl PgdAtConfig {
 /// The rows that raise the cross-entropy most.
 pub(super) fn perturbed(attack: &InnerAttack, batch: &Batch<'_>) -> Result<Tensor<2>> {
     batch.perturbed_or(|draws| {
+        let labels = read(batch.labels.clone());
+        let classes = batch.network.classes();
+        let share = 1.0 / as_f64(labels.len() / classes);
+        let slopes = |first: usize, logits: &[f64], slopes: &mut [f64]| {
+            let labels = &labels[first * classes..];
+            add_cross_entropy(logits, labels, classes, share, slopes);
+        };
+        if let Some(found) = attack.climb_logits(batch.network, &batch.x, draws, slopes) {
+            return Ok(found);
+        }
         attack.perturb(batch.network, &batch.x, draws, |network, x| {
             Ok(cross_entropy(network.logits(x), batch.labels.clone()))
         })

@@ -11,7 +11,7 @@
 //! pairs, so that a weight means the same for every number of features. The four rows of Table 1 are `pairs` "all" or
 //! "closest", with or without `hessian_weight`.
 
-mod at_once;
+pub(super) mod at_once;
 
 use serde::{Deserialize, Serialize};
 

@@ -2,13 +2,15 @@
 //! flows through both predictions.
 
 use serde::{Deserialize, Deserializer, Serialize};
-use thickset_engine::{Tensor, activation::log_softmax};
+use thickset_engine::{Slopes, Tensor, activation::log_softmax};
 
 use super::term::inner_attack::{InnerAttack, PartialAttack, Start};
+use super::term::logit_rows::Probabilities;
 use super::term::reading::{constant, mean_over_rows};
 use super::{Batch, Loss, Objective};
 use crate::Result;
-use crate::check::check_weight;
+use crate::check::{as_f64, check_weight};
+use crate::host::read;
 use crate::registry::{Family, Info, Setting};
 use thickset_engine::kernel::cross_entropy;
 
@@ -61,10 +63,59 @@ fn divergence(of: Tensor<2>, from: Tensor<2>) -> Tensor<1> {
     mean_over_rows(of.clone().exp() * (of - from))
 }
 
+/// [`divergence`] of rows of logits in plain numbers; the slopes of `factor` times it in both are written.
+fn divergence_slopes(
+    [of, from]: [&[f64]; 2],
+    classes: usize,
+    factor: f64,
+    [of_slopes, from_slopes]: [&mut [f64]; 2],
+) -> f64 {
+    let share = classes_share(of, classes);
+    let (mut p, mut q) = (Probabilities::new(classes), Probabilities::new(classes));
+    let mut sum = 0.0;
+    let rows = of.chunks_exact(classes).zip(from.chunks_exact(classes));
+    let of_slopes = of_slopes.chunks_exact_mut(classes);
+    let slopes = of_slopes.zip(from_slopes.chunks_exact_mut(classes));
+    for ((of, from), (of_slopes, from_slopes)) in rows.zip(slopes) {
+        p.set(of);
+        q.set(from);
+        let terms = p.value.iter().zip(&p.log).zip(&q.log);
+        sum += terms.map(|((p, of), from)| p * (of - from)).sum::<f64>();
+        let weight = factor * share;
+        p.add_slopes(|p, class| weight * (p.log[class] - q.log[class]), of_slopes);
+        q.add_cross_entropy(&p.value, weight, from_slopes);
+    }
+    sum * share
+}
+
+/// The share of a row in a mean over rows.
+fn classes_share(logits: &[f64], classes: usize) -> f64 {
+    1.0 / as_f64((logits.len() / classes).max(1))
+}
+
 impl TradesConfig {
     pub(super) fn perturbed(&self, batch: &Batch<'_>) -> Result<Tensor<2>> {
         batch.perturbed_or(|draws| {
             let clean = constant(&batch.network.logits(constant(&batch.x)));
+            let classes = batch.network.classes();
+            let logits = read(clean.clone());
+            let share = classes_share(&logits, classes);
+            let slopes = |first: usize, attacked: &[f64], slopes: &mut [f64]| {
+                let rows = logits[first * classes..].chunks_exact(classes);
+                let rows = rows.zip(attacked.chunks_exact(classes));
+                let (mut p, mut q) = (Probabilities::new(classes), Probabilities::new(classes));
+                for ((clean, attacked), slopes) in rows.zip(slopes.chunks_exact_mut(classes)) {
+                    p.set(clean);
+                    q.set(attacked);
+                    q.add_cross_entropy(&p.value, share, slopes);
+                }
+            };
+            let found = self
+                .attack
+                .climb_logits(batch.network, &batch.x, draws, slopes);
+            if let Some(found) = found {
+                return Ok(found);
+            }
             self.attack
                 .perturb(batch.network, &batch.x, draws, |network, x| {
                     Ok(divergence(clean.clone(), network.logits(x)))
@@ -73,6 +124,9 @@ impl TradesConfig {
     }
 
     pub(super) fn loss_at(&self, batch: &Batch<'_>, perturbed: Tensor<2>) -> Loss {
+        if let Some(loss) = self.loss_at_once(batch, &perturbed) {
+            return loss;
+        }
         let (clean, mut statistics) = batch.fitting_logits(batch.x.clone());
         let mut loss = Loss::new("class", cross_entropy(clean.clone(), batch.labels.clone()));
         if self.beta > 0.0 {
@@ -83,6 +137,36 @@ impl TradesConfig {
         }
         loss.statistics = statistics;
         loss
+    }
+}
+
+impl TradesConfig {
+    /// The loss in plain numbers, where the network has that way: clean rows and perturbed ones are one batch.
+    fn loss_at_once(&self, batch: &Batch<'_>, perturbed: &Tensor<2>) -> Option<Loss> {
+        // An adaptive weight is known only after its term.
+        if self.beta == 0.0 || self.adaptive {
+            return None;
+        }
+        let mut step = batch.step_of_both([&batch.x, perturbed])?;
+        let class = step.cross_entropy(&batch.labels);
+        let logits = step.logits();
+        let mut slopes = vec![0.0; logits.len()];
+        let middle = logits.len() / 2;
+        let (clean, attacked) = logits.split_at(middle);
+        let (of_clean, of_attacked) = slopes.split_at_mut(middle);
+        let divergence = divergence_slopes(
+            [clean, attacked],
+            batch.network.classes(),
+            self.beta,
+            [of_clean, of_attacked],
+        );
+        let slopes = Slopes {
+            logits: slopes,
+            ..Slopes::default()
+        };
+        let total = step.loss(class + self.beta * divergence, slopes);
+        let terms = [("class", 1.0, class), ("divergence", self.beta, divergence)];
+        Some(Loss::of_whole(total, &terms))
     }
 }
 

@@ -4,7 +4,7 @@
 //! Hessian.
 
 use serde::{Deserialize, Serialize};
-use thickset_engine::{Role, Tensor};
+use thickset_engine::{Role, Slopes, Tensor};
 
 use super::{Batch, Loss, Objective};
 use crate::Result;
@@ -56,6 +56,16 @@ impl Objective for WeightDecayConfig {
     }
 
     fn loss(&self, batch: &Batch<'_>) -> Result<Loss> {
+        if self.weight > 0.0
+            && !self.adaptive
+            && let Some(mut step) = batch.network.training_step(&batch.x)
+        {
+            let class = step.cross_entropy(&batch.labels);
+            let squares = step.half_squares(self.weight);
+            let total = step.loss(class + self.weight * squares, Slopes::default());
+            let terms = [("class", 1.0, class), ("decay", self.weight, squares)];
+            return Ok(Loss::of_whole(total, &terms));
+        }
         let loss = batch.class_loss(batch.x.clone());
         let weights = batch.network.parameters().into_iter();
         let squares = weights

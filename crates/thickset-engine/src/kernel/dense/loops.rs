@@ -80,3 +80,99 @@ impl<T: Stored> Task<T> for SumRows<'_, T> {
         }
     }
 }
+
+/// Points of a way at one place of it behind a map with this bias, and its ReLU where it has one.
+pub(super) struct Reach<'a, T> {
+    /// What the map makes of the whole way, without its bias.
+    pub way: &'a [T],
+    pub place: T,
+    pub bias: &'a [T],
+    pub is_gated: bool,
+    pub to: &'a mut [T],
+}
+
+impl<T: Stored> Task<T> for Reach<'_, T> {
+    #[inline(always)]
+    fn run<V: Vector<Number = T>>(self) {
+        let columns = self.bias.len();
+        let rows = self.way.chunks_exact(columns);
+        for (way, to) in rows.zip(self.to.chunks_exact_mut(columns)) {
+            for ((to, way), bias) in to.iter_mut().zip(way).zip(self.bias) {
+                let sum = self.place * *way + *bias;
+                let is_open = !self.is_gated || sum > T::default();
+                *to = if is_open { sum } else { T::default() };
+            }
+        }
+    }
+}
+
+/// Adds `share` times those numbers whose deciders are positive, or all where there are none.
+pub(super) struct AddGated<'a, T> {
+    pub numbers: &'a [T],
+    pub deciders: Option<&'a [T]>,
+    pub share: T,
+    pub sums: &'a mut [T],
+}
+
+impl<T: Stored> Task<T> for AddGated<'_, T> {
+    #[inline(always)]
+    fn run<V: Vector<Number = T>>(self) {
+        let deciders = self.deciders.unwrap_or(self.numbers);
+        let is_gated = self.deciders.is_some();
+        let numbers = self.numbers.iter().zip(deciders);
+        for (sum, (number, decider)) in self.sums.iter_mut().zip(numbers) {
+            let is_open = !is_gated || *decider > T::default();
+            *sum += if is_open {
+                *number * self.share
+            } else {
+                T::default()
+            };
+        }
+    }
+}
+
+/// `factor` times those numbers whose deciders are positive, or all where there are none.
+pub(super) struct Gate<'a, T> {
+    pub numbers: &'a [T],
+    pub deciders: Option<&'a [T]>,
+    pub factor: T,
+    pub to: &'a mut [T],
+}
+
+impl<T: Stored> Task<T> for Gate<'_, T> {
+    #[inline(always)]
+    fn run<V: Vector<Number = T>>(self) {
+        let deciders = self.deciders.unwrap_or(self.numbers);
+        let is_gated = self.deciders.is_some();
+        let numbers = self.numbers.iter().zip(deciders);
+        for (to, (number, decider)) in self.to.iter_mut().zip(numbers) {
+            let is_open = !is_gated || *decider > T::default();
+            *to = if is_open {
+                *number * self.factor
+            } else {
+                T::default()
+            };
+        }
+    }
+}
+
+/// The sum of squares, eight sums side by side whatever the registers.
+pub(super) struct SumSquares<'a, T> {
+    pub numbers: &'a [T],
+    pub sum: &'a mut f64,
+}
+
+impl<T: Stored> Task<T> for SumSquares<'_, T> {
+    #[inline(always)]
+    fn run<V: Vector<Number = T>>(self) {
+        let (eights, rest) = self.numbers.as_chunks::<8>();
+        let mut sums = [0.0; 8];
+        for numbers in eights {
+            for (sum, number) in sums.iter_mut().zip(numbers) {
+                *sum += number.to_f64() * number.to_f64();
+            }
+        }
+        let rest = rest.iter().map(|number| number.to_f64() * number.to_f64());
+        *self.sum = sums.into_iter().chain(rest).sum();
+    }
+}

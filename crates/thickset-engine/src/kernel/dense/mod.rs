@@ -9,9 +9,12 @@
 //! one's backward is the other, and the weights' gradients are sums over rows of products of what both have between the maps.
 //! All values are those of the layers one by one, bit for bit.
 //!
-//! [`training_step`] goes further: the gradients of a whole loss, recorded as one operation.
+//! [`training_step`] goes further: the gradients of a whole loss, recorded as one operation. [`path_step`] does that for
+//! gradients along a path, and [`input_search`] gives gradients in the inputs, to move those by.
 
+mod input_search;
 mod loops;
+mod path;
 mod product;
 mod recorded;
 mod run;
@@ -27,6 +30,8 @@ use super::storage::Stored;
 use crate::layer::Part;
 use crate::tensor::{DType, Tensor};
 
+pub(crate) use input_search::input_search;
+pub(crate) use path::path_step;
 pub(crate) use step::training_step;
 
 /// A batch that has run through a chain.
@@ -86,7 +91,8 @@ impl Maps {
         !self.weights.is_empty() && on_cpu(x) && self.tensors().all(is_alike)
     }
 
-    fn run<T: Stored>(&self, x: &Tensor<2>) -> Kept<T> {
+    /// Their numbers.
+    fn list<T: Stored>(&self) -> Vec<Arc<Map<T>>> {
         let maps = self.weights.iter().zip(&self.biases).zip(&self.activations);
         let map = |((weight, bias), activation): ((&Tensor<2>, &Tensor<2>), &_)| {
             let activation = match *activation {
@@ -96,9 +102,17 @@ impl Maps {
                     beta: T::from_f64(beta),
                 },
             };
-            Map::new(weight.array().clone(), bias.array().clone(), activation)
+            Arc::new(Map::new(
+                weight.array().clone(),
+                bias.array().clone(),
+                activation,
+            ))
         };
-        Kept::new(maps.map(map).collect(), x.array().clone())
+        maps.map(map).collect()
+    }
+
+    fn run<T: Stored>(&self, x: &Tensor<2>) -> Kept<T> {
+        Kept::new(self.list(), x.array().clone())
     }
 }
 
@@ -146,6 +160,14 @@ impl Dense {
             AnyKept::F64(kept) => record_tangent(kept.clone(), &self.weights, direction),
         }
     }
+}
+
+fn widened<T: Stored>(numbers: &[T]) -> Vec<f64> {
+    numbers.iter().map(|number| number.to_f64()).collect()
+}
+
+fn narrowed<T: Stored>(numbers: &[f64]) -> Vec<T> {
+    numbers.iter().map(|number| T::from_f64(*number)).collect()
 }
 
 #[cfg(test)]

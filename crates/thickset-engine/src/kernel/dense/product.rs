@@ -10,6 +10,8 @@
     reason = "a kernel is compiled for the instruction set of the function it is inlined into"
 )]
 
+use std::mem::MaybeUninit;
+
 use crate::kernel::buffer::{Scratch, filled};
 use crate::kernel::simd::{Number, Task, Vector};
 
@@ -146,7 +148,8 @@ impl<T: Number> Task<T> for Product<'_, T> {
     fn run<V: Vector<Number = T>>(self) {
         let [_, columns, depth] = self.size;
         let mut column = 0;
-        // SAFETY: `write` has checked the sizes of all operands; the panel has the columns that fill no register.
+        // SAFETY: `write` has checked the sizes of all operands; the panel has the columns that fill no register, and those that
+        // end with the last one are as many as a register holds.
         unsafe {
             while column + V::LANES <= columns {
                 let from = self.right.as_ptr().add(column);
@@ -161,7 +164,19 @@ impl<T: Number> Task<T> for Product<'_, T> {
                     column += V::LANES;
                 }
             }
-            if column < columns {
+            if column == columns {
+                return;
+            }
+            // Sums that do not begin with what lies there may be made twice, so the last columns take some before them with them.
+            if columns >= V::LANES && !matches!(self.start, Start::Kept) {
+                let column = columns - V::LANES;
+                let from = self.right.as_ptr().add(column);
+                if V::FEW {
+                    self.strip::<V, FEW_ROWS, 1>(column, from, columns);
+                } else {
+                    self.strip::<V, ROWS, 1>(column, from, columns);
+                }
+            } else {
                 let mut panel = Scratch::<T>::new(depth * V::LANES);
                 let rows = self.right.chunks_exact(columns);
                 for (to, from) in panel.numbers().chunks_exact_mut(V::LANES).zip(rows) {
@@ -281,8 +296,9 @@ impl<T: Number> Product<'_, T> {
     }
 }
 
-/// Numbers of two registers of any type.
-const EDGE: usize = 64;
+/// Numbers of a register of any type, at most.
+const MOST_LANES: usize = 16;
+
 /// The first `here` numbers from an address on, zeros behind them.
 ///
 /// # Safety
@@ -294,9 +310,10 @@ unsafe fn load<V: Vector, const WIDE: usize>(from: *const V::Number, here: usize
         if here >= WIDE * V::LANES {
             return std::array::from_fn(|register| V::load(from.add(register * V::LANES)));
         }
-        let mut edge = [V::Number::default(); EDGE];
-        std::ptr::copy_nonoverlapping(from, edge.as_mut_ptr(), here);
-        std::array::from_fn(|register| V::load(edge.as_ptr().add(register * V::LANES)))
+        let mut edge = [[V::Number::default(); MOST_LANES]; WIDE];
+        let edge = edge.as_mut_ptr().cast::<V::Number>();
+        copy(from, edge, here);
+        std::array::from_fn(|register| V::load(edge.add(register * V::LANES)))
     }
 }
 
@@ -314,11 +331,44 @@ unsafe fn store<V: Vector, const WIDE: usize>(sums: &[V; WIDE], to: *mut V::Numb
             }
             return;
         }
-        let mut edge = [V::Number::default(); EDGE];
+        // Room of its own: sums that are copied from where they lie would have to lie somewhere.
+        let mut edge = MaybeUninit::<[[V::Number; MOST_LANES]; WIDE]>::uninit();
+        let edge = edge.as_mut_ptr().cast::<V::Number>();
         for (register, sum) in sums.iter().enumerate() {
-            sum.store(edge.as_mut_ptr().add(register * V::LANES));
+            sum.store(edge.add(register * V::LANES));
         }
-        std::ptr::copy_nonoverlapping(edge.as_ptr(), to, here);
+        copy(edge, to, here);
+    }
+}
+
+/// Copies fewer numbers than two registers hold, by parts of fixed sizes: a call for any size takes longer.
+///
+/// # Safety
+/// So many numbers must be readable and writable, and the two places apart.
+#[inline(always)]
+unsafe fn copy<T: Number>(from: *const T, to: *mut T, count: usize) {
+    let mut done = 0;
+    // SAFETY: as the caller promises, since parts of `count` add up to it.
+    unsafe {
+        while count - done >= 16 {
+            to.add(done).copy_from_nonoverlapping(from.add(done), 16);
+            done += 16;
+        }
+        if count & 8 != 0 {
+            to.add(done).copy_from_nonoverlapping(from.add(done), 8);
+            done += 8;
+        }
+        if count & 4 != 0 {
+            to.add(done).copy_from_nonoverlapping(from.add(done), 4);
+            done += 4;
+        }
+        if count & 2 != 0 {
+            to.add(done).copy_from_nonoverlapping(from.add(done), 2);
+            done += 2;
+        }
+        if count & 1 != 0 {
+            *to.add(done) = *from.add(done);
+        }
     }
 }
 
@@ -346,6 +396,9 @@ mod tests {
             [8, 16, 40],
             [27, 41, 9],
             [3, 5, 0],
+            [7, 31, 2],
+            [9, 8, 6],
+            [6, 15, 4],
         ]
         .into_iter()
         .enumerate()

@@ -3,6 +3,8 @@
 //! Rows go through all maps in chunks, which threads share. The sums of a row never leave its chunk, and a weight's gradient is
 //! one chain over all rows in order, so bits depend neither on the chunks nor on the threads.
 
+use std::sync::Arc;
+
 use rayon::prelude::*;
 
 use super::loops::{Scale, Soften, SumRows, Transpose};
@@ -13,24 +15,24 @@ use crate::kernel::storage::{Stored, size};
 use crate::tensor::Array;
 
 /// Rows that one thread takes at a time: whole tiles of six and of eight, and about half of the usual batch.
-const CHUNK: usize = 72;
+pub(super) const CHUNK: usize = 72;
 /// Outputs of a map whose weights' gradients one thread takes at a time.
 const OUTPUTS: usize = 24;
 /// Multiply-adds of one way through the chain below which handing it to other threads takes longer than it saves, or much longer
 /// where the processors are busy: a step of a batch of 128 rows stays on its thread.
-const PARALLEL_WORK: usize = 1 << 22;
+pub(super) const PARALLEL_WORK: usize = 1 << 22;
 
 /// A linear map with what follows it.
 #[derive(Debug)]
 pub(super) struct Map<T> {
     /// `[outputs, inputs]`
-    weight: Array,
+    pub weight: Array,
     /// `[inputs, outputs]`, for the way up.
-    transposed: Vec<T>,
-    bias: Array,
-    activation: Activation<T>,
-    inputs: usize,
-    outputs: usize,
+    pub transposed: Vec<T>,
+    pub bias: Array,
+    pub activation: Activation<T>,
+    pub inputs: usize,
+    pub outputs: usize,
 }
 
 impl<T: Stored> Map<T> {
@@ -52,8 +54,13 @@ impl<T: Stored> Map<T> {
         }
     }
 
+    /// Whether its activation's slope does not move with its sums, but at kinks.
+    pub(super) fn is_piecewise_linear(&self) -> bool {
+        !matches!(self.activation, Activation::Softplus { .. })
+    }
+
     /// What its activation does with its sums, where that is a matter of signs.
-    fn end(&self) -> End<'static, T> {
+    pub(super) fn end(&self) -> End<'static, T> {
         match self.activation {
             Activation::Relu => End::Relu,
             Activation::None | Activation::Softplus { .. } => End::Plain,
@@ -68,8 +75,8 @@ pub(super) struct Between<T>(Vec<Vec<Vec<T>>>);
 impl<T: Stored> Between<T> {
     /// Those behind the last map, of all rows.
     pub(super) fn last(&self) -> Vec<T> {
-        let last = |chunk: &Vec<Vec<T>>| chunk.last().cloned().unwrap_or_default();
-        self.0.iter().flat_map(last).collect()
+        let chunks = self.0.iter().filter_map(|chunk| chunk.last());
+        chunks.map(Vec::as_slice).collect::<Vec<_>>().concat()
     }
 }
 
@@ -87,7 +94,7 @@ pub(super) struct Ways<'a, T> {
 /// A batch that has run through a chain, with all that derivatives need.
 #[derive(Debug)]
 pub(super) struct Kept<T> {
-    maps: Vec<Map<T>>,
+    maps: Vec<Arc<Map<T>>>,
     x: Array,
     rows: usize,
     features: usize,
@@ -99,7 +106,7 @@ pub(super) struct Kept<T> {
 
 impl<T: Stored> Kept<T> {
     /// Runs rows through the maps.
-    pub(super) fn new(maps: Vec<Map<T>>, x: Array) -> Self {
+    pub(super) fn new(maps: Vec<Arc<Map<T>>>, x: Array) -> Self {
         interrupt::check();
         let [rows, features] = size(&x);
         let mut kept = Self {
@@ -132,6 +139,16 @@ impl<T: Stored> Kept<T> {
         self.maps.last().map_or(self.features, |map| map.outputs)
     }
 
+    /// The rows that ran.
+    pub(super) fn input(&self) -> &[T] {
+        self.x.values()
+    }
+
+    /// How many outputs each map has.
+    pub(super) fn map_outputs(&self) -> impl Iterator<Item = usize> {
+        self.maps.iter().map(|map| map.outputs)
+    }
+
     /// The outputs of the chain, `[rows, outputs]`.
     pub(super) fn last_values(&self) -> Vec<T> {
         self.values.last()
@@ -139,8 +156,7 @@ impl<T: Stored> Kept<T> {
 
     /// Whether slopes do not move with rows and weights.
     pub(super) fn is_piecewise_linear(&self) -> bool {
-        let is_smooth = |map: &Map<T>| matches!(map.activation, Activation::Softplus { .. });
-        !self.maps.iter().any(is_smooth)
+        self.maps.iter().all(|map| map.is_piecewise_linear())
     }
 
     fn is_large(&self) -> bool {
@@ -272,7 +288,7 @@ impl<T: Stored> Kept<T> {
     /// `[outputs, inputs]`.
     pub(super) fn weights(&self, ways: &[Ways<'_, T>]) -> Vec<Array> {
         let is_large = self.is_large();
-        let of_map = |(place, map): (usize, &Map<T>)| {
+        let of_map = |(place, map): (usize, &Arc<Map<T>>)| {
             let mut sums = vec![T::default(); map.outputs * map.inputs];
             let block = |(number, sums): (usize, &mut [T])| {
                 let first = number * OUTPUTS;
@@ -322,7 +338,7 @@ impl<T: Stored> Kept<T> {
 
     /// For every map the sum over rows of its output's adjoints, `[1, outputs]`.
     pub(super) fn biases(&self, adjoints: &Between<T>) -> Vec<Array> {
-        let of_map = |(place, map): (usize, &Map<T>)| {
+        let of_map = |(place, map): (usize, &Arc<Map<T>>)| {
             let mut sums = vec![T::default(); map.outputs];
             for chunk in &adjoints.0 {
                 T::vectorised(SumRows {

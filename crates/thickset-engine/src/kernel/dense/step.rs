@@ -11,13 +11,14 @@
 mod product;
 
 use self::product::Product;
-use super::Maps;
+use super::loops::SumSquares;
 use super::recorded::record_loss;
 use super::run::{Between, Kept, Ways};
+use super::{Maps, narrowed, widened};
 use crate::kernel::head::{Shape, Softmax};
-use crate::kernel::storage::Stored;
+use crate::kernel::storage::{Stored, size};
 use crate::layer::Part;
-use crate::tensor::{DType, Tensor};
+use crate::tensor::{Array, DType, Tensor};
 use crate::training_step::{Slopes, TrainingStep};
 
 /// Runs `x` through the parts of a chain whose weights are tracked. `None` where they are no chain, or not tracked, or the rows
@@ -41,6 +42,8 @@ struct Step<T> {
     head: Head,
     /// The loss's slopes in the logits.
     logit_slopes: Vec<f64>,
+    /// What half the squares of the weights count for.
+    decay: f64,
     gradient: Option<Gradient<T>>,
     product: Option<Product<T>>,
 }
@@ -113,6 +116,7 @@ impl<T: Stored> Step<T> {
         Self {
             head: Head::new(logits, kept.outputs()),
             logit_slopes: Vec::new(),
+            decay: 0.0,
             parents: maps.tensors().cloned().collect(),
             gradient: None,
             product: None,
@@ -139,13 +143,13 @@ impl<T: Stored> TrainingStep for Step<T> {
     fn cross_entropy(&mut self, labels: &Tensor<2>) -> f64 {
         let labels = widened(labels.array().values::<T>());
         let (head, count) = (&self.head, self.head.classes);
-        assert_eq!(labels.len(), head.logits.len(), "a label a row");
+        assert!(labels.len() <= head.logits.len(), "a row a label");
         #[expect(
             clippy::cast_precision_loss,
             reason = "batches are far below 2^53 rows"
         )]
-        let share = 1.0 / self.kept.rows() as f64;
-        let mut slopes = vec![0.0; labels.len()];
+        let share = 1.0 / (labels.len() / count) as f64;
+        let mut slopes = vec![0.0; head.logits.len()];
         let mut sum = 0.0;
         let rows = head.logits.chunks(count).zip(labels.chunks(count));
         let rows = rows.zip(slopes.chunks_mut(count));
@@ -185,7 +189,24 @@ impl<T: Stored> TrainingStep for Step<T> {
         self.product.insert(product).value()
     }
 
+    fn half_squares(&mut self, weight: f64) -> f64 {
+        self.decay += weight;
+        let squares = |tensor: &Tensor<2>| {
+            let mut sum = 0.0;
+            T::vectorised(SumSquares {
+                numbers: tensor.array().values(),
+                sum: &mut sum,
+            });
+            sum
+        };
+        0.5 * self.parents.iter().map(squares).sum::<f64>()
+    }
+
     fn loss(mut self: Box<Self>, value: f64, slopes: Slopes) -> Tensor<1> {
+        if !slopes.logits.is_empty() {
+            assert_eq!(slopes.logits.len(), self.head.logits.len(), "slopes");
+            self.add_logit_slopes(slopes.logits);
+        }
         let gradient = self.gradient.take();
         let product = self.product.take();
         let mut of_gradient = slopes.gradient;
@@ -228,6 +249,10 @@ impl<T: Stored> TrainingStep for Step<T> {
         }
         let mut gradients = kept.weights(&ways);
         gradients.extend(kept.biases(&adjoints));
+        if self.decay != 0.0 {
+            let weights = gradients.into_iter().zip(&self.parents);
+            gradients = weights.map(|it| decayed::<T>(it, self.decay)).collect();
+        }
         record_loss::<T>(&self.parents, gradients, value)
     }
 }
@@ -240,12 +265,12 @@ fn seed_slopes(head: &Head, classes: &[usize], slopes: &[f64]) -> Vec<f64> {
     })
 }
 
-fn widened<T: Stored>(numbers: &[T]) -> Vec<f64> {
-    numbers.iter().map(|number| number.to_f64()).collect()
-}
-
-fn narrowed<T: Stored>(numbers: &[f64]) -> Vec<T> {
-    numbers.iter().map(|number| T::from_f64(*number)).collect()
+/// A gradient plus `decay` times what it is a gradient in.
+fn decayed<T: Stored>((gradient, of): (Array, &Tensor<2>), decay: f64) -> Array {
+    let decay = T::from_f64(decay);
+    let sums = gradient.values::<T>().iter().zip(of.array().values::<T>());
+    let sums = sums.map(|(gradient, of)| *gradient + decay * *of);
+    Array::new(sums.collect(), size(&gradient))
 }
 
 #[cfg(test)]

@@ -143,11 +143,21 @@ impl BallConfig {
                 z,
                 gradient,
             }),
+            Norm::Linf => vectorised(SignStep {
+                length,
+                z,
+                gradient,
+            }),
+        }
+    }
+
+    /// Brings rows `z` of so many features into the balls around `x`, whatever the norm.
+    pub(crate) fn hold(self, features: usize, x: &[f64], z: &mut [f64]) {
+        match self.norm {
+            Norm::L2 => self.shrink(features, x, z),
             Norm::Linf => {
-                for (z, g) in z.iter_mut().zip(gradient) {
-                    if *g != 0.0 {
-                        *z -= length * g.signum();
-                    }
+                for (z, x) in z.iter_mut().zip(x) {
+                    *z = x + (*z - x).clamp(-self.radius, self.radius);
                 }
             }
         }
@@ -216,6 +226,31 @@ impl VectorLoop for Shrink<'_> {
                     *z = x + (*z - x) * factor;
                 }
             }
+        }
+    }
+}
+
+struct SignStep<'a> {
+    length: f64,
+    z: &'a mut [f64],
+    gradient: &'a [f64],
+}
+
+impl VectorLoop for SignStep<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        for (z, g) in self.z.iter_mut().zip(self.gradient) {
+            // What is neither is zero, or no number, which must not go unseen.
+            let sign = if *g > 0.0 {
+                1.0
+            } else if *g < 0.0 {
+                -1.0
+            } else {
+                *g
+            };
+            *z -= self.length * sign;
         }
     }
 }

@@ -67,7 +67,7 @@ pub(super) fn loss(config: &R2etConfig, batch: &Batch<'_>) -> Result<Option<Loss
 }
 
 /// How gradients of the class's probability become importances, where those are explained feature by feature.
-fn gradient_reduction(batch: &Batch<'_>) -> Option<ReductionConfig> {
+pub(in crate::objective) fn gradient_reduction(batch: &Batch<'_>) -> Option<ReductionConfig> {
     let explain = batch.explain.config();
     let of = explain.explanation.behaviour().plain_gradient();
     let is_kept = matches!(

@@ -19,7 +19,7 @@ use crate::check::as_f64;
 use crate::explain::{Explainer, ImportanceAt};
 
 /// Keeps the root differentiable at zero; far below any norm that matters.
-const TINY: f64 = 1e-20;
+pub(super) const TINY: f64 = 1e-20;
 
 /// How the norm is computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,11 +4,12 @@
 //! l-infinity ball and the gradient of unit length in the l2 ball.
 
 use serde::{Deserialize, Serialize};
-use thickset_engine::{Network, Tensor};
+use thickset_engine::{InputSlopes, Network, Tensor};
 
 use super::reading::constant;
 use crate::attack::threat::{BallConfig, Norm};
 use crate::check::{as_f64, check_positive};
+use crate::host::read;
 use crate::{Error, Result, Stream};
 
 /// Where the search begins.
@@ -60,6 +61,11 @@ impl Default for InnerAttack {
         }
     }
 }
+
+/// A loss's gradient in some rows: it is given the first one's number, the rows, and what gives gradients of losses of their logits, and
+/// writes.
+pub(in crate::objective) type InputGradient<'g> =
+    dyn Fn(usize, &[f64], &mut dyn InputSlopes, &mut [f64]) + Sync + 'g;
 
 /// What a configuration says of an attack, to be filled up with an objective's own defaults.
 #[derive(Debug, Default, Deserialize)]
@@ -155,17 +161,85 @@ impl InnerAttack {
         Ok(perturbed)
     }
 
+    /// What [`InnerAttack::perturb`] finds, in plain numbers, where the network is a chain of dense layers and nothing is recorded of
+    /// the rows. `passes` is about how many gradients of logits one of the loss takes.
+    pub(in crate::objective) fn climb(
+        &self,
+        network: &Network,
+        x: &Tensor<2>,
+        draws: &mut Stream,
+        passes: usize,
+        gradient_at: &InputGradient<'_>,
+    ) -> Option<Tensor<2>> {
+        let search = network.input_search(x)?;
+        let size = x.dims();
+        let features = size[1];
+        let origin = read(x.clone());
+        let mut rows = origin.clone();
+        if let Some(shift) = self.start_shift(rows.len(), draws) {
+            for (row, shift) in rows.iter_mut().zip(shift) {
+                *row += shift;
+            }
+            self.hold(features, &origin, &mut rows);
+        }
+        let passes = passes * self.steps;
+        search.run(&mut rows, passes, &|first, rows, slopes| {
+            let origin = &origin[first * features..][..rows.len()];
+            let mut gradient = vec![0.0; rows.len()];
+            for _ in 0..self.steps {
+                gradient_at(first, rows, slopes, &mut gradient);
+                self.ball()
+                    .step(features, rows, &gradient, -self.step_size());
+                self.hold(features, origin, rows);
+            }
+        });
+        Some(network.tensor(rows, size))
+    }
+
+    /// The same for a loss of the logits, `[rows, classes]`: `slopes` is given the first row's number and the logits and writes the
+    /// loss's slopes in them.
+    pub(in crate::objective) fn climb_logits(
+        &self,
+        network: &Network,
+        x: &Tensor<2>,
+        draws: &mut Stream,
+        slopes: impl Fn(usize, &[f64], &mut [f64]) + Sync,
+    ) -> Option<Tensor<2>> {
+        self.climb(network, x, draws, 1, &|first, rows, search, out| {
+            let mut of_logits = |logits: &[f64], out: &mut [f64]| slopes(first, logits, out);
+            out.copy_from_slice(search.gradient(rows, &mut of_logits));
+        })
+    }
+
     fn started(&self, network: &Network, x: &Tensor<2>, draws: &mut Stream) -> Tensor<2> {
         let size = x.dims();
-        let count = size[0] * size[1];
-        let shift: Vec<f64> = match self.start {
-            Start::Input => return x.clone(),
-            Start::Uniform => (0..count)
-                .map(|_| draws.uniform_in(-self.epsilon, self.epsilon))
-                .collect(),
-            Start::Normal => (0..count).map(|_| draws.normal() * NORMAL_START).collect(),
-        };
-        self.projected(x, x.clone() + network.tensor(shift, size))
+        match self.start_shift(size[0] * size[1], draws) {
+            None => x.clone(),
+            Some(shift) => self.projected(x, x.clone() + network.tensor(shift, size)),
+        }
+    }
+
+    /// How far from the input the search begins, where it does not begin there.
+    fn start_shift(&self, count: usize, draws: &mut Stream) -> Option<Vec<f64>> {
+        match self.start {
+            Start::Input => None,
+            Start::Uniform => Some(
+                (0..count)
+                    .map(|_| draws.uniform_in(-self.epsilon, self.epsilon))
+                    .collect(),
+            ),
+            Start::Normal => Some((0..count).map(|_| draws.normal() * NORMAL_START).collect()),
+        }
+    }
+
+    /// [`InnerAttack::projected`] in plain numbers.
+    fn hold(&self, features: usize, x: &[f64], rows: &mut [f64]) {
+        self.ball().hold(features, x, rows);
+        if let Some([low, high]) = self.range {
+            for entry in rows {
+                *entry = entry.clamp(low, high);
+            }
+        }
     }
 
     fn projected(&self, x: &Tensor<2>, perturbed: Tensor<2>) -> Tensor<2> {

@@ -5,9 +5,10 @@
     reason = "a loop is compiled for the instruction set of the function it is inlined into"
 )]
 
-use super::{Gradient, Head, narrowed, seed_slopes, widened};
+use super::{Gradient, Head, seed_slopes};
 use crate::Output;
 use crate::kernel::dense::run::{Between, Kept, Ways};
+use crate::kernel::dense::{narrowed, widened};
 use crate::kernel::margin_product::Curvature;
 use crate::kernel::storage::Stored;
 use crate::kernel::{VectorLoop, sum_of_pairs, vectorised};
