@@ -9,7 +9,7 @@ use crate::dataset_plan::stand_in;
 use crate::method::{BenchMethod, methods};
 use crate::paper_numbers;
 use crate::runner::{BenchRunner, Grid, GridEntry, SeededDatasets};
-use crate::seeded_dataset::SeededDataset;
+use crate::seeded_dataset::{SeededDataset, Slowness};
 use crate::table_column::{TableColumn, labels, table};
 
 /// Why datasets of the papers are not run when the options name them.
@@ -80,7 +80,7 @@ pub(crate) fn choose_datasets(
             absent.push((name, (*reason).to_owned()));
             continue;
         }
-        match SeededDataset::open(&name, Seed::new(0), runner.options) {
+        match SeededDataset::open(&name, Seed::new(0), runner.options, Slowness::default()) {
             Ok(_) => to_run.push(name),
             Err(error @ Error::MissingData { .. }) => {
                 let reason = format!(

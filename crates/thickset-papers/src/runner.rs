@@ -15,7 +15,7 @@ use crate::measure::{Measure, Measured};
 use crate::method::{BenchMethod, MethodRole, VANILLA};
 use crate::options::BenchOptions;
 use crate::paper_numbers;
-use crate::seeded_dataset::SeededDataset;
+use crate::seeded_dataset::{SeededDataset, Slowness};
 use crate::share::Share;
 use crate::store::Store;
 use crate::training_cell::{AUC_WITHIN, BATCH, TrainedCell, TrainingJob};
@@ -46,6 +46,7 @@ pub(crate) struct BenchRunner<'o> {
     pub(crate) options: &'o BenchOptions,
     pub(crate) store: Store,
     pub(crate) on_step: OnStep<'o>,
+    slowness: Slowness,
     /// How many datasets were opened.
     opened: AtomicUsize,
 }
@@ -156,7 +157,16 @@ impl<'o> BenchRunner<'o> {
             options,
             store: Store::new(&options.out)?,
             on_step,
+            slowness: Slowness::default(),
             opened: AtomicUsize::new(0),
+        })
+    }
+
+    /// The same bench with explanations of this slowness.
+    pub(crate) fn with_slowness(&self, slowness: Slowness) -> Result<Self> {
+        Ok(Self {
+            slowness,
+            ..Self::new(self.options, self.on_step)?
         })
     }
 
@@ -170,7 +180,8 @@ impl<'o> BenchRunner<'o> {
         let turn = self.opened.fetch_add(1, Ordering::Relaxed);
         let share = Share::new(self.options.shard, count, turn);
         let seeds = share.seeds.iter();
-        let seeds = seeds.map(|seed| SeededDataset::open(name, Seed::new(*seed), self.options));
+        let seeds = seeds
+            .map(|seed| SeededDataset::open(name, Seed::new(*seed), self.options, self.slowness));
         Ok(SeededDatasets {
             name: name.to_owned(),
             seeds: seeds.collect::<Result<_>>()?,

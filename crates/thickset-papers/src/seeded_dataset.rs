@@ -10,13 +10,26 @@ use thickset::train::salient_features;
 use thickset::{Error, Result, Seed};
 
 use crate::dataset_plan::{DatasetPlan, EffortPlan};
-use crate::options::BenchOptions;
+use crate::options::{BenchEffort, BenchOptions};
 use crate::store::hexadecimal;
 
 /// The ball's radius where a dataset has none of its own.
 const USUAL_RADIUS: f64 = 0.5;
+/// Attacked rows of tables, and of images and graphs, in a quick bench whose explanations are means over many points.
+const FEW_TABLE_ROWS: usize = 100;
+const FEW_ROWS: usize = 10;
 /// Salient features of images and graphs (R2ET, Table 1).
 const IMAGE_K: usize = 50;
+
+/// How much work an explanation is, which limits how many rows a quick bench attacks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Slowness {
+    /// One gradient.
+    #[default]
+    OnePoint,
+    /// A mean over many gradients.
+    ManyPoints,
+}
 
 /// One dataset under one seed.
 pub(crate) struct SeededDataset {
@@ -44,7 +57,12 @@ pub(crate) struct SeededDataset {
 
 impl SeededDataset {
     /// Opens a dataset, splits it by the seed and draws the rows.
-    pub(crate) fn open(name: &str, seed: Seed, options: &BenchOptions) -> Result<Self> {
+    pub(crate) fn open(
+        name: &str,
+        seed: Seed,
+        options: &BenchOptions,
+        slowness: Slowness,
+    ) -> Result<Self> {
         let plan = DatasetPlan::find(name);
         let effort = plan.map(|plan| plan.effort(options.effort));
         let source = DataConfig {
@@ -77,8 +95,13 @@ impl SeededDataset {
             limit(&mut dataset.split.test, most, seed, "bench rows of the AUC");
         }
         let mut chosen = dataset.part(Part::Test).to_vec();
-        let own = effort.filter(|_| options.rows.is_none());
-        let attacked = own.map_or(options.test_rows(), |effort| effort.rows);
+        let own = effort.map_or(options.test_rows(), |effort| effort.rows);
+        let own = match (slowness, options.effort) {
+            (Slowness::ManyPoints, BenchEffort::Quick) if plan.is_some() => own.min(FEW_ROWS),
+            (Slowness::ManyPoints, BenchEffort::Quick) => own.min(FEW_TABLE_ROWS),
+            _ => own,
+        };
+        let attacked = options.rows.unwrap_or(own);
         limit(&mut chosen, attacked, seed, "bench test rows");
         if chosen.is_empty() {
             return Err(Error::Empty {

@@ -650,7 +650,7 @@ fn rows_whose_every_point_is_tried_have_the_figures_of_those_that_are_attacked()
         assert!(radius >= before - 1e-6, "{radius} {before}");
         assert_eq!(Some(radius), changed_radius::FIGURE.of_row(&tried));
     }
-    assert_eq!(tried.certificate.unwrap().exact, 3);
+    assert_eq!(tried.certificate.as_ref().unwrap().exact, 3);
     let ids = |audit: &Audit| -> Vec<String> {
         audit.attacks.iter().map(|one| one.attack.clone()).collect()
     };

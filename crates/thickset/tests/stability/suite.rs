@@ -116,7 +116,7 @@ fn donors_are_one_more_member_that_leads_where_they_lie() {
             Seed::new(1),
         )
         .unwrap();
-    assert_eq!(own.members.last().unwrap().precision, [1.0]);
+    assert_eq!(own.members.last().unwrap().precision, [Some(1.0)]);
     assert!(suite.with_donors(&donors[..=FEATURES]).is_err());
 }
 
@@ -141,7 +141,8 @@ fn the_suite_strictly_beats_er_attack_on_a_binary_relu_network() {
         let suite = config(effort, 0.5).check(&explain, &schema).unwrap();
         let suite = suite.perturb(&network, batch, Seed::new(1)).unwrap();
         for member in &suite.members {
-            let alone = mean(member.precision.iter().flatten().copied());
+            let found: Vec<f64> = member.precision.iter().flatten().copied().collect();
+            let alone = mean(found.into_iter());
             println!(
                 "{:12} {:?} {} {alone:.4}",
                 member.attack, member.surrogate, member.shares

@@ -74,7 +74,7 @@ pub(crate) fn unary_gradient(function: Unary, kept: Option<Array>, gradient: Arr
     let numbers = by_float!(
         gradient.into_numbers(),
         kept.into_numbers(),
-        |gradient, kept| { times_slope(function, gradient, &kept) }
+        |gradient, kept| times_slope(function, gradient, &kept)
     );
     Array::of(numbers, shape)
 }
