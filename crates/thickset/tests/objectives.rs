@@ -342,7 +342,8 @@ fn an_adaptive_term_is_the_given_share_of_the_class_loss_and_its_weight_a_consta
         // A graph is differentiated once, so the sum by hand has one of its own.
         let (plain, whole, mut by_hand) = (of(&plain), of(&adaptive), of(&adaptive));
         let class = value(&plain.terms[0].value);
-        let mut sum = by_hand.terms[0].value.clone();
+        // What changes from the plain sum is the weight of each adaptive term; others may come in plain numbers.
+        let mut sum = plain.total.clone();
         let mut followed = 0;
         for (before, after) in plain.terms.iter().zip(&by_hand.terms).skip(1) {
             let size = value(&after.value).abs();
@@ -354,8 +355,8 @@ fn an_adaptive_term_is_the_given_share_of_the_class_loss_and_its_weight_a_consta
                     "{text}: {} {expected}",
                     after.weight
                 );
+                sum = sum + after.value.clone() * (after.weight - before.weight);
             }
-            sum = sum + after.value.clone() * after.weight;
         }
         assert!(followed > 0, "{text}");
         by_hand.total = sum;
