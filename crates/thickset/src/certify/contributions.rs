@@ -201,24 +201,19 @@ impl Proved<'_> {
     }
 }
 
-/// The largest size found at which a margin is positive, from 0 to the largest that is asked about, and how many were tried. Where not even the smallest size that
-/// would count is, nothing is. The next size that is tried lies where a line through the margins at both ends would be zero; an end that stays twice
-/// counts half as much, so that both come closer.
+/// The largest size found at which a margin is positive, from 0 to the largest that is asked about, and how many were tried. The next size that is
+/// tried lies where a line through the margins at both ends would be zero; an end that stays twice counts half as much, so that both come closer.
 fn largest(size: f64, margin: impl Fn(f64) -> f64) -> (f64, usize) {
+    let (mut low, mut above) = (0.0, 0.0);
     let (mut high, mut below) = (size, margin(size));
     if below > 0.0 {
         return (size, 1);
     }
-    let mut low = size * SHARE_OF_LARGEST;
-    let mut above = margin(low);
-    if above.is_nan() || above <= 0.0 {
-        return (0.0, 2);
-    }
     let mut was_positive = None;
-    for trial in 2..=TRIALS {
-        // Margins without end have no such line.
+    for trial in 1..=TRIALS {
+        // As long as no margin is positive there is no such line.
         let share = above / (above - below);
-        let share = if share.is_finite() {
+        let share = if above > 0.0 && share.is_finite() {
             share.clamp(0.1, 0.9)
         } else {
             0.5
@@ -255,14 +250,13 @@ mod tests {
             assert!(found <= ends && found >= ends - near, "{ends}: {found}");
             assert!(trials <= most, "{ends}: {trials}");
         };
-        check(0.3, 7, |size| 0.3 - size);
-        check(0.02, 11, |size| 0.0002 - size * size / 2.0);
+        check(0.3, 6, |size| 0.3 - size);
+        check(0.02, 10, |size| 0.0002 - size * size / 2.0);
         check(0.4, 13, |size| if size < 0.4 { 1.0 } else { -1.0 });
         assert_eq!(largest(0.5, |_| 1.0), (0.5, 1));
         for margin in [-1.0, 0.0, f64::NEG_INFINITY] {
-            let (none, trials) = largest(0.5, |_| margin);
+            let (none, _) = largest(0.5, |_| margin);
             assert!(none.abs() < f64::EPSILON, "{margin}: {none}");
-            assert_eq!(trials, 2, "nothing is looked for below what would count");
         }
         let (found, _) = largest(0.5, |size| {
             if size < 0.2 {
