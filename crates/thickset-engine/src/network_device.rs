@@ -12,13 +12,17 @@ impl Network {
             return Err(Error::GpuPrecision);
         }
         let mut moved = self.clone();
-        moved.move_to(device);
+        moved.move_to(*device);
         Ok(moved)
     }
 
-    fn move_to(&mut self, device: &Device) {
+    fn move_to(&mut self, device: Device) {
         for parameter in self.parameters_mut() {
-            parameter.value = parameter.value.clone().without_autodiff().to_device(device);
+            parameter.value = parameter
+                .value
+                .clone()
+                .without_autodiff()
+                .to_device(&device);
         }
         if let Some(single) = &mut self.single {
             single.move_to(device);

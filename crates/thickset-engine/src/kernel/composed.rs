@@ -73,7 +73,7 @@ fn places(nodes: usize, like: &Tensor<2>) -> [Tensor<1, Int>; 2] {
     let pairs = (0..nodes).flat_map(|i| (i + 1..nodes).map(move |j| (i, j)));
     let (upper, lower): (Vec<i64>, Vec<i64>) =
         pairs.map(|(i, j)| (place(i, j), place(j, i))).unzip();
-    [upper, lower].map(|places| indices(places, &like.device()))
+    [upper, lower].map(|places| indices(places, like.device()))
 }
 
 /// See [`super::triangle_to_matrix`].
@@ -159,9 +159,9 @@ pub(super) fn with_beyond(x: Tensor<2>, value: f64) -> Tensor<2> {
 }
 
 /// Places as a tensor.
-pub(super) fn indices(places: Vec<i64>, device: &Device) -> Tensor<1, Int> {
+pub(super) fn indices(places: Vec<i64>, device: Device) -> Tensor<1, Int> {
     let count = places.len();
-    Tensor::from_data(TensorData::new(places, [count]), device)
+    Tensor::from_data(TensorData::new(places, [count]), &device)
 }
 
 pub(super) fn whole(size: usize) -> i64 {
@@ -187,7 +187,7 @@ pub(crate) fn max_pool_indices(x: &Tensor<2>, shape: PoolShape) -> Tensor<2, Int
         }
     }
     let windows = shape.out_features();
-    let places = indices(places, &x.device());
+    let places = indices(places, x.device());
     let best = with_beyond(x.clone().without_autodiff(), f64::NEG_INFINITY)
         .select(1, places.clone())
         .reshape([rows * windows, size])
@@ -195,7 +195,7 @@ pub(crate) fn max_pool_indices(x: &Tensor<2>, shape: PoolShape) -> Tensor<2, Int
     let again = (0..rows).flat_map(|_| (0..windows).map(whole)).collect();
     places
         .reshape([windows, size])
-        .select(0, indices(again, &x.device()))
+        .select(0, indices(again, x.device()))
         .gather(1, best)
         .reshape([rows, windows])
 }

@@ -369,10 +369,9 @@ mod tests {
             zip(&map(&stretched, |x| x + 3.0), &a, |x, y| x + y)
         };
         let alone = on_threads(1, work);
-        assert_eq!(alone[701], {
-            let (a, row) = (a[701], row[1]);
-            (((a * 0.5 + 1.0) * a) - row + 3.0) + a
-        });
+        let (a, row) = (a[701], row[1]);
+        let expected = (((a * 0.5 + 1.0) * a) - row + 3.0) + a;
+        assert_eq!(alone[701].to_bits(), expected.to_bits());
         assert_eq!(alone, on_threads(2, work));
         assert_eq!(alone, on_threads(4, work));
     }

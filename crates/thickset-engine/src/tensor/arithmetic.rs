@@ -9,6 +9,9 @@ use super::primitive::{
 };
 use super::{Int, Tensor};
 
+/// From the gradient in a result and what was kept of the operands to the gradients in these, each given with its operand's place.
+type OperandGradients = fn(Array, [Option<&Array>; 2], &mut dyn FnMut(usize, Array));
+
 impl<const D: usize> Tensor<D> {
     #[must_use]
     pub fn abs(self) -> Self {
@@ -148,7 +151,7 @@ impl<const D: usize> Tensor<D> {
         self,
         right: Self,
         function: Binary,
-        gradients: fn(Array, [Option<&Array>; 2], &mut dyn FnMut(usize, Array)),
+        gradients: OperandGradients,
         keeps: fn([bool; 2]) -> [bool; 2],
     ) -> Self {
         let ((a, a_track), (b, b_track)) = (self.into_parts(), right.into_parts());

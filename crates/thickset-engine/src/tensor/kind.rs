@@ -28,6 +28,7 @@ pub trait Kind: sealed::Sealed + Clone + std::fmt::Debug + Send + Sync + 'static
     const DEFAULT: DType;
 
     /// Whether a tensor of this kind can have this type.
+    #[must_use]
     fn admits(dtype: DType) -> bool {
         dtype == Self::DEFAULT
     }

@@ -20,6 +20,9 @@ impl<const D: usize, K: Kind> Tensor<D, K> {
     }
 
     /// The axes from `first` to `last` as one.
+    ///
+    /// # Panics
+    /// If there are no such axes, or the result has not `E` of them.
     #[must_use]
     pub fn flatten<const E: usize>(self, first: usize, last: usize) -> Tensor<E, K> {
         let sizes = self.dims();

@@ -84,9 +84,9 @@ impl Shape {
             "shapes {self:?} and {other:?} do not fit an elementwise operation"
         );
         let mut sizes = self.sizes;
-        for axis in 0..self.rank {
-            if sizes[axis] == 1 {
-                sizes[axis] = other.sizes[axis];
+        for (size, other) in sizes.iter_mut().zip(other.sizes).take(self.rank) {
+            if *size == 1 {
+                *size = other;
             }
         }
         Self {

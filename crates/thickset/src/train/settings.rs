@@ -49,6 +49,7 @@ pub struct TrainConfig {
     pub optimizer: OptimizerConfig,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
 fn is_cpu(device: &DeviceKind) -> bool {
     *device == DeviceKind::Cpu
 }

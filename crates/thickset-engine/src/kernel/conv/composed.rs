@@ -16,7 +16,7 @@ pub(super) fn conv2d(x: Tensor<2>, w: Tensor<2>, shape: ConvShape) -> Tensor<2> 
 pub(super) fn conv2d_input(g: Tensor<2>, w: Tensor<2>, shape: ConvShape) -> Tensor<2> {
     let ([rows, _], inputs) = (g.dims(), shape.in_features());
     let patches = kernels(w, &shape).transpose().matmul(outputs(g, &shape));
-    let taps = taps(&shape, &patches.device());
+    let taps = taps(&shape, patches.device());
     let flat = patches.reshape([rows, taps.dims()[0]]);
     let zeros = Tensor::zeros([rows, inputs + 1], (&flat.device(), flat.dtype()));
     zeros.select_add(1, taps, flat).narrow(1, 0, inputs)
@@ -34,7 +34,7 @@ pub(super) fn conv2d_weight(x: Tensor<2>, g: Tensor<2>, shape: ConvShape) -> Ten
 fn patches(x: Tensor<2>, shape: &ConvShape) -> Tensor<4> {
     let [rows, _] = x.dims();
     let pixels = shape.out_height() * shape.out_width();
-    let taps = taps(shape, &x.device());
+    let taps = taps(shape, x.device());
     with_beyond(x, 0.0)
         .select(1, taps)
         .reshape([rows, shape.groups, shape.fan_in(), pixels])
@@ -42,7 +42,7 @@ fn patches(x: Tensor<2>, shape: &ConvShape) -> Tensor<4> {
 
 /// Where in a row each number of a patch lies, by group, input channel, place in the kernel and place in the output; beyond the
 /// image, one after the last.
-fn taps(shape: &ConvShape, device: &Device) -> Tensor<1, Int> {
+fn taps(shape: &ConvShape, device: Device) -> Tensor<1, Int> {
     let [[top, _], [left, _]] = shape.padding;
     let within = |at: usize, before: usize, size: usize| {
         at.checked_sub(before).filter(|&place| place < size)

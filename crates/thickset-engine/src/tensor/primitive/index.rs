@@ -40,7 +40,7 @@ pub(crate) fn scatter_add(x: Array, axis: usize, places: &Array, values: &Array)
         for ((number, &place), &value) in at.iter().enumerate().zip(values.iter()) {
             let block = number / (count * after).max(1);
             let to = (block * size + within(place, size)) * after + number % after;
-            out[to] = out[to] + value;
+            out[to] += value;
         }
         x
     });

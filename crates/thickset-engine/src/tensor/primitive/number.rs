@@ -1,10 +1,5 @@
 //! Numbers as elementwise functions see them.
 
-#![expect(
-    clippy::inline_always,
-    reason = "a loop is compiled for the instruction set of the function it is inlined into"
-)]
-
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
 use crate::tensor::numbers::Element;

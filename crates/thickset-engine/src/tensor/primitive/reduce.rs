@@ -1,5 +1,10 @@
 //! Sums and maxima.
 
+#![expect(
+    clippy::inline_always,
+    reason = "a loop is compiled for the instruction set of the function it is inlined into"
+)]
+
 use rayon::prelude::*;
 
 use super::number::Floating;

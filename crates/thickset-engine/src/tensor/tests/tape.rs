@@ -102,6 +102,9 @@ fn threads_record_side_by_side() {
         threads.into_iter().map(|it| it.join().unwrap()).collect()
     });
     for (found, factor) in found.into_iter().zip(1_u32..) {
-        assert_eq!(found, [3.0, f64::from(factor)]);
+        assert_eq!(
+            found.map(f64::to_bits),
+            [3.0, f64::from(factor)].map(f64::to_bits)
+        );
     }
 }

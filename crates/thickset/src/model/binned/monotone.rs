@@ -141,7 +141,7 @@ impl SignRule {
                     }
                 }
             }
-            *data = TensorData::new(numbers, data.shape().clone()).convert_dtype(dtype);
+            *data = TensorData::new(numbers, *data.shape()).convert_dtype(dtype);
         }
         network.set_parameter_values(&values)?;
         if is_tracked {
