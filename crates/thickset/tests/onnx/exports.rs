@@ -57,7 +57,7 @@ fn plain_weights(model: &mut Model) {
             value
         };
         let values: Vec<f32> = (0..old.num_elements()).map(draw).collect();
-        TensorData::new(values, old.shape().clone())
+        TensorData::new(values, *old.shape())
     });
     let drawn: Vec<TensorData> = drawn.collect();
     model.network.set_parameter_values(&drawn).unwrap();
@@ -246,7 +246,7 @@ fn gated_weights(model: &mut Model) {
         #[expect(clippy::cast_possible_truncation, reason = "weights")]
         let draw = |_| (stream.uniform() * 2.0 - 1.0) as f32;
         let values: Vec<f32> = (0..old.num_elements()).map(draw).collect();
-        TensorData::new(values, old.shape().clone())
+        TensorData::new(values, *old.shape())
     });
     let drawn: Vec<TensorData> = drawn.collect();
     model.network.set_parameter_values(&drawn).unwrap();

@@ -311,7 +311,7 @@ mod tests {
         let mut last: Vec<f32> = values[8].iter::<f32>().collect();
         // From the first hidden unit, which is `+`, to the other class's logit.
         last[0] = 0.1;
-        values[8] = TensorData::new(last, values[8].shape().clone());
+        values[8] = TensorData::new(last, *values[8].shape());
         model.network.set_parameter_values(&values).unwrap();
         assert!(!rule.holds(&model.network, &config));
     }
