@@ -1,15 +1,15 @@
-//! Losses of two classes, where the logits move with the rows and weights as linear maps do, but at kinks.
+//! Losses of two classes, where the logits move with the rows as linear maps do, but at kinks.
 //!
-//! There the probability of a class is a function f of the margin `m = z_0 - z_1` alone, and its gradient in the input is `f' d` with
-//! `d = ∇m`, so a loss with the slopes δ in the margin and `ḡ` in the gradient has the gradients in the weights of
+//! There the probability of a class is a function f of the margin `m = z_0 - z_1` alone, and its gradient in the input is `f' d`
+//! with `d = ∇m`. So a loss with the slopes δ in the margin and `ḡ` in the gradient has the weights' gradients of
 //!
 //! ```text
 //! sum over rows of  δ m + f' <ḡ, d>
 //! ```
 //!
-//! at fixed δ and f', where δ has `f'' <ḡ, d>` in it. Both terms go through the same maps and gates, and biases are in the first alone: a row is
-//! as if `δ x + f' ḡ` went up the chain with δ times the biases. So all that the weights need is the way down that d took, one way up, and
-//! one product of what both have beside them.
+//! at fixed δ and f', where δ has `f'' <ḡ, d>` in it. Both terms go through the same maps and gates, and biases are in the first
+//! alone: it is as if `δ x + f' ḡ` went up the chain with δ times the biases. So all that the weights need is the way down that
+//! d took, one way up, and one product of what both have beside them.
 
 #![expect(
     clippy::inline_always,
