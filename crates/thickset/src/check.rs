@@ -1,5 +1,12 @@
 //! Refusals that many functions share: lists that are empty, of the wrong length, or hold NaN or infinity.
 
+#![expect(
+    clippy::inline_always,
+    reason = "a loop is compiled for the instruction set of the function it is inlined into"
+)]
+
+use thickset_engine::kernel::{VectorLoop, vectorised};
+
 use crate::{Error, Result};
 
 /// Refuses an empty list.
@@ -26,11 +33,7 @@ pub(crate) fn check_length<T>(what: &'static str, values: &[T], expected: usize)
 
 /// Refuses NaN and infinity.
 pub(crate) fn check_finite(what: &'static str, values: &[f64]) -> Result<()> {
-    // A loop without a way out is far quicker than one that looks for the first.
-    if values
-        .iter()
-        .fold(true, |all, value| all & value.is_finite())
-    {
+    if vectorised(AreFinite(values)) {
         return Ok(());
     }
     match values.iter().position(|value| !value.is_finite()) {
@@ -40,6 +43,22 @@ pub(crate) fn check_finite(what: &'static str, values: &[f64]) -> Result<()> {
             index,
             value: values[index],
         }),
+    }
+}
+
+/// Whether no value is NaN or infinite. A loop without a way out is far quicker than one that looks for the first.
+struct AreFinite<'a>(&'a [f64]);
+
+impl VectorLoop for AreFinite<'_> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run(self) -> bool {
+        let mut all = true;
+        for value in self.0 {
+            all &= value.is_finite();
+        }
+        all
     }
 }
 

@@ -1,5 +1,11 @@
 //! The rows of one chunk under attack: what is known of them at the start, and the worst found so far.
 
+#![expect(
+    clippy::inline_always,
+    reason = "a loop is compiled for the instruction set of the function it is inlined into"
+)]
+
+use thickset_engine::kernel::{VectorLoop, vectorised};
 use thickset_engine::{Chain, Network, activation};
 
 use super::CheckedAttack;
@@ -71,6 +77,25 @@ pub struct AttackState<'a> {
     view: ModelView,
     twin_view: ModelView,
     status: Vec<RowStatus>,
+}
+
+/// Values become those that an `f32` can hold.
+struct RoundToSingle<'a>(&'a mut [f64]);
+
+impl VectorLoop for RoundToSingle<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        for value in self.0 {
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "the network computes in f32"
+            )]
+            let single = *value as f32;
+            *value = f64::from(single);
+        }
+    }
 }
 
 /// The worst point of a row so far.
@@ -249,14 +274,7 @@ impl<'a> AttackState<'a> {
     pub fn settle(&self, x: &[f64], z: &[f64], point: &mut [f64]) {
         self.attack.threat.settle(x, z, point);
         if self.network.dtype() == thickset_engine::DType::F32 {
-            for value in point {
-                #[expect(
-                    clippy::cast_possible_truncation,
-                    reason = "the network computes in f32"
-                )]
-                let single = *value as f32;
-                *value = f64::from(single);
-            }
+            vectorised(RoundToSingle(point));
         }
     }
 

@@ -64,18 +64,20 @@ impl<T: Stored> Task<T> for Scale<'_, T> {
     }
 }
 
-/// Adds rows to sums.
+/// Adds rows to sums, each times its factor where there are some.
 pub(super) struct SumRows<'a, T> {
     pub rows: &'a [T],
+    pub factors: Option<&'a [T]>,
     pub sums: &'a mut [T],
 }
 
 impl<T: Stored> Task<T> for SumRows<'_, T> {
     #[inline(always)]
     fn run<V: Vector<Number = T>>(self) {
-        for row in self.rows.chunks_exact(self.sums.len()) {
+        for (place, row) in self.rows.chunks_exact(self.sums.len()).enumerate() {
+            let factor = self.factors.map_or(T::ONE, |factors| factors[place]);
             for (sum, number) in self.sums.iter_mut().zip(row) {
-                *sum += *number;
+                *sum += factor * *number;
             }
         }
     }

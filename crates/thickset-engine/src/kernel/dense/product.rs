@@ -10,13 +10,13 @@
     reason = "a kernel is compiled for the instruction set of the function it is inlined into"
 )]
 
-use std::mem::MaybeUninit;
-
 use crate::kernel::buffer::{Scratch, filled};
 use crate::kernel::simd::{Number, Task, Vector};
 
-/// Rows of a tile two registers wide.
+/// Rows of a tile up to three registers wide: 24 sums of 32 registers.
 const ROWS: usize = 8;
+/// Rows of a tile four registers wide.
+const FOUR_WIDE_ROWS: usize = 6;
 /// Rows of a tile one register wide, where there are few registers and each takes two of the processor's: 12 of its 16.
 const FEW_ROWS: usize = 6;
 
@@ -54,6 +54,8 @@ pub(super) enum Start<'a, T> {
     Zero,
     /// The same numbers for each row, one a column.
     Row(&'a [T]),
+    /// The same numbers, one a column, times each row's factor.
+    Scaled(&'a [T], &'a [T]),
     /// What lies in the output.
     Kept,
 }
@@ -113,8 +115,11 @@ unsafe fn write<T: Number>(
         assert!(deciders.len() >= rows * columns, "one decider a number");
     }
     assert!(right.len() >= depth * columns, "the right factor");
-    if let Start::Row(start) = start {
+    if let Start::Row(start) | Start::Scaled(start, _) = start {
         assert!(start.len() >= columns, "one start a column");
+    }
+    if let Start::Scaled(_, factors) = start {
+        assert!(factors.len() >= rows, "one factor a row");
     }
     if rows * columns == 0 {
         return;
@@ -148,21 +153,23 @@ impl<T: Number> Task<T> for Product<'_, T> {
     fn run<V: Vector<Number = T>>(self) {
         let [_, columns, depth] = self.size;
         let mut column = 0;
-        // SAFETY: `write` has checked the sizes of all operands; the panel has the columns that fill no register, and those that
-        // end with the last one are as many as a register holds.
+        // SAFETY: `write` has checked the sizes of all operands; strips end with the last column at the latest, and the panel has
+        // the columns that fill no register.
         unsafe {
-            while column + V::LANES <= columns {
+            while columns - column >= V::LANES {
+                let left = columns - column;
                 let from = self.right.as_ptr().add(column);
-                if !V::FEW && column + 2 * V::LANES <= columns {
-                    self.strip::<V, ROWS, 2>(column, from, columns);
-                    column += 2 * V::LANES;
-                } else if V::FEW {
-                    self.strip::<V, FEW_ROWS, 1>(column, from, columns);
-                    column += V::LANES;
-                } else {
-                    self.strip::<V, ROWS, 1>(column, from, columns);
-                    column += V::LANES;
+                let wide = if V::FEW { 1 } else { registers::<V>(left) };
+                // The last register of a strip may share columns with the one before it, whose sums are the same.
+                let last = (wide * V::LANES).min(left) - V::LANES;
+                match wide {
+                    4 => self.strip::<V, FOUR_WIDE_ROWS, 4>(column, from, last),
+                    3 => self.strip::<V, ROWS, 3>(column, from, last),
+                    2 => self.strip::<V, ROWS, 2>(column, from, last),
+                    _ if V::FEW => self.strip::<V, FEW_ROWS, 1>(column, from, last),
+                    _ => self.strip::<V, ROWS, 1>(column, from, last),
                 }
+                column += last + V::LANES;
             }
             if column == columns {
                 return;
@@ -171,126 +178,248 @@ impl<T: Number> Task<T> for Product<'_, T> {
             if columns >= V::LANES && !matches!(self.start, Start::Kept) {
                 let column = columns - V::LANES;
                 let from = self.right.as_ptr().add(column);
-                if V::FEW {
-                    self.strip::<V, FEW_ROWS, 1>(column, from, columns);
-                } else {
-                    self.strip::<V, ROWS, 1>(column, from, columns);
+                self.strip::<V, FEW_ROWS, 1>(column, from, 0);
+                return;
+            }
+            let mut panel = Scratch::<T>::new(depth * V::LANES);
+            let rows = self.right.chunks_exact(columns);
+            for (to, from) in panel.numbers().chunks_exact_mut(V::LANES).zip(rows) {
+                let from = &from[column..];
+                for (to, from) in to.iter_mut().zip(from) {
+                    *to = *from;
                 }
+                for to in &mut to[from.len()..] {
+                    *to = T::default();
+                }
+            }
+            let from = panel.numbers().as_ptr();
+            if V::FEW {
+                self.edge::<V, FEW_ROWS>(column, from);
             } else {
-                let mut panel = Scratch::<T>::new(depth * V::LANES);
-                let rows = self.right.chunks_exact(columns);
-                for (to, from) in panel.numbers().chunks_exact_mut(V::LANES).zip(rows) {
-                    let from = &from[column..];
-                    for (to, from) in to.iter_mut().zip(from) {
-                        *to = *from;
-                    }
-                    for to in &mut to[from.len()..] {
-                        *to = T::default();
-                    }
-                }
-                let from = panel.numbers().as_ptr();
-                if V::FEW {
-                    self.strip::<V, FEW_ROWS, 1>(column, from, V::LANES);
-                } else {
-                    self.strip::<V, ROWS, 1>(column, from, V::LANES);
-                }
+                self.edge::<V, ROWS>(column, from);
             }
         }
     }
 }
 
+/// How many registers the next strip takes of so many columns, at least one register's: four, or what makes the last strip end
+/// with the last column.
+#[inline(always)]
+fn registers<V: Vector>(left: usize) -> usize {
+    match left.div_ceil(V::LANES) {
+        wide @ 1..=4 => wide,
+        5 => 2,
+        6 if !left.is_multiple_of(V::LANES) => 2,
+        _ => 4,
+    }
+}
+
 impl<T: Number> Product<'_, T> {
-    /// All rows of `WIDE` registers side by side.
+    /// All rows of `WIDE` registers side by side, the last of which begins `last` columns after the first.
     ///
     /// # Safety
-    /// `right` must be readable for those registers at every inner index, `step` numbers apart.
+    /// `right` must be readable for those registers at every inner index, as many numbers apart as there are columns.
     #[inline(always)]
     unsafe fn strip<V: Vector<Number = T>, const TILE: usize, const WIDE: usize>(
         &self,
         column: usize,
         right: *const T,
-        step: usize,
+        last: usize,
     ) {
         let rows = self.size[0];
         let mut row = 0;
         // SAFETY: no tile reaches beyond the last row.
         unsafe {
             while row + TILE <= rows {
-                self.tile::<V, TILE, WIDE>(row, column, right, step);
+                self.tile::<V, TILE, WIDE>(row, column, right, last);
                 row += TILE;
             }
             while row + 2 <= rows {
-                self.tile::<V, 2, WIDE>(row, column, right, step);
+                self.tile::<V, 2, WIDE>(row, column, right, last);
                 row += 2;
             }
             if row < rows {
-                self.tile::<V, 1, WIDE>(row, column, right, step);
+                self.tile::<V, 1, WIDE>(row, column, right, last);
             }
         }
     }
 
     /// # Safety
     /// As for [`Product::strip`], and `TILE` rows from `row` must be rows of the product.
+    #[expect(
+        clippy::needless_range_loop,
+        reason = "plain counters keep the sums in registers"
+    )]
     #[inline(always)]
     unsafe fn tile<V: Vector<Number = T>, const TILE: usize, const WIDE: usize>(
         &self,
         row: usize,
         column: usize,
         right: *const T,
-        step: usize,
+        last: usize,
     ) {
-        let [_, columns, depth] = self.size;
-        let here = (WIDE * V::LANES).min(columns - column);
+        let columns = self.size[1];
+        let place = |register: usize| {
+            if register + 1 == WIDE {
+                last
+            } else {
+                register * V::LANES
+            }
+        };
+        let at = |r: usize, register: usize| (row + r) * columns + column + place(register);
+        let mut sums = [[V::splat(T::default()); WIDE]; TILE];
         // SAFETY: every address lies within the operands as the caller promises.
         unsafe {
-            let mut sums = [[V::splat(T::default()); WIDE]; TILE];
-            // Where the sums begin, and how far the next row's are from there.
-            let begin = match self.start {
-                Start::Zero => None,
-                Start::Row(start) => Some((start.as_ptr().add(column), 0)),
-                Start::Kept => Some((self.out.add(row * columns + column).cast_const(), columns)),
-            };
-            if let Some((begin, apart)) = begin {
-                for (r, sums) in sums.iter_mut().enumerate() {
-                    *sums = load(begin.add(r * apart), here);
-                }
-            }
-            let (row_step, inner_step, mut b) = (self.left.row_step, self.left.inner_step, right);
-            let mut a = self.left.values.as_ptr().wrapping_add(row * row_step);
-            for _ in 0..depth {
-                let lanes: [V; WIDE] =
-                    std::array::from_fn(|place| V::load(b.add(place * V::LANES)));
-                for (r, sums) in sums.iter_mut().enumerate() {
-                    let factor = V::splat(*a.add(r * row_step));
-                    for (sum, lane) in sums.iter_mut().zip(lanes) {
-                        *sum = lane.mul_add(factor, *sum);
-                    }
-                }
-                b = b.wrapping_add(step);
-                a = a.wrapping_add(inner_step);
-            }
-            match self.end {
-                End::Plain => {}
-                End::Relu => {
-                    for sums in &mut sums {
-                        for sum in sums {
-                            *sum = sum.gated(*sum);
+            match self.start {
+                Start::Zero => {}
+                Start::Row(start) => {
+                    for register in 0..WIDE {
+                        let start = V::load(start.as_ptr().add(column + place(register)));
+                        for r in 0..TILE {
+                            sums[r][register] = start;
                         }
                     }
                 }
-                End::Gate(deciders) => {
-                    let begin = deciders.as_ptr().add(row * columns + column);
-                    for (r, sums) in sums.iter_mut().enumerate() {
-                        let deciders: [V; WIDE] = load(begin.add(r * columns), here);
-                        for (sum, decider) in sums.iter_mut().zip(deciders) {
-                            *sum = sum.gated(decider);
+                Start::Scaled(start, factors) => {
+                    for register in 0..WIDE {
+                        let start = V::load(start.as_ptr().add(column + place(register)));
+                        for r in 0..TILE {
+                            let factor = V::splat(*factors.get_unchecked(row + r));
+                            sums[r][register] = start.mul(factor);
+                        }
+                    }
+                }
+                Start::Kept => {
+                    for r in 0..TILE {
+                        for register in 0..WIDE {
+                            sums[r][register] = V::load(self.out.add(at(r, register)));
                         }
                     }
                 }
             }
-            for (r, sums) in sums.iter().enumerate() {
-                let to = self.out.add((row + r) * columns + column);
-                store(sums, to, here);
+            let sums = self.summed::<V, TILE, WIDE>(sums, row, right, (columns, last));
+            for r in 0..TILE {
+                for register in 0..WIDE {
+                    let sum = sums[r][register];
+                    let sum = match self.end {
+                        End::Plain => sum,
+                        End::Relu => sum.gated(sum),
+                        End::Gate(deciders) => {
+                            sum.gated(V::load(deciders.as_ptr().add(at(r, register))))
+                        }
+                    };
+                    sum.store(self.out.add(at(r, register)));
+                }
+            }
+        }
+    }
+
+    /// The sums with all products added; `right` is walked in steps of so many numbers, and the last of its registers begins so many after
+    /// the first.
+    ///
+    /// # Safety
+    /// As for [`Product::tile`].
+    #[expect(
+        clippy::needless_range_loop,
+        reason = "plain counters keep the sums in registers"
+    )]
+    #[inline(always)]
+    unsafe fn summed<V: Vector<Number = T>, const TILE: usize, const WIDE: usize>(
+        &self,
+        mut sums: [[V; WIDE]; TILE],
+        row: usize,
+        mut right: *const T,
+        (step, last): (usize, usize),
+    ) -> [[V; WIDE]; TILE] {
+        let (row_step, inner_step) = (self.left.row_step, self.left.inner_step);
+        let mut left = self.left.values.as_ptr().wrapping_add(row * row_step);
+        // SAFETY: every address lies within the operands as the caller promises; those past the last step are never read.
+        unsafe {
+            for _ in 0..self.size[2] {
+                let mut lanes = [V::splat(T::default()); WIDE];
+                for register in 0..WIDE - 1 {
+                    lanes[register] = V::load(right.add(register * V::LANES));
+                }
+                lanes[WIDE - 1] = V::load(right.add(last));
+                for r in 0..TILE {
+                    let factor = V::splat(*left.add(r * row_step));
+                    for register in 0..WIDE {
+                        sums[r][register] = lanes[register].mul_add(factor, sums[r][register]);
+                    }
+                }
+                right = right.wrapping_add(step);
+                left = left.wrapping_add(inner_step);
+            }
+        }
+        sums
+    }
+
+    /// All rows of the columns from one on, which fill no register. `panel` has them at every inner index, a register apart.
+    ///
+    /// # Safety
+    /// The panel must be readable for a register at every inner index.
+    #[inline(always)]
+    unsafe fn edge<V: Vector<Number = T>, const TILE: usize>(
+        &self,
+        column: usize,
+        panel: *const T,
+    ) {
+        let rows = self.size[0];
+        let mut row = 0;
+        // SAFETY: no tile reaches beyond the last row.
+        unsafe {
+            while row + TILE <= rows {
+                self.edge_tile::<V, TILE>(row, column, panel);
+                row += TILE;
+            }
+            while row < rows {
+                self.edge_tile::<V, 1>(row, column, panel);
+                row += 1;
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for [`Product::edge`], and `TILE` rows from `row` must be rows of the product.
+    #[inline(always)]
+    unsafe fn edge_tile<V: Vector<Number = T>, const TILE: usize>(
+        &self,
+        row: usize,
+        column: usize,
+        panel: *const T,
+    ) {
+        let columns = self.size[1];
+        let here = columns - column;
+        // Sums pass through memory at both ends: what fills no register is done number by number.
+        let mut numbers = [[T::default(); MOST_LANES]; TILE];
+        // SAFETY: as the caller promises; a row of `numbers` holds a register.
+        unsafe {
+            for (r, numbers) in numbers.iter_mut().enumerate() {
+                for (place, number) in numbers[..here].iter_mut().enumerate() {
+                    *number = match self.start {
+                        Start::Zero => T::default(),
+                        Start::Row(start) => start[column + place],
+                        Start::Scaled(start, factors) => start[column + place] * factors[row + r],
+                        Start::Kept => *self.out.add((row + r) * columns + column + place),
+                    };
+                }
+            }
+            let begin = std::array::from_fn(|r| [V::load(numbers[r].as_ptr())]);
+            let sums = self.summed::<V, TILE, 1>(begin, row, panel, (V::LANES, 0));
+            for (numbers, [sum]) in numbers.iter_mut().zip(sums) {
+                sum.store(numbers.as_mut_ptr());
+            }
+            for (r, numbers) in numbers.iter().enumerate() {
+                for (place, number) in numbers[..here].iter().enumerate() {
+                    let at = (row + r) * columns + column + place;
+                    let decider = match self.end {
+                        End::Plain => T::default(),
+                        End::Relu => *number,
+                        End::Gate(deciders) => deciders[at],
+                    };
+                    let is_open = matches!(self.end, End::Plain) || decider > T::default();
+                    *self.out.add(at) = if is_open { *number } else { T::default() };
+                }
             }
         }
     }
@@ -298,79 +427,6 @@ impl<T: Number> Product<'_, T> {
 
 /// Numbers of a register of any type, at most.
 const MOST_LANES: usize = 16;
-
-/// The first `here` numbers from an address on, zeros behind them.
-///
-/// # Safety
-/// So many numbers, or as many as the registers hold, must be readable.
-#[inline(always)]
-unsafe fn load<V: Vector, const WIDE: usize>(from: *const V::Number, here: usize) -> [V; WIDE] {
-    // SAFETY: as the caller promises; an edge holds the registers.
-    unsafe {
-        if here >= WIDE * V::LANES {
-            return std::array::from_fn(|register| V::load(from.add(register * V::LANES)));
-        }
-        let mut edge = [[V::Number::default(); MOST_LANES]; WIDE];
-        let edge = edge.as_mut_ptr().cast::<V::Number>();
-        copy(from, edge, here);
-        std::array::from_fn(|register| V::load(edge.add(register * V::LANES)))
-    }
-}
-
-/// Writes the first `here` numbers of registers.
-///
-/// # Safety
-/// So many numbers, or as many as the registers hold, must be writable.
-#[inline(always)]
-unsafe fn store<V: Vector, const WIDE: usize>(sums: &[V; WIDE], to: *mut V::Number, here: usize) {
-    // SAFETY: as the caller promises; what fills no registers goes through memory of their size.
-    unsafe {
-        if here >= WIDE * V::LANES {
-            for (register, sum) in sums.iter().enumerate() {
-                sum.store(to.add(register * V::LANES));
-            }
-            return;
-        }
-        // Room of its own: sums that are copied from where they lie would have to lie somewhere.
-        let mut edge = MaybeUninit::<[[V::Number; MOST_LANES]; WIDE]>::uninit();
-        let edge = edge.as_mut_ptr().cast::<V::Number>();
-        for (register, sum) in sums.iter().enumerate() {
-            sum.store(edge.add(register * V::LANES));
-        }
-        copy(edge, to, here);
-    }
-}
-
-/// Copies fewer numbers than two registers hold, by parts of fixed sizes: a call for any size takes longer.
-///
-/// # Safety
-/// So many numbers must be readable and writable, and the two places apart.
-#[inline(always)]
-unsafe fn copy<T: Number>(from: *const T, to: *mut T, count: usize) {
-    let mut done = 0;
-    // SAFETY: as the caller promises, since parts of `count` add up to it.
-    unsafe {
-        while count - done >= 16 {
-            to.add(done).copy_from_nonoverlapping(from.add(done), 16);
-            done += 16;
-        }
-        if count & 8 != 0 {
-            to.add(done).copy_from_nonoverlapping(from.add(done), 8);
-            done += 8;
-        }
-        if count & 4 != 0 {
-            to.add(done).copy_from_nonoverlapping(from.add(done), 4);
-            done += 4;
-        }
-        if count & 2 != 0 {
-            to.add(done).copy_from_nonoverlapping(from.add(done), 2);
-            done += 2;
-        }
-        if count & 1 != 0 {
-            *to.add(done) = *from.add(done);
-        }
-    }
-}
 
 #[cfg(test)]
 mod tests {
@@ -399,6 +455,10 @@ mod tests {
             [7, 31, 2],
             [9, 8, 6],
             [6, 15, 4],
+            [14, 66, 5],
+            [11, 47, 3],
+            [7, 34, 4],
+            [15, 64, 3],
         ]
         .into_iter()
         .enumerate()
@@ -411,7 +471,14 @@ mod tests {
                 }
             }
             let begin = numbers(rows * columns, 3);
-            for start in [Start::Zero, Start::Row(&begin[..columns]), Start::Kept] {
+            let factors = numbers(rows, 5);
+            let row = &begin[..columns];
+            for start in [
+                Start::Zero,
+                Start::Row(row),
+                Start::Scaled(row, &factors),
+                Start::Kept,
+            ] {
                 let mut expected = begin.clone();
                 for row in 0..rows {
                     for column in 0..columns {
@@ -419,6 +486,7 @@ mod tests {
                         let mut sum = match start {
                             Start::Zero => 0.0,
                             Start::Row(start) => start[column],
+                            Start::Scaled(start, factors) => start[column] * factors[row],
                             Start::Kept => begin[at],
                         };
                         for inner in 0..depth {

@@ -22,7 +22,7 @@ pub(super) fn record_output<'t, T: Stored>(
             hand_out(parents, 1, kept.weights(&[kept.as_run(&adjoints)]));
         }
         if any(parents, 1 + maps, maps) {
-            hand_out(parents, 1 + maps, kept.biases(&adjoints));
+            hand_out(parents, 1 + maps, kept.biases(&adjoints, None));
         }
     })
 }

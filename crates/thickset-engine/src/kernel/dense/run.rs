@@ -159,6 +159,12 @@ impl<T: Stored> Kept<T> {
         self.maps.iter().all(|map| map.is_piecewise_linear())
     }
 
+    /// Whether there are two outputs that move with the rows as linear maps do, but at kinks.
+    pub(super) fn has_linear_margin(&self) -> bool {
+        let is_linear = |map: &Arc<Map<T>>| map.activation == Activation::None;
+        self.outputs() == 2 && self.is_piecewise_linear() && self.maps.last().is_some_and(is_linear)
+    }
+
     fn is_large(&self) -> bool {
         let weights: usize = self.maps.iter().map(|map| map.transposed.len()).sum();
         self.rows * weights >= PARALLEL_WORK && self.rows > CHUNK
@@ -208,17 +214,30 @@ impl<T: Stored> Kept<T> {
 
     /// The change of every map's output when the rows move along `direction`, `[rows, features]`.
     pub(super) fn up(&self, direction: &[T]) -> Between<T> {
+        self.way_up(direction, self.maps.len(), None)
+    }
+
+    /// What comes of `input`, `[rows, features]`, behind every map but the last, where slopes are those of the rows that ran and
+    /// each row's biases count for its factor.
+    pub(super) fn up_with_biases(&self, input: &[T], factors: &[T]) -> Between<T> {
+        self.way_up(input, self.maps.len() - 1, Some(factors))
+    }
+
+    fn way_up(&self, input: &[T], maps: usize, factors: Option<&[T]>) -> Between<T> {
         interrupt::check();
         Between(self.by_chunk(|first, rows| {
-            let direction = &direction[first * self.features..(first + rows) * self.features];
-            let mut changes = Vec::<Vec<T>>::new();
-            for (place, map) in self.maps.iter().enumerate() {
-                let before = changes.last().map_or(direction, |change| change);
+            let input = &input[first * self.features..(first + rows) * self.features];
+            let mut changes = Vec::<Vec<T>>::with_capacity(maps);
+            for (place, map) in self.maps[..maps].iter().enumerate() {
+                let before = changes.last().map_or(input, |change| change);
+                let start = factors.map_or(Start::Zero, |factors| {
+                    Start::Scaled(map.bias.values::<T>(), &factors[first..])
+                });
                 let mut change = multiplied(
                     Left::plain(before, map.inputs),
                     &map.transposed,
                     [rows, map.outputs, map.inputs],
-                    (Start::Zero, self.gate(first / CHUNK, place)),
+                    (start, self.gate(first / CHUNK, place)),
                 );
                 self.scale(first / CHUNK, place, &mut change);
                 changes.push(change);
@@ -336,13 +355,14 @@ impl<T: Stored> Kept<T> {
         }
     }
 
-    /// For every map the sum over rows of its output's adjoints, `[1, outputs]`.
-    pub(super) fn biases(&self, adjoints: &Between<T>) -> Vec<Array> {
+    /// For every map the sum over rows of its output's adjoints, times the rows' factors where there are some, `[1, outputs]`.
+    pub(super) fn biases(&self, adjoints: &Between<T>, factors: Option<&[T]>) -> Vec<Array> {
         let of_map = |(place, map): (usize, &Arc<Map<T>>)| {
             let mut sums = vec![T::default(); map.outputs];
-            for chunk in &adjoints.0 {
+            for (chunk, adjoints) in adjoints.0.iter().enumerate() {
                 T::vectorised(SumRows {
-                    rows: &chunk[place],
+                    rows: &adjoints[place],
+                    factors: factors.map(|factors| &factors[chunk * CHUNK..]),
                     sums: &mut sums,
                 });
             }

@@ -7,9 +7,13 @@
 //! - The Hessian product is `h = Jᵀ t`, where t is the change of s when z moves along `J u`. Its slope goes the same ways. Of
 //!   two classes it is a function of z and g alone.
 //! - The slopes in z of all of these together go down the chain once.
+//!
+//! Two classes have a shorter way; see `margin.rs`.
 
+mod margin;
 mod product;
 
+use self::margin::Margin;
 use self::product::Product;
 use super::loops::SumSquares;
 use super::recorded::record_loss;
@@ -51,8 +55,10 @@ struct Step<T> {
 /// An input gradient and the way down to it.
 struct Gradient<T> {
     classes: Vec<usize>,
+    /// On the way down from the margins where there are such, else from the probabilities.
     adjoints: Between<T>,
     value: Vec<f64>,
+    margin: Option<Margin<T>>,
 }
 
 /// The logits of all rows and their softmax.
@@ -168,14 +174,26 @@ impl<T: Stored> TrainingStep for Step<T> {
     fn input_gradient(&mut self, classes: &[usize]) -> &[f64] {
         assert!(self.kept.is_piecewise_linear(), "slopes that do not move");
         assert_eq!(classes.len(), self.kept.rows(), "a class a row");
-        let seeds = self.head.by_class(classes, [], |softmax, hot, [], out| {
-            softmax.tilt(hot, out);
-        });
-        let (adjoints, value) = self.kept.down(&narrowed::<T>(&seeds), true);
-        let gradient = Gradient {
-            classes: classes.to_vec(),
-            adjoints,
-            value: widened(&value.unwrap_or_default()),
+        let classes = classes.to_vec();
+        let gradient = if self.kept.has_linear_margin() {
+            let (margin, adjoints, value) = Margin::new(&self.kept, &self.head, &classes);
+            Gradient {
+                classes,
+                adjoints,
+                value,
+                margin: Some(margin),
+            }
+        } else {
+            let seeds = self.head.by_class(&classes, [], |softmax, hot, [], out| {
+                softmax.tilt(hot, out);
+            });
+            let (adjoints, value) = self.kept.down(&narrowed::<T>(&seeds), true);
+            Gradient {
+                classes,
+                adjoints,
+                value: widened(&value.unwrap_or_default()),
+                margin: None,
+            }
         };
         &self.gradient.insert(gradient).value
     }
@@ -203,6 +221,8 @@ impl<T: Stored> TrainingStep for Step<T> {
     }
 
     fn loss(mut self: Box<Self>, value: f64, slopes: Slopes) -> Tensor<1> {
+        // Slopes in the logits that a loss brings along may be others than slopes in a margin.
+        let is_of_margins = slopes.logits.is_empty();
         if !slopes.logits.is_empty() {
             assert_eq!(slopes.logits.len(), self.head.logits.len(), "slopes");
             self.add_logit_slopes(slopes.logits);
@@ -221,24 +241,39 @@ impl<T: Stored> TrainingStep for Step<T> {
             self.add_logit_slopes(of_logits);
             pulled = ways;
         }
-        let mut seeds = None;
+        let (mut seeds, mut mixture) = (None, None);
         if let Some(gradient) = &gradient
             && !of_gradient.is_empty()
         {
             assert_eq!(of_gradient.len(), gradient.value.len(), "slopes");
-            let along = narrowed::<T>(&of_gradient);
-            let changes = self.kept.up(&along);
-            let in_seeds = widened(&changes.last());
-            let of_logits = seed_slopes(&self.head, &gradient.classes, &in_seeds);
-            self.add_logit_slopes(of_logits);
-            seeds = Some((&gradient.adjoints, along, changes));
+            if let Some(margin) = &gradient.margin {
+                self.add_logit_slopes(margin.logit_slopes(&of_gradient));
+                let factors = if is_of_margins {
+                    let of_first = self.logit_slopes.iter().step_by(2);
+                    of_first.map(|slope| T::from_f64(*slope)).collect()
+                } else {
+                    vec![T::default(); self.kept.rows()]
+                };
+                let mixed = margin.mixture(&self.kept, factors, &of_gradient);
+                mixture = Some((mixed, &gradient.adjoints));
+            } else {
+                let along = narrowed::<T>(&of_gradient);
+                let changes = self.kept.up(&along);
+                let in_seeds = widened(&changes.last());
+                let of_logits = seed_slopes(&self.head, &gradient.classes, &in_seeds);
+                self.add_logit_slopes(of_logits);
+                seeds = Some((&gradient.adjoints, along, changes));
+            }
         }
         if self.logit_slopes.is_empty() {
             self.logit_slopes = vec![0.0; self.head.logits.len()];
         }
         let kept = &self.kept;
-        let (adjoints, _) = kept.down(&narrowed::<T>(&self.logit_slopes), false);
-        let mut ways = vec![kept.as_run(&adjoints)];
+        let run = (!is_of_margins || mixture.is_none())
+            .then(|| kept.down(&narrowed::<T>(&self.logit_slopes), false).0);
+        let mut ways = Vec::new();
+        ways.extend(run.as_ref().map(|adjoints| kept.as_run(adjoints)));
+        ways.extend(mixture.iter().map(|(mixed, adjoints)| mixed.ways(adjoints)));
         ways.extend(seeds.iter().map(|(adjoints, along, changes)| Ways {
             adjoints,
             input: along,
@@ -248,7 +283,12 @@ impl<T: Stored> TrainingStep for Step<T> {
             ways.extend(product.ways(pulled));
         }
         let mut gradients = kept.weights(&ways);
-        gradients.extend(kept.biases(&adjoints));
+        match (&run, &mixture) {
+            (None, Some((mixed, adjoints))) => {
+                gradients.extend(kept.biases(adjoints, Some(&mixed.factors)));
+            }
+            (run, _) => gradients.extend(run.iter().flat_map(|it| kept.biases(it, None))),
+        }
         if self.decay != 0.0 {
             let weights = gradients.into_iter().zip(&self.parents);
             gradients = weights.map(|it| decayed::<T>(it, self.decay)).collect();

@@ -77,28 +77,21 @@ pub(crate) fn multiply<T: Number>(
         out.len() >= tile_numbers::<T>(matrix.outputs),
         "a tile to write"
     );
-    if let Some(start) = start {
-        // The columns beyond the last are written too.
-        let starts = start.iter().copied().chain(std::iter::repeat(T::default()));
-        for (lanes, start) in out.chunks_exact_mut(tile_rows::<T>()).zip(starts) {
-            lanes.fill(start);
-        }
-    }
     T::vectorised(Product {
         matrix,
+        start,
         x,
         out,
         registers: rows.div_ceil(T::LANES),
-        keep: start.is_some(),
     });
 }
 
 struct Product<'a, T> {
     matrix: &'a PackedMatrix<T>,
+    start: Option<&'a [T]>,
     x: &'a [T],
     out: &'a mut [T],
     registers: usize,
-    keep: bool,
 }
 
 impl<T: Number> Task<T> for Product<'_, T> {
@@ -110,6 +103,13 @@ impl<T: Number> Task<T> for Product<'_, T> {
             depth,
         } = self.matrix;
         let rows = tile_rows::<T>();
+        if let Some(start) = self.start {
+            // The columns beyond the last are written too.
+            let starts = start.iter().copied().chain(std::iter::repeat(T::default()));
+            for (lanes, start) in self.out.chunks_exact_mut(rows).zip(starts) {
+                lanes.fill(start);
+            }
+        }
         let (mut first, mut narrow) = (0, numbers.as_ptr());
         while first < *outputs {
             let columns = register_tile::columns(outputs - first);
@@ -136,7 +136,7 @@ impl<T: Number> Task<T> for Product<'_, T> {
                     self.x.as_ptr(),
                     narrow,
                     target,
-                    self.keep,
+                    self.start.is_some(),
                 );
                 narrow = narrow.add(columns * depth);
             }

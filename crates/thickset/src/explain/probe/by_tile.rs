@@ -1,5 +1,11 @@
 //! A probe by tiles: the gradient of a chain, its signs or sizes the importances.
 
+#![expect(
+    clippy::inline_always,
+    reason = "a loop is compiled for the instruction set of the function it is inlined into"
+)]
+
+use thickset_engine::kernel::{VectorLoop, vectorised};
 use thickset_engine::{Chain, Output, Tile};
 
 use super::{ModelView, Probe, RowGradient};
@@ -44,11 +50,9 @@ impl<'c> ByTile<'c> {
         for (number, (points, classes)) in tiles.enumerate() {
             self.tile.run(points, self.of, classes);
             let start = view.importance.len();
-            let gradient = self.tile.gradient().iter();
+            view.importance.extend_from_slice(self.tile.gradient());
             if self.is_absolute {
-                view.importance.extend(gradient.map(|one| one.abs()));
-            } else {
-                view.importance.extend(gradient);
+                vectorised(TakeSizes(&mut view.importance[start..]));
             }
             view.logits.extend_from_slice(self.tile.logits());
             then(
@@ -85,16 +89,48 @@ impl Probe for ByTile<'_> {
                 row_gradient(first + row, importance, slopes);
             }
             if is_absolute {
-                // The size has no slope at 0. Without a branch, so that several go at once.
-                for (slope, raw) in direction.iter_mut().zip(tile.gradient()) {
-                    let up = if *raw > 0.0 { 1.0 } else { 0.0 };
-                    let down = if *raw < 0.0 { 1.0 } else { 0.0 };
-                    *slope *= up - down;
-                }
+                vectorised(TurnBySigns {
+                    numbers: tile.gradient(),
+                    slopes: &mut direction,
+                });
             }
             let place = first * features..first * features + importance.len();
             tile.hessian_product(&direction, &mut gradient[place]);
         });
         self.direction = direction;
+    }
+}
+
+/// Numbers become their sizes.
+struct TakeSizes<'a>(&'a mut [f64]);
+
+impl VectorLoop for TakeSizes<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        for number in self.0 {
+            *number = number.abs();
+        }
+    }
+}
+
+/// Slopes in the sizes of numbers become slopes in the numbers. A size has no slope at 0.
+struct TurnBySigns<'a> {
+    numbers: &'a [f64],
+    slopes: &'a mut [f64],
+}
+
+impl VectorLoop for TurnBySigns<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        for (slope, number) in self.slopes.iter_mut().zip(self.numbers) {
+            // Without a branch, so that several go at once.
+            let up = if *number > 0.0 { 1.0 } else { 0.0 };
+            let down = if *number < 0.0 { 1.0 } else { 0.0 };
+            *slope *= up - down;
+        }
     }
 }

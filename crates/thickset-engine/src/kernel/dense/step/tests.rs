@@ -4,21 +4,26 @@ use crate::tensor::{DType, Tensor, TensorData};
 use proptest::prelude::*;
 
 use super::training_step;
-use crate::kernel::dense::tests::{dense, maps, parts};
+use crate::kernel::dense::Dense;
+use crate::kernel::dense::tests::{maps, parts};
 use crate::kernel::testing::{bits, cases, cpu, on_threads, random, same, values};
 use crate::kernel::{cross_entropy, probability_seed, probability_seed_tangent};
+use crate::layer::Part;
 use crate::one_hot;
 use crate::training_step::Slopes;
 
-/// A batch, and a loss `CE + <g, of_gradient> + <h, of_product>` of its gradients and Hessian products.
+/// A batch, and a loss `CE + <z, of_logits> + <g, of_gradient> + <h, of_product>` of its logits, gradients and Hessian products.
 struct Case {
     x: Tensor<2>,
     labels: Tensor<2>,
     classes: Vec<usize>,
     direction: Tensor<2>,
-    /// Where absent the loss does not look at gradients, or not at products.
+    /// Where absent the loss does not look at logits itself, at gradients or at products.
+    of_logits: Option<Tensor<2>>,
     of_gradient: Option<Tensor<2>>,
     of_product: Option<Tensor<2>>,
+    /// Whether a ReLU follows the last map.
+    ends_gated: bool,
 }
 
 impl Case {
@@ -34,16 +39,27 @@ impl Case {
             labels: one_hot(&picked(5), count, dtype, &cpu()),
             classes: picked(7),
             direction: numbers(2),
+            of_logits: None,
             of_gradient: Some(numbers(3)),
             of_product: Some(numbers(4)),
+            ends_gated: false,
         }
+    }
+
+    fn parts<'m>(&self, maps: &'m [Tensor<2>], beta: Option<f64>) -> Vec<Part<'m>> {
+        let mut parts = parts(maps, beta);
+        parts.extend(self.ends_gated.then_some(Part::Relu));
+        parts
     }
 
     /// By the recorded operations, products through the chain whatever the number of classes.
     fn recorded(&self, maps: &[Tensor<2>], beta: Option<f64>) -> Tensor<1> {
-        let run = dense(&self.x, maps, beta);
+        let run = Dense::new(&self.x, &self.parts(maps, beta)).expect("a chain");
         let logits = run.output();
         let mut loss = cross_entropy(logits.clone(), self.labels.clone());
+        if let Some(slopes) = &self.of_logits {
+            loss = loss + (logits.clone() * slopes.clone()).sum();
+        }
         let count = logits.dims()[1];
         let hot = one_hot(&self.classes, count, self.x.dtype(), &cpu());
         if let Some(slopes) = &self.of_gradient {
@@ -59,10 +75,15 @@ impl Case {
     }
 
     fn at_once(&self, maps: &[Tensor<2>], beta: Option<f64>) -> Tensor<1> {
-        let mut step = training_step(&self.x, &parts(maps, beta)).expect("a tracked chain");
+        let parts = self.parts(maps, beta);
+        let mut step = training_step(&self.x, &parts).expect("a tracked chain");
         let mut value = step.cross_entropy(&self.labels);
         let mut slopes = Slopes::default();
         let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+        if let Some(of_logits) = &self.of_logits {
+            slopes.logits = values(of_logits);
+            value += dot(&slopes.logits, step.logits());
+        }
         if self.of_gradient.is_some() || self.of_product.is_some() {
             let gradient = step.input_gradient(&self.classes);
             if let Some(of_gradient) = &self.of_gradient {
@@ -123,6 +144,17 @@ proptest! {
         case.of_gradient = case.of_gradient.filter(|_| with_gradient);
         case.of_product = case.of_product.filter(|_| with_product);
         assert_equal(&case, &maps(&sizes, seed, dtype), None, tolerance);
+    }
+
+    #[test]
+    fn two_classes_have_the_same_gradients_with_slopes_in_logits_and_behind_a_gate(
+        hidden in prop::collection::vec(1..40usize, 0..4), rows in 1..140usize,
+        with_logits: bool, ends_gated: bool, seed: u64,
+    ) {
+        let sizes = [&[7], &hidden[..], &[2]].concat();
+        let of_logits = with_logits.then(|| random([rows, 2], seed ^ 5, DType::F64));
+        let case = Case { of_logits, ends_gated, ..Case::new(rows, 7, 2, seed, DType::F64) };
+        assert_equal(&case, &maps(&sizes, seed, DType::F64), None, 1e-10);
     }
 
     #[test]
