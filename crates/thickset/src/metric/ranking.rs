@@ -192,16 +192,9 @@ impl VectorLoop for Counted<'_> {
         } = self;
         // Plain loops: an iterator's closure may be compiled apart, for no instruction set in particular.
         let k = members.len();
-        let mut least_of = [f64::INFINITY; SIDE_BY_SIDE];
-        for members in members.chunks(SIDE_BY_SIDE) {
-            let own = values_of(importance, members);
-            for place in 0..SIDE_BY_SIDE {
-                let is_less = own[place] < least_of[place];
-                least_of[place] = if is_less { own[place] } else { least_of[place] };
-            }
-        }
         let mut least = f64::INFINITY;
-        for value in least_of {
+        for &member in members {
+            let value = importance[member];
             least = if value < least { value } else { least };
         }
         let (mut finite, mut ahead) = (0, 0);
@@ -218,7 +211,10 @@ impl VectorLoop for Counted<'_> {
         let mut kept = 0;
         // Some members side by side, so that counts stay in registers until all values were seen.
         for members in members.chunks(SIDE_BY_SIDE) {
-            let own = values_of(importance, members);
+            let mut own = [f64::INFINITY; SIDE_BY_SIDE];
+            for (own, &member) in own.iter_mut().zip(members) {
+                *own = importance[member];
+            }
             let (mut larger, mut not_smaller) = ([0_u64; SIDE_BY_SIDE], [0_u64; SIDE_BY_SIDE]);
             for &value in importance {
                 for place in 0..SIDE_BY_SIDE {
@@ -226,33 +222,15 @@ impl VectorLoop for Counted<'_> {
                     not_smaller[place] += u64::from(value >= own[place]);
                 }
             }
-            let (mut tied, mut among) = (0, 0);
-            for place in 0..SIDE_BY_SIDE {
-                tied += u64::from(not_smaller[place] > larger[place] + 1);
-                among += usize::from(larger[place] < k as u64);
-            }
-            if tied > 0 {
-                for (place, &member) in members.iter().enumerate() {
-                    let ahead = larger[place] + count_ties(&importance[..member], own[place]);
-                    kept += usize::from(ahead < k as u64);
+            for (place, &member) in members.iter().enumerate() {
+                if not_smaller[place] > larger[place] + 1 {
+                    larger[place] += count_ties(&importance[..member], own[place]);
                 }
-            } else {
-                // Nothing is larger than what stands for no member.
-                kept += among - (SIDE_BY_SIDE - members.len());
+                kept += usize::from(larger[place] < k as u64);
             }
         }
         Some(kept)
     }
-}
-
-/// The values of at most [`SIDE_BY_SIDE`] members, and infinity behind them.
-#[inline(always)]
-fn values_of(importance: &[f64], members: &[usize]) -> [f64; SIDE_BY_SIDE] {
-    let mut values = [f64::INFINITY; SIDE_BY_SIDE];
-    for (value, &member) in values.iter_mut().zip(members) {
-        *value = importance[member];
-    }
-    values
 }
 
 /// How many of the values are equal to one.
