@@ -89,9 +89,6 @@ const MOST_NUMBERS: usize = 1 << 20;
 /// come in between.
 const SCORED: usize = 8;
 
-/// Random points of the ball that a search which is given starts begins at too, for each region of its beam.
-const RANDOM_STARTS: usize = 2;
-
 /// The most regions of a beam that come from one start, where there are several.
 const OF_ONE_START: usize = 2;
 
@@ -131,16 +128,22 @@ impl Attack for RegionSearchConfig {
                 });
             }
         }
-        self.plan_from(setup.explain.config(), StartPoints::default())
+        self.plan_from(setup.explain.config(), StartPoints::default(), 0)
     }
 }
 
 impl RegionSearchConfig {
-    /// The search that begins at these points of a row, and at the row itself where it has none.
+    /// The search that begins at these points of a row and at so many random points beside them for each region of its beam, and
+    /// at the row itself where it has none.
     ///
     /// # Errors
     /// Where regions do not decide the explanation.
-    pub(super) fn plan_from(&self, explain: &ExplainConfig, starts: StartPoints) -> Result<Plan> {
+    pub(super) fn plan_from(
+        &self,
+        explain: &ExplainConfig,
+        starts: StartPoints,
+        random_starts: usize,
+    ) -> Result<Plan> {
         match &explain.explanation {
             ExplanationConfig::Grad(grad) if Self::explains(explain) => {
                 Ok(Plan::Search(Arc::new(Regions {
@@ -148,6 +151,7 @@ impl RegionSearchConfig {
                     of: grad.of,
                     is_absolute: explain.reduce == ReductionConfig::Absolute,
                     starts,
+                    random_starts,
                 })))
             }
             other => Err(Error::AttackInput {
@@ -174,6 +178,8 @@ struct Regions {
     of: Of,
     is_absolute: bool,
     starts: StartPoints,
+    /// Random points that a search which is given starts begins at too, for each region of its beam.
+    random_starts: usize,
 }
 
 impl Search for Regions {
@@ -257,7 +263,7 @@ impl Regions {
         let mut starts = self.starts.of(id, &target.x).to_vec();
         if !starts.is_empty() {
             let threat = &state.attack.threat;
-            let drawn = (0..RANDOM_STARTS * self.config.beam)
+            let drawn = (0..self.random_starts * self.config.beam)
                 .map(|_| threat.draw(&target.x, Surface::Sphere, stream));
             starts.extend(drawn);
         }

@@ -7,6 +7,8 @@
 //! The [border attack](super::border) follows the next swap on the twins; where the network has regions,
 //! [region search](super::region_search) finds more than all of them together, and more still when it begins where they ended; at the end [gate search](super::gate_search)
 //! looks for what is worse than anything found, or proves that nothing is.
+//! A row leaves when nothing worse can be found of it: all of its set is lost, or what was found is what is proved to stay.
+//! A quick suite has a shorter list where regions decide, and searches them from where its few other attacks ended too.
 //! Where a row can become only so many points, [all of them](super::every_point) are tried instead: what is the worst of them is then known, and of the
 //! members only the first is run, whose steps are reported.
 //! What the suite finds is what we call the stability of an explanation; it is never weaker than any of its members. The
@@ -14,12 +16,16 @@
 
 mod effort;
 mod found;
+mod progress;
 
 use serde::{Deserialize, Serialize};
 use thickset_engine::Network;
 
+use self::effort::RegionsAgain;
+
 pub use self::effort::Effort;
 pub use self::found::{MemberScore, Suite};
+use self::progress::Progress;
 
 use super::border::{self, BorderConfig};
 use super::constraint::qp::QpConfig;
@@ -55,7 +61,7 @@ pub static INFO: Info = Info {
     formula: "min over attacks and their iterates of P@k(I(x), I(x')), argmax f(x') = argmax f(x)",
     source: "thickset; in the manner of AutoAttack for predictions (Croce and Hein 2020)",
     direction: None,
-    cost: "explanations and gradients a row: quick about 500, standard 7,400, thorough 34,000; regions of a ReLU network: 24, 1,920, 4,608; parts of its gate search: 0, 300, 5,000",
+    cost: "explanations and gradients a row: quick about 500 (80 where regions decide), standard 7,400, thorough 34,000; regions of a ReLU network: 60, 1,920, 4,608; parts of its gate search: 0, 300, 5,000",
     defaults: &[
         Setting::new("effort", "quick, standard or thorough"),
         Setting::new("k", "salient features"),
@@ -186,25 +192,72 @@ impl SuiteConfig {
         members
     }
 
+    /// The shorter list of attacks for networks whose regions decide; nothing where this effort, or the explanation, has none.
+    #[must_use]
+    pub fn members_by_regions(&self, explain: &ExplainConfig) -> Vec<AttackConfig> {
+        let plan = self.effort.plan();
+        let explains = RegionSearchConfig::explains(explain);
+        let Some(short) = plan.by_regions.filter(|_| explains) else {
+            return Vec::new();
+        };
+        let base = AttackConfig {
+            k: self.k,
+            threat: self.threat.clone(),
+            steps: plan.long,
+            ..AttackConfig::default()
+        };
+        let with = |method: AttackKind| AttackConfig {
+            method,
+            ..base.clone()
+        };
+        let mut members = vec![with(ErAttackConfig {}.into())];
+        for &twin in plan.twins {
+            members.push(AttackConfig {
+                surrogate: Some(twin),
+                shares: true,
+                steps: plan.short,
+                restarts: short.starts,
+                ..with(ErAttackConfig {}.into())
+            });
+            members.push(AttackConfig {
+                surrogate: Some(twin),
+                steps: short.border.0,
+                restarts: short.border.1,
+                ..with(BorderConfig::default().into())
+            });
+        }
+        members.push(with(short.regions.into()));
+        members
+    }
+
     /// Checks the settings, and that they fit rows of this schema.
     ///
     /// # Errors
     /// As for [`AttackConfig::check`].
     pub fn check(&self, explain: &ExplainConfig, schema: &Schema) -> Result<CheckedSuite> {
-        let members = self.members(explain, schema).into_iter().map(|config| {
+        let checked = |config: AttackConfig| {
             Ok(Member {
                 attack: config.check(explain, schema)?,
                 surrogate: config.surrogate,
                 shares: config.shares,
             })
-        });
+        };
+        let members: Vec<Member> = self
+            .members(explain, schema)
+            .into_iter()
+            .map(checked)
+            .collect::<Result<_>>()?;
+        let by_regions: Vec<Member> = self
+            .members_by_regions(explain)
+            .into_iter()
+            .map(checked)
+            .collect::<Result<_>>()?;
         let certify = CertifyConfig {
             k: self.k,
             threat: self.threat.clone(),
             hold_prediction: true,
             nodes: self.effort.gate_parts(),
         };
-        let members: Vec<Member> = members.collect::<Result<_>>()?;
         let border = members
             .iter()
             .find(|member| member.attack.kind == border::INFO.id);
@@ -212,13 +265,18 @@ impl SuiteConfig {
         let regions = members
             .iter()
             .find(|member| member.attack.kind == region_search::INFO.id);
+        let again = |config: RegionsAgain| regions.map(|member| (member.attack.clone(), config));
         Ok(CheckedSuite {
             refine: border
                 .filter(|_| plan.refine > 0)
                 .map(|member| (member.attack.clone(), plan.refine)),
-            regions_again: regions
-                .zip(plan.regions_again)
-                .map(|(member, config)| (member.attack.clone(), config)),
+            regions_again: plan.regions_again.and_then(again),
+            by_regions: plan.by_regions.and_then(|short| {
+                Some(ShortList {
+                    again: again(short.again)?,
+                    members: by_regions,
+                })
+            }),
             listed: plan.listed,
             members,
             certify: (self.effort != Effort::Quick)
@@ -236,16 +294,34 @@ struct Member {
     shares: bool,
 }
 
+/// Region search, and how it begins at what the members found.
+type Again = (CheckedAttack, RegionsAgain);
+
+/// What is run where regions decide.
+#[derive(Clone, Debug)]
+struct ShortList {
+    members: Vec<Member>,
+    again: Again,
+}
+
+/// What is run on a network.
+struct Running<'s> {
+    members: Vec<&'s Member>,
+    again: Option<&'s Again>,
+}
+
 /// A suite that fits its rows.
 #[derive(Clone, Debug)]
 pub struct CheckedSuite {
     members: Vec<Member>,
+    /// What is run in their place where regions decide, if that is less.
+    by_regions: Option<ShortList>,
     /// A row whose set has at most so many points is not attacked but gone through.
     listed: usize,
     /// The border attack whose settings refinement takes, and its random steps.
     refine: Option<(CheckedAttack, usize)>,
     /// Region search, and what it comes to when it begins at what the members found.
-    regions_again: Option<(CheckedAttack, RegionSearchConfig)>,
+    regions_again: Option<Again>,
     /// What is run last, where explanation and threat set are of the kind.
     certify: Option<CheckedCertify>,
 }
@@ -276,11 +352,15 @@ impl CheckedSuite {
             plan: donors::plan(donors.into()),
             ..first.attack.clone()
         };
-        self.members.push(Member {
+        let member = Member {
             attack,
             surrogate: None,
             shares: false,
-        });
+        };
+        if let Some(short) = &mut self.by_regions {
+            short.members.push(member.clone());
+        }
+        self.members.push(member);
         Ok(self)
     }
 
@@ -290,12 +370,27 @@ impl CheckedSuite {
     /// # Errors
     /// As for [`CheckedAttack::perturb`].
     pub fn perturb(&self, network: &Network, rows: Points<'_>, seed: Seed) -> Result<Suite> {
+        self.perturb_after_proof(network, rows, seed, None)
+    }
+
+    /// The same, and first what can be proved of each row: a row that has come to what is proved is not attacked any further, which changes
+    /// nothing of what is found.
+    ///
+    /// # Errors
+    /// As for [`CheckedSuite::perturb`].
+    pub(crate) fn perturb_after_proof(
+        &self,
+        network: &Network,
+        rows: Points<'_>,
+        seed: Seed,
+        certify: Option<&CheckedCertify>,
+    ) -> Result<Suite> {
         rows.check(network)?;
         let Some(threat) = self.members.first().map(|first| &first.attack.threat) else {
-            return self.perturb_by_members(network, rows, seed);
+            return self.perturb_by_members(network, rows, seed, certify);
         };
         if !threat.can_be_listed() {
-            return self.perturb_by_members(network, rows, seed);
+            return self.perturb_by_members(network, rows, seed, certify);
         }
         let of_rows = rows.values.chunks(network.features());
         let lists: Vec<Option<Vec<Vec<f64>>>> =
@@ -309,13 +404,17 @@ impl CheckedSuite {
             values: &values,
             ids: &ids,
         };
-        let by_members = self.perturb_by_members(network, some, seed)?;
+        let by_members = self.perturb_by_members(network, some, seed, certify)?;
         let (values, ids) = rows.at(network.features(), &listed);
         let some = Points {
             values: &values,
             ids: &ids,
         };
-        let by_points = self.try_every_point(network, some, &lists, seed)?;
+        let mut by_points = self.try_every_point(network, some, &lists, seed)?;
+        if certify.is_some() {
+            let known = by_points.known.iter().flatten();
+            by_points.proved = Some(known.map(KnownPoints::worst_case).collect());
+        }
         Ok(by_members.with(&others, by_points, &listed))
     }
 
@@ -326,18 +425,28 @@ impl CheckedSuite {
         self
     }
 
-    /// The members that run on a network.
-    fn running(&self, network: &Network) -> Vec<&Member> {
+    /// What runs on a network.
+    fn running(&self, network: &Network) -> Running<'_> {
         let has_regions = |member: &Member| {
             member.attack.kind == region_search::INFO.id && member.attack.fits(network)
         };
         let is_decided_by_regions = network.classes() == 2 && self.members.iter().any(has_regions);
+        if let Some(short) = self.by_regions.as_ref().filter(|_| is_decided_by_regions) {
+            return Running {
+                members: short.members.iter().collect(),
+                again: Some(&short.again),
+            };
+        }
         let runs = |member: &&Member| {
             // In a region shares do not change, so there is no direction of their own to follow.
             let is_idle = is_decided_by_regions && member.shares && member.surrogate.is_none();
             !is_idle && member.attack.fits(network)
         };
-        self.members.iter().filter(runs).collect()
+        let again = self.regions_again.as_ref();
+        Running {
+            members: self.members.iter().filter(runs).collect(),
+            again: again.filter(|(attack, _)| attack.fits(network)),
+        }
     }
 
     /// Goes through all points of the rows' sets, after the first member, whose steps are reported.
@@ -348,7 +457,7 @@ impl CheckedSuite {
         lists: &[Vec<Vec<f64>>],
         seed: Seed,
     ) -> Result<Suite> {
-        let running = self.running(network);
+        let running = self.running(network).members;
         let count = rows.ids.len();
         let mut members: Vec<MemberScore> = running
             .iter()
@@ -389,14 +498,22 @@ impl CheckedSuite {
             rows: worst,
             members,
             known: known.into_iter().map(Some).collect(),
+            proved: None,
         })
     }
 
-    /// Attacks every row with every member.
-    fn perturb_by_members(&self, network: &Network, rows: Points<'_>, seed: Seed) -> Result<Suite> {
+    /// Attacks every row with the first member, and with the others as long as something worse could be found.
+    fn perturb_by_members(
+        &self,
+        network: &Network,
+        rows: Points<'_>,
+        seed: Seed,
+        certify: Option<&CheckedCertify>,
+    ) -> Result<Suite> {
         let running = self.running(network);
         let count = rows.ids.len();
         let mut members: Vec<MemberScore> = running
+            .members
             .iter()
             .map(|member| MemberScore::new(member, count))
             .collect();
@@ -406,70 +523,81 @@ impl CheckedSuite {
                 ..Suite::default()
             });
         }
-        let mut worst: Option<Vec<Attacked>> = None;
-        let mut points = Vec::new();
-        let again = self.regions_again.as_ref();
-        let again = again.filter(|(attack, _)| attack.fits(network));
-        for (member, score) in running.into_iter().zip(&mut members) {
-            let found = member.attack.perturb(network, rows, seed)?;
-            score.precision = found.iter().map(|row| Some(row.precision)).collect();
-            if again.is_some() {
-                points.extend(found.iter().map(|row| row.perturbed.clone()));
+        let proved = self.prove(network, rows, certify)?;
+        let mut on = Progress::new(network, rows, proved.as_deref());
+        let mut ends: Vec<(usize, Vec<f64>)> = Vec::new();
+        for (member, score) in running.members.into_iter().zip(&mut members) {
+            let found = on.attack_with(&member.attack, seed)?;
+            for (row, found) in found {
+                score.precision[row] = Some(found.precision);
+                if running.again.is_some() {
+                    ends.push((row, found.perturbed.clone()));
+                }
+                on.add(row, found);
             }
-            worst = Some(match worst {
-                None => found,
-                Some(worst) => worse(worst, found),
-            });
         }
-        let mut worst = worst.unwrap_or_default();
-        if let Some((attack, config)) = again {
+        if let Some((attack, again)) = running.again {
             // One point of each row and member, so that the search does not begin in one place alone.
-            let of_rows = rows.values.chunks(network.features()).zip(rows.ids).cycle();
-            let starts = of_rows
-                .zip(&points)
-                .map(|((x, id), point)| (*id, x, point.as_slice()));
-            let plan = config.plan_from(attack.explain().config(), StartPoints::new(starts))?;
-            let attack = CheckedAttack {
-                plan,
-                ..attack.clone()
-            };
-            worst = worse(worst, attack.perturb(network, rows, seed)?);
+            let starts = ends.iter();
+            let starts =
+                starts.map(|(row, point)| (rows.ids[*row], on.row(*row), point.as_slice()));
+            let starts = StartPoints::new(starts);
+            let plan =
+                again
+                    .search
+                    .plan_from(attack.explain().config(), starts, again.random_starts)?;
+            on.go_on_with(
+                &CheckedAttack {
+                    plan,
+                    ..attack.clone()
+                },
+                seed,
+            )?;
         }
-        let worst = self.refine(network, rows, worst, seed)?;
+        self.refine(network, &mut on, seed)?;
+        let worst = on.into_worst();
         let (rows, certified) = self.search_gates(network, rows, worst)?;
         Ok(Suite {
             known: vec![None; rows.len()],
             rows,
             members,
             certified,
+            proved,
         })
     }
 
-    /// The worst points after refinement, which starts from those of the members. Where regions decide, gate search does better.
-    fn refine(
+    /// What is proved of the rows before they are attacked. Where gates are searched in the end, bounds of the whole set are enough.
+    fn prove(
         &self,
         network: &Network,
         rows: Points<'_>,
-        worst: Vec<Attacked>,
-        seed: Seed,
-    ) -> Result<Vec<Attacked>> {
+        certify: Option<&CheckedCertify>,
+    ) -> Result<Option<Vec<CertifiedWorstCase>>> {
+        let searches = |certify: &CheckedCertify| certify.is_searched(network);
+        let is_searched_later = self.certify.as_ref().is_some_and(searches);
+        certify
+            .map(|certify| match is_searched_later {
+                true => certify.clone().with_nodes(1).worst_case(network, rows),
+                false => certify.worst_case(network, rows),
+            })
+            .transpose()
+    }
+
+    /// Refinement, which starts from the worst points of the members. Where regions decide, gate search does better.
+    fn refine(&self, network: &Network, on: &mut Progress<'_>, seed: Seed) -> Result<()> {
         let is_searched = |certify: &CheckedCertify| certify.is_searched(network);
         let Some((first, steps)) = self.refine.as_ref() else {
-            return Ok(worst);
+            return Ok(());
         };
         if self.certify.as_ref().is_some_and(is_searched) {
-            return Ok(worst);
+            return Ok(());
         }
-        let features = network.features();
-        let starts = rows.values.chunks(features).zip(rows.ids).zip(&worst);
-        let starts = starts.map(|((x, id), found)| (*id, x, found.perturbed.as_slice()));
         let attack = CheckedAttack {
             kind: refine::INFO.id,
-            plan: refine::plan(StartPoints::new(starts), *steps),
+            plan: refine::plan(on.start_points(), *steps),
             ..first.clone()
         };
-        let found = attack.perturb(network, rows, seed)?;
-        Ok(worse(worst, found))
+        on.go_on_with(&attack, seed)
     }
 
     /// The worst points after gate search, which starts from those of the members, and what it proved.
@@ -580,7 +708,8 @@ mod tests {
             let certified = found.certified.unwrap();
             assert_eq!(certified[0].kept_at_least, kept, "{radius}");
             for member in &found.members {
-                assert!(member.precision[0].unwrap() >= found.rows[0].precision);
+                let is_no_worse = |precision: f64| precision >= found.rows[0].precision;
+                assert!(member.precision[0].is_none_or(is_no_worse));
             }
         }
     }
@@ -703,7 +832,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quick_suite_neither_refines_nor_searches_regions_again_nor_gates() {
+    fn a_quick_suite_is_shorter_where_regions_decide_and_neither_refines_nor_searches_gates() {
         let suite = |effort| {
             let config = SuiteConfig {
                 effort,
@@ -715,11 +844,12 @@ mod tests {
         };
         let quick = suite(Effort::Quick);
         assert!(quick.refine.is_none() && quick.regions_again.is_none() && quick.certify.is_none());
+        assert!(quick.by_regions.is_some());
         let standard = suite(Effort::Standard);
         let (border, steps) = standard.refine.unwrap();
         assert_eq!((border.kind, steps), ("border", 200));
         assert_eq!(standard.regions_again.unwrap().0.kind, "region-search");
-        assert!(standard.certify.is_some());
+        assert!(standard.certify.is_some() && standard.by_regions.is_none());
     }
 
     #[test]
@@ -754,13 +884,91 @@ mod tests {
             let mut fresh = Fresh::double(Seed::new(4));
             model.network(&InputShape::Table, 2, 3, &mut fresh).unwrap()
         };
-        assert_eq!(run(&kinked_network()), ((0, 7), true));
+        assert_eq!(run(&kinked_network()), ((0, 4), true));
         assert_eq!(run(&kinked_network().smooth_twin(3.0)), ((2, 8), false));
         assert_eq!(run(&three(Activation::Relu)), ((2, 9), true));
         assert_eq!(
             run(&three(Activation::Softplus { beta: 3.0 })),
             ((2, 8), false)
         );
+    }
+
+    /// Networks of 6 features, with rows.
+    fn small_networks() -> impl Iterator<Item = (Network, Vec<f64>)> {
+        (0..4).map(|seed| {
+            let model = ModelConfig::Mlp(MlpConfig {
+                hidden: vec![10, 6],
+                activation: Activation::Relu,
+            });
+            let mut fresh = Fresh::new(Seed::new(seed));
+            let network = model.network(&InputShape::Table, 6, 2, &mut fresh).unwrap();
+            let mut stream = Seed::new(seed).stream("rows");
+            (network, (0..6 * 16).map(|_| stream.uniform()).collect())
+        })
+    }
+
+    #[test]
+    fn rows_that_cannot_get_worse_leave_and_nothing_of_what_is_found_changes() {
+        const IDS: [u64; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
+        let schema = Schema::table(&["a", "b", "c", "d", "e", "f"]);
+        let explain = ExplainConfig::default();
+        let (mut kept, mut broken, mut between) = (0, 0, 0);
+        for (effort, radius) in [
+            (Effort::Quick, 0.05),
+            (Effort::Quick, 0.8),
+            (Effort::Standard, 0.1),
+        ] {
+            let mut config = SuiteConfig {
+                effort,
+                k: 2,
+                ..SuiteConfig::default()
+            };
+            config.threat.ball.radius = radius;
+            let suite = config.check(&explain, &schema).unwrap();
+            let certify = CertifyConfig {
+                k: 2,
+                threat: config.threat.clone(),
+                hold_prediction: true,
+                nodes: 3,
+            };
+            let certify = certify.check(&explain, &schema).unwrap();
+            for (network, values) in small_networks() {
+                let rows = Points {
+                    values: &values,
+                    ids: &IDS,
+                };
+                let seed = Seed::new(1);
+                let plain = suite.perturb(&network, rows, seed).unwrap();
+                let found = suite.perturb_after_proof(&network, rows, seed, Some(&certify));
+                let found = found.unwrap();
+                assert_eq!(plain.rows, found.rows);
+                let proved = found.proved.unwrap();
+                for row in 0..IDS.len() {
+                    let mut so_far = 2;
+                    for (place, member) in found.members.iter().enumerate() {
+                        // Each member runs as long as more is left than is proved to stay, and not longer.
+                        let is_left = place == 0 || so_far > proved[row].kept_at_least;
+                        assert_eq!(
+                            member.precision[row].is_some(),
+                            is_left,
+                            "{}",
+                            member.attack
+                        );
+                        let now = member.precision[row].unwrap_or(1.0);
+                        so_far = so_far.min(usize::from(now > 0.0) + usize::from(now > 0.5));
+                    }
+                    let ran = found
+                        .members
+                        .iter()
+                        .filter(|one| one.precision[row].is_some());
+                    let is_cut = ran.count() < found.members.len();
+                    kept += usize::from(is_cut && so_far == 2);
+                    broken += usize::from(is_cut && so_far == 0);
+                    between += usize::from(is_cut && so_far == 1);
+                }
+            }
+        }
+        assert!(kept > 5 && broken > 0, "{kept} {broken} {between}");
     }
 
     #[test]
@@ -778,6 +986,9 @@ mod tests {
         let added = with(&[1.0; 6]).unwrap();
         assert_eq!(added.members.len(), count + 1);
         assert_eq!(added.members[count].attack.kind, "donors");
+        // The shorter list goes towards them too.
+        let short = added.by_regions.unwrap().members;
+        assert_eq!(short.last().unwrap().attack.kind, "donors");
         let refused = with(&[1.0; 7]).unwrap_err();
         assert!(
             matches!(
@@ -902,10 +1113,12 @@ mod tests {
         let last = found.members.len() - 1;
         for (place, member) in found.members.iter().enumerate() {
             let run: Vec<bool> = member.precision.iter().map(Option::is_some).collect();
+            // The others may have lost everything before.
+            let lost = |row: usize| found.rows[row].precision == 0.0;
             let expected = match place {
                 0 => [true; 3],
                 _ if place == last => [false, true, false],
-                _ => [true, false, true],
+                _ => [run[0] || !lost(0), false, run[2] || !lost(2)],
             };
             assert_eq!(run, expected, "{}", member.attack);
         }

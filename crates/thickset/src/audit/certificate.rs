@@ -50,6 +50,9 @@ pub(crate) struct RowCertificate {
 /// Halvings of the way to a row's worst point, on which the set may change before its end.
 const HALVINGS: usize = 8;
 
+/// A share of that way that is not halved any more: what so many halvings leave of all of it.
+const SHORTEST: f64 = 1.0 / 256.0;
+
 /// Random directions in which the radius that noise changes is looked for.
 const NOISE_DIRECTIONS: usize = 5;
 
@@ -85,19 +88,14 @@ impl MeasuredRows<'_> {
     }
 
     fn certify(&self) -> Result<Option<Vec<RowCertificate>>> {
-        let Ok(certify) = &self.audit.certify else {
+        let (Ok(certify), Some(worst)) = (&self.audit.certify, &self.certified) else {
             return Ok(None);
         };
-        if certify.fits(self.network).is_err() {
-            return Ok(None);
-        }
-        let of_suite = self.certified.clone();
-        let worst = of_suite.map_or_else(|| self.worst_cases(certify), Ok)?;
         let largest = certify.largest_radius();
         let k = as_f64(self.audit.k());
-        let radii = self.radii(certify, &worst)?;
         let (noise, near) = self.noise_radii(largest)?;
         let near = self.nearer_on_the_way(near)?;
+        let radii = self.radii(certify, worst, &near)?;
         let share = |kept: usize| as_f64(kept) / k;
         let precision = worst.iter().map(|row| share(row.kept_at_least)).collect();
         let precision = self.zero_without_ranking(precision);
@@ -106,15 +104,12 @@ impl MeasuredRows<'_> {
             None => largest,
         });
         let proved = self.zero_without_ranking(proved.collect());
-        let rows = radii.iter().zip(&self.attacked).enumerate();
-        let rows = rows.map(|(row, (radius, attacked))| {
+        let rows = radii.iter().enumerate().map(|(row, radius)| {
             let found = radius.as_ref().and_then(|radius| {
                 let found = radius.counterexample.as_ref()?;
                 Some(found.size)
             });
-            let of_attack = (attacked.held && attacked.precision < 1.0)
-                .then(|| self.size_of(row, &attacked.perturbed));
-            let changed = [found, of_attack, near[row]]
+            let changed = [found, near[row]]
                 .into_iter()
                 .flatten()
                 .fold(largest, f64::min);
@@ -128,42 +123,12 @@ impl MeasuredRows<'_> {
         Ok(Some(rows.collect()))
     }
 
-    /// What is proved of the rows' worst cases, where the suite's effort was too small to prove anything but by trying every point.
-    fn worst_cases(&self, certify: &CheckedCertify) -> Result<Vec<CertifiedWorstCase>> {
-        let k = self.audit.k();
-        let unknown: Vec<usize> = (0..self.known.len())
-            .filter(|row| self.known[*row].is_none())
-            .collect();
-        let lost: Vec<usize> = unknown
-            .iter()
-            .map(|row| self.attacked[*row].lost(k))
-            .collect();
-        let (values, ids) = self.rows.at(self.network.features(), &unknown);
-        let rows = Points {
-            values: &values,
-            ids: &ids,
-        };
-        let mut proved = if unknown.is_empty() {
-            Vec::new().into_iter()
-        } else {
-            certify
-                .worst_case_beyond(self.network, rows, &lost)?
-                .into_iter()
-        };
-        let known = self.known.iter();
-        Ok(known
-            .filter_map(|known| match known {
-                Some(known) => Some(known.worst_case()),
-                None => proved.next(),
-            })
-            .collect())
-    }
-
-    /// The radii of the rows whose set is not proved to stay anyway.
+    /// The radii of the rows whose set is not proved to stay anyway; beyond a change that is known there is nothing to prove.
     fn radii(
         &self,
         certify: &CheckedCertify,
         worst: &[CertifiedWorstCase],
+        near: &[Option<f64>],
     ) -> Result<Vec<Option<CertifiedRadius>>> {
         let nearest = |known: &Option<KnownPoints>| {
             let known = known.as_ref()?;
@@ -190,7 +155,11 @@ impl MeasuredRows<'_> {
         };
         let parts = self.audit.config.suite.effort.gate_parts();
         let certify = certify.clone().with_nodes(parts.max(RADIUS_PARTS));
-        let found = certify.radius(self.network, rows)?;
+        let near: Vec<f64> = may_change
+            .iter()
+            .map(|row| near[*row].unwrap_or(f64::INFINITY))
+            .collect();
+        let found = certify.radius_below(self.network, rows, Some(&near))?;
         for (row, found) in may_change.into_iter().zip(found) {
             radii[row] = Some(found);
         }
@@ -211,24 +180,39 @@ impl MeasuredRows<'_> {
         &self.rows.values[row * width..(row + 1) * width]
     }
 
-    /// The smallest changes that are known, and those between each row and its worst point: halved as long as the set changes and the class stays.
+    /// The smallest changes that are known, and those between each row and its worst point: what is left of the way is halved as long as
+    /// the set changes and the class stays.
     fn nearer_on_the_way(&self, mut near: Vec<Option<f64>>) -> Result<Vec<Option<f64>>> {
         let compared = Compared::new(self)?;
         let width = self.network.features();
-        // The shares of the way at which the set is not known to change, and is.
+        let mut left: Vec<usize> = (0..near.len())
+            .filter(|row| self.attacked[*row].held && self.attacked[*row].precision < 1.0)
+            .collect();
+        // The shares of the way at which the set is not known to change, and beyond which a change would not be the nearest.
         let mut ends = vec![(0.0, 1.0); near.len()];
-        let mut points = vec![0.0; self.rows.values.len()];
-        for _ in 0..HALVINGS {
-            for (row, point) in points.chunks_mut(width).enumerate() {
-                let share = f64::midpoint(ends[row].0, ends[row].1);
-                let way = self.row(row).iter().zip(&self.attacked[row].perturbed);
-                let moved: Vec<f64> = way.map(|(x, z)| x + share * (z - x)).collect();
-                self.audit.threat.settle(self.row(row), &moved, point);
+        for &row in &left {
+            let size = self.size_of(row, &self.attacked[row].perturbed);
+            if let Some(near) = near[row] {
+                ends[row].1 = (near / size).min(1.0);
             }
-            for (row, seen) in compared.at(&points)?.into_iter().enumerate() {
+            near[row] = Some(near[row].map_or(size, |near| near.min(size)));
+        }
+        let mut points = Vec::new();
+        for _ in 0..HALVINGS {
+            left.retain(|row| ends[*row].1 - ends[*row].0 > SHORTEST);
+            if left.is_empty() {
+                break;
+            }
+            points.resize(left.len() * width, 0.0);
+            for (&row, point) in left.iter().zip(points.chunks_mut(width)) {
+                let share = f64::midpoint(ends[row].0, ends[row].1);
+                self.settle_between(row, &self.attacked[row].perturbed, share, point);
+            }
+            let seen = compared.at(&left, &points)?;
+            for ((&row, seen), point) in left.iter().zip(seen).zip(points.chunks(width)) {
                 let middle = f64::midpoint(ends[row].0, ends[row].1);
                 if seen.kept < self.audit.k() && seen.held {
-                    let size = self.size_of(row, &points[row * width..(row + 1) * width]);
+                    let size = self.size_of(row, point);
                     near[row] = Some(near[row].map_or(size, |near| near.min(size)));
                     ends[row].1 = middle;
                 } else {
@@ -239,7 +223,19 @@ impl MeasuredRows<'_> {
         Ok(near)
     }
 
+    /// The point of a row's set at this share of the way from the row to a point.
+    fn settle_between(&self, row: usize, end: &[f64], share: f64, point: &mut [f64]) {
+        let x = self.row(row);
+        let moved: Vec<f64> = x
+            .iter()
+            .zip(end)
+            .map(|(x, z)| x + share * (z - x))
+            .collect();
+        self.audit.threat.settle(x, &moved, point);
+    }
+
     /// The largest of the ladder's radii up to which no draw changes the set, of each row, and the smallest change among the draws that keep the class.
+    /// A row leaves a direction where larger radii would change neither.
     fn noise_radii(&self, largest: f64) -> Result<(Vec<f64>, Vec<Option<f64>>)> {
         let compared = Compared::new(self)?;
         let width = self.network.features();
@@ -247,29 +243,40 @@ impl MeasuredRows<'_> {
         let mut streams: Vec<_> = ids
             .map(|id| self.audit.config.seed.stream_at("audit noise radius", *id))
             .collect();
-        let mut points = vec![0.0; self.rows.values.len()];
         let mut unchanged = vec![RUNGS; streams.len()];
         let mut near: Vec<Option<f64>> = vec![None; streams.len()];
+        let mut point = vec![0.0; width];
+        let mut points = Vec::with_capacity(self.rows.values.len());
         for _ in 0..NOISE_DIRECTIONS {
-            let mut drawn = Vec::with_capacity(points.len());
+            let mut drawn = Vec::with_capacity(self.rows.values.len());
             for (x, stream) in self.rows.values.chunks(width).zip(&mut streams) {
                 drawn.extend(self.audit.threat.draw(x, Surface::Sphere, stream));
             }
+            let mut left: Vec<usize> = (0..streams.len()).collect();
             for rung in 1..=RUNGS {
                 let share = as_f64(rung) / as_f64(RUNGS);
-                let rows = self.rows.values.chunks(width).zip(drawn.chunks(width));
-                for ((x, drawn), point) in rows.zip(points.chunks_mut(width)) {
-                    let moved = x.iter().zip(drawn).map(|(x, z)| x + share * (z - x));
-                    let moved: Vec<f64> = moved.collect();
-                    self.audit.threat.settle(x, &moved, point);
+                points.clear();
+                left.retain(|&row| {
+                    let end = &drawn[row * width..(row + 1) * width];
+                    self.settle_between(row, end, share, &mut point);
+                    let is_nearer = |near: f64| self.size_of(row, &point) < near;
+                    let counts = rung <= unchanged[row] || near[row].is_none_or(is_nearer);
+                    if counts {
+                        points.extend_from_slice(&point);
+                    }
+                    counts
+                });
+                if left.is_empty() {
+                    break;
                 }
-                for (row, seen) in compared.at(&points)?.into_iter().enumerate() {
+                let seen = compared.at(&left, &points)?;
+                for ((&row, seen), point) in left.iter().zip(seen).zip(points.chunks(width)) {
                     let changes = seen.kept < self.audit.k();
                     if changes {
                         unchanged[row] = unchanged[row].min(rung - 1);
                     }
                     if changes && seen.held {
-                        let size = self.size_of(row, &points[row * width..(row + 1) * width]);
+                        let size = self.size_of(row, point);
                         near[row] = Some(near[row].map_or(size, |near| near.min(size)));
                     }
                 }

@@ -5,7 +5,7 @@
 
 use std::cell::OnceCell;
 
-use thickset_engine::Network;
+use thickset_engine::{Chain, Network};
 
 use super::certificate::Certificates;
 use super::figure::explained::has_ranking;
@@ -57,7 +57,9 @@ pub(crate) struct MeasuredRows<'a> {
     pub(crate) attacked: Vec<Attacked>,
     /// The explanations there.
     pub(crate) at_worst: Vec<Explained>,
-    /// What the suite's last step proved.
+    /// The network's fast path, if it has one.
+    pub(super) chain: Option<Chain>,
+    /// What was proved of the rows' worst cases, by the suite's last step or before they were attacked.
     pub(super) certified: Option<Vec<CertifiedWorstCase>>,
     /// Of rows all points of whose set were tried, how they stand there.
     pub(super) known: Vec<Option<KnownPoints>>,
@@ -77,7 +79,13 @@ impl CheckedAudit {
     ) -> Result<Measured> {
         let seed = self.config.seed;
         let explained = self.explain.attribute(network, part.rows, seed)?;
-        let found = self.suite.perturb(network, part.rows, seed)?;
+        let is_certified = |figure: &Figure| matches!(figure.of_row, OfRow::Certified(_));
+        let is_asked = FIGURES.iter().any(|one| is_certified(one) && wanted(one));
+        let certify = self.certify.as_ref().ok();
+        let certify = certify.filter(|certify| is_asked && certify.fits(network).is_ok());
+        let found = self
+            .suite
+            .perturb_after_proof(network, part.rows, seed, certify)?;
         let measured = MeasuredRows {
             audit: self,
             network,
@@ -85,7 +93,8 @@ impl CheckedAudit {
             at_worst: self.explained_at_worst(network, part.rows, &found.rows)?,
             explained,
             attacked: found.rows,
-            certified: found.certified,
+            chain: Chain::new(network),
+            certified: found.certified.or(found.proved),
             known: found.known,
             certificates: Certificates::default(),
             faithfulness: OnceCell::new(),

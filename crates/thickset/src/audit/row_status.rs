@@ -3,7 +3,7 @@
 use super::measure::MeasuredRows;
 use crate::Result;
 use crate::attack::RowStatus;
-use crate::explain::Points;
+use crate::explain::{Binding, ModelView, Points};
 use crate::metric::ranking::{self, TopK};
 
 /// The top-k sets and classes of a part's rows, to compare others with.
@@ -24,45 +24,53 @@ impl<'m> Compared<'m> {
         })
     }
 
-    /// How the rows stand at these points, one a row. Where all points of a row were tried it is known; others are explained, by the classes of the
+    /// How these rows stand at a point each. Where all points of a row were tried it is known; others are explained, by the classes of the
     /// rows themselves.
-    pub(crate) fn at(&self, points: &[f64]) -> Result<Vec<RowStatus>> {
+    pub(crate) fn at(&self, rows: &[usize], points: &[f64]) -> Result<Vec<RowStatus>> {
         let MeasuredRows {
             audit,
             network,
-            rows,
+            chain,
             known,
             ..
         } = self.rows;
         let width = network.features();
-        let known = points.chunks(width).zip(known);
-        let mut status: Vec<Option<RowStatus>> = known
-            .map(|(point, known)| known.as_ref().and_then(|known| known.at(point)))
+        let mut status: Vec<Option<RowStatus>> = rows
+            .iter()
+            .zip(points.chunks(width))
+            .map(|(row, point)| known[*row].as_ref().and_then(|known| known.at(point)))
             .collect();
         let asked: Vec<usize> = (0..status.len())
-            .filter(|row| status[*row].is_none())
+            .filter(|place| status[*place].is_none())
             .collect();
         if asked.is_empty() {
             return Ok(status.into_iter().flatten().collect());
         }
-        let points = Points {
+        let ids: Vec<u64> = rows.iter().map(|row| self.rows.rows.ids[*row]).collect();
+        let (values, ids) = Points {
             values: points,
-            ids: rows.ids,
-        };
-        let (values, ids) = points.at(width, &asked);
-        let at = Points {
-            values: &values,
             ids: &ids,
+        }
+        .at(width, &asked);
+        let classes: Vec<usize> = asked
+            .iter()
+            .map(|place| self.classes[rows[*place]])
+            .collect();
+        let binding = Binding {
+            classes: &classes,
+            ids: &ids,
+            seed: audit.config.seed,
         };
-        let classes: Vec<usize> = asked.iter().map(|row| self.classes[*row]).collect();
-        let seed = audit.config.seed;
-        let found = audit
-            .explain
-            .attribute_classes(network, at, &classes, seed)?;
-        for (row, found) in asked.into_iter().zip(found) {
-            status[row] = Some(RowStatus {
-                kept: self.tops[row].kept(&found.importance)?,
-                held: ranking::largest(&found.probabilities)? == self.classes[row],
+        let mut view = ModelView::default();
+        let mut probe = audit.explain.probe(network, chain.as_ref(), binding)?;
+        probe.evaluate(&values, &mut view);
+        let importances = view.importance.chunks(view.importance.len() / asked.len());
+        let shown = importances.zip(view.logits.chunks(network.classes()));
+        for (place, (importance, logits)) in asked.into_iter().zip(shown) {
+            let row = rows[place];
+            status[place] = Some(RowStatus {
+                kept: self.tops[row].kept(importance)?,
+                held: ranking::largest(logits)? == self.classes[row],
             });
         }
         Ok(status.into_iter().flatten().collect())

@@ -38,11 +38,13 @@ const LADDER: [f64; 10] = [0.02, 0.04, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0];
 /// lets it be.
 const CLOSED: f64 = 0.01;
 
-/// The radius of one row, with at most so many parts of the search.
-pub(super) fn certify(case: &Case<'_>, most_nodes: usize) -> CertifiedRadius {
+/// The radius of one row, with at most so many parts of the search; the ladder is one of shares of `largest`, up to the radius of the
+/// row's moves.
+pub(super) fn certify(case: &Case<'_>, most_nodes: usize, largest: f64) -> CertifiedRadius {
     let (mut certified, mut nodes) = (0.0_f64, 0);
-    for share in LADDER {
-        let radius = share * case.moves.radius;
+    let own = case.moves.radius;
+    let rungs = LADDER.iter().map(|share| share * largest);
+    for radius in rungs.take_while(|radius| *radius < own).chain([own]) {
         let searched = Search::new(case, Goal::Nearest, 1, radius).run(most_nodes - nodes);
         nodes += searched.nodes;
         certified = certified.max(searched.certified);
@@ -138,9 +140,9 @@ mod tests {
             let explained = Explained::new(&network, Ranked::Probability, 0).unwrap();
             let moves = free_moves(MoveNorm::L2, 1.0, 5, false);
             with_case(&network, &explained, &moves, &x, 2, |case| {
-                let exact = certify(case, 100_000);
+                let exact = certify(case, 100_000, 1.0);
                 for most in [1, 3, 10, 30] {
-                    let found = certify(case, most);
+                    let found = certify(case, most, 1.0);
                     assert!(found.nodes <= most, "{} of {most}", found.nodes);
                     // Less is certified, but nothing else.
                     assert!(found.certified <= exact.certified + 1e-6);
@@ -150,5 +152,36 @@ mod tests {
                 }
             });
         }
+    }
+
+    #[test]
+    fn below_a_known_change_the_same_is_proved() {
+        let mut changed = 0;
+        for number in 0..12 {
+            let mut stream = Seed::new(61).stream_at("known", number);
+            let network = random_network(&[5, 7, 5, 2], &mut stream);
+            let x: Vec<f64> = (0..5).map(|_| stream.normal()).collect();
+            let explained = Explained::new(&network, Ranked::Logit, 0).unwrap();
+            let of = |radius: f64| {
+                let moves = free_moves(MoveNorm::L2, radius, 5, false);
+                with_case(&network, &explained, &moves, &x, 2, |case| {
+                    certify(case, 20_000, 1.0)
+                })
+            };
+            let free = of(1.0);
+            let Some(change) = free.counterexample.filter(|_| free.status == Status::Exact) else {
+                continue;
+            };
+            changed += 1;
+            let known = change.size * 1.1;
+            let below = of(known);
+            assert_eq!(below.status, Status::Exact);
+            assert!((below.certified - free.certified).abs() <= CLOSED * (free.certified + 1e-3));
+            // Nothing is nearer than the nearest change, so all of what is asked about is proved.
+            let nearest = of(free.certified);
+            assert!((nearest.certified - free.certified).abs() < 1e-12);
+            assert!(nearest.counterexample.is_none());
+        }
+        assert!(changed > 5, "{changed}");
     }
 }

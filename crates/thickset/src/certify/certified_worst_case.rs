@@ -1,11 +1,11 @@
 //! The fewest salient features that any move within a radius keeps.
 //!
-//! Depth first: can one feature be lost more than any move so far has lost, until none can. It starts from what an attack found,
-//! where there was one.
+//! The bounds of the whole ball say at once how many could be lost at most. Then, depth first: can one feature be lost more than any
+//! move so far has lost, until none can. It starts from what an attack found, where there was one.
 
 use super::case::Case;
 use super::result::{CertifiedWorstCase, Counterexample, Status};
-use super::search::{Goal, Search, Witness};
+use super::search::{Goal, Search, Whole, Witness};
 use crate::registry::{Family, Info, Setting};
 
 /// The registry's entry.
@@ -36,11 +36,21 @@ pub static INFO: Info = Info {
 pub(super) fn certify(case: &Case<'_>, most_nodes: usize, lost: usize) -> CertifiedWorstCase {
     let mut nodes = 0;
     let mut worst: Option<Witness> = None;
-    let mut at_most = case.k.min(case.others.len());
+    let largest = case.k.min(case.others.len());
+    let mut at_most = largest;
     let mut lost = lost.min(at_most);
-    while lost < at_most {
-        let search = Search::new(case, Goal::Any, lost + 1, case.moves.radius);
-        let searched = search.run(most_nodes - nodes);
+    let mut whole = (lost < at_most).then(|| Whole::new(case)).flatten();
+    if let Some(whole) = &mut whole {
+        nodes += 1;
+        at_most = whole.most_lost(lost, at_most);
+    }
+    let mut search = |goal: Goal, t: usize, parts: usize| match &mut whole {
+        Some(whole) => whole.search(goal, t, parts),
+        None => Search::new(case, goal, t, case.moves.radius).run(parts),
+    };
+    // In a few parts the exact answer is hardly ever found: those are spent on the bound below.
+    while lost < at_most && most_nodes > AT_THE_ROOT {
+        let searched = search(Goal::Any, lost + 1, most_nodes.saturating_sub(nodes));
         nodes += searched.nodes;
         match searched.witness {
             Some(witness) => {
@@ -51,26 +61,19 @@ pub(super) fn certify(case: &Case<'_>, most_nodes: usize, lost: usize) -> Certif
             None => break,
         }
     }
-    if lost < at_most {
-        // Not finished: fewer swaps are harder to rule out than more, so the least number that can be is looked for by halves.
-        let mut open = lost + 1;
-        while at_most > open {
-            let more = open + (at_most - open).div_ceil(2);
-            let search = Search::new(case, Goal::Any, more, case.moves.radius);
-            let searched = search.run(AT_THE_ROOT.min(most_nodes));
-            nodes += searched.nodes;
-            match searched.witness {
-                Some(witness) => {
-                    lost = witness.lost;
-                    open = lost + 1;
-                    worst = Some(witness);
-                }
-                None if searched.is_finished => at_most = more - 1,
-                None => open = more,
+    // Not finished: more swaps are easier to rule out than fewer, so they are ruled out one after the other.
+    while lost < at_most {
+        let searched = search(Goal::Proof, at_most, AT_THE_ROOT.min(most_nodes));
+        nodes += searched.nodes;
+        match searched.witness {
+            Some(witness) => {
+                lost = witness.lost;
+                worst = Some(witness);
             }
+            None if searched.is_finished => at_most -= 1,
+            None => break,
         }
     }
-    let largest = case.k.min(case.others.len());
     CertifiedWorstCase {
         status: if lost == at_most {
             Status::Exact

@@ -203,6 +203,20 @@ impl CheckedCertify {
     /// # Errors
     /// [`Error::CertifyInput`] where the network is neither dense layers with `ReLU`s nor segmented, and when rows or `k` do not fit it.
     pub fn radius(&self, network: &Network, rows: Points<'_>) -> Result<Vec<CertifiedRadius>> {
+        self.radius_below(network, rows, None)
+    }
+
+    /// The same where it is known of each row at which size some move changes its set: where the search goes gate by gate, only
+    /// smaller moves are looked at.
+    ///
+    /// # Errors
+    /// As for [`CheckedCertify::radius`].
+    pub(crate) fn radius_below(
+        &self,
+        network: &Network,
+        rows: Points<'_>,
+        known: Option<&[f64]>,
+    ) -> Result<Vec<CertifiedRadius>> {
         if let Some(asked) = &self.contributions {
             return self.each_way(asked, network, rows, |_, row| row.radius());
         }
@@ -214,8 +228,9 @@ impl CheckedCertify {
             let largest = self.largest_radius();
             return self.bounded(network, rows, |row| row.radius(largest));
         }
-        self.each(network, rows, |_, case| {
-            certified_radius::certify(case, self.nodes)
+        let largest = self.largest_radius();
+        self.each(network, rows, known, |_, case| {
+            certified_radius::certify(case, self.nodes, largest)
         })
     }
 
@@ -266,7 +281,7 @@ impl CheckedCertify {
             let radius = self.largest_radius();
             return self.bounded(network, rows, |row| row.worst_case(radius));
         }
-        self.each(network, rows, |row, case| {
+        self.each(network, rows, None, |row, case| {
             let lost = lost.get(row).copied().unwrap_or(0);
             certified_worst_case::certify(case, self.nodes, lost)
         })
@@ -280,7 +295,7 @@ impl CheckedCertify {
         if let Some(asked) = &self.contributions {
             return self.each_way(asked, network, rows, |_, row| row.tolerances(&|_| true));
         }
-        self.each(network, rows, |_, case| {
+        self.each(network, rows, None, |_, case| {
             tolerance::certify(case, self.nodes)
         })
     }

@@ -39,6 +39,7 @@ mod layers;
 mod nearest_in_box;
 mod network;
 mod node;
+mod open_forms;
 mod order;
 mod pairs;
 mod projection;

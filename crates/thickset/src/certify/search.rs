@@ -16,10 +16,10 @@ use super::half_space::HalfSpace;
 use super::layers::{Bounded, bound_layers, split};
 use super::nearest_in_box;
 use super::node::{Node, Queued};
+use super::open_forms::OpenForms;
 use super::order::{Decided, decide_order, side};
 use super::pairs::{Form, Gradient};
 use super::projection::{Projection, Reach, project};
-use super::swaps::OpenPairs;
 
 /// A point where the deployed model's top-k set has changed.
 #[derive(Clone, Debug)]
@@ -38,6 +38,8 @@ pub(super) enum Goal {
     Nearest,
     /// Any counterexample, or that there is none.
     Any,
+    /// That there is no counterexample. The search is given up as soon as it cannot be finished.
+    Proof,
 }
 
 /// What came of a search.
@@ -124,16 +126,27 @@ impl<'a> Search<'a> {
     }
 
     /// Searches at most so many parts.
-    pub(super) fn run(mut self, most_nodes: usize) -> Searched {
-        let depth_first = self.goal == Goal::Any;
+    pub(super) fn run(self, most_nodes: usize) -> Searched {
+        let root = Node::root(self.case);
+        self.run_from(vec![root], 0, Vec::new(), most_nodes)
+    }
+
+    /// The same where these parts are left of a search that has visited so many others. Their numbers are in order.
+    fn run_from(
+        mut self,
+        left: Vec<Node>,
+        visited: usize,
+        mut splits: Vec<Split>,
+        most_nodes: usize,
+    ) -> Searched {
+        let depth_first = self.goal != Goal::Nearest;
         let radius = self.radius;
-        let mut queue = BinaryHeap::new();
-        queue.push(Queued {
-            node: Node::root(self.case),
-            depth_first,
-        });
-        let (mut nodes, mut number) = (0, 0);
-        let mut splits = Vec::new();
+        let mut number = left.last().map_or(0, |node| node.number);
+        let mut queue: BinaryHeap<Queued> = left
+            .into_iter()
+            .map(|node| Queued { node, depth_first })
+            .collect();
+        let mut nodes = visited;
         let mut is_finished = true;
         while let Some(Queued { mut node, .. }) = queue.pop() {
             if node.distance >= self.radius {
@@ -142,7 +155,8 @@ impl<'a> Search<'a> {
                 }
                 break;
             }
-            if nodes == most_nodes {
+            let is_given_up = self.goal == Goal::Proof && nodes + queue.len() >= most_nodes;
+            if nodes == most_nodes || is_given_up {
                 // In order of distance, the rest is not nearer; else nothing is known of it.
                 self.reached = self
                     .reached
@@ -154,7 +168,7 @@ impl<'a> Search<'a> {
             interrupt::check();
             let sides: [(Node, u64); 2] = match self.visit(&mut node) {
                 Outcome::Done => {
-                    if self.goal == Goal::Any && self.witness.is_some() {
+                    if self.goal != Goal::Nearest && self.witness.is_some() {
                         break;
                     }
                     continue;
@@ -165,9 +179,7 @@ impl<'a> Search<'a> {
                         gate: neuron,
                         open_side: number + 1,
                     });
-                    [Gate::SplitOpen, Gate::SplitClosed].map(|gate| {
-                        let mut side = node.clone();
-                        split(self.case, &mut side, neuron, gate);
+                    sides(self.case, &node, neuron).map(|side| {
                         number += 1;
                         (side, number)
                     })
@@ -192,7 +204,7 @@ impl<'a> Search<'a> {
                     || self.witness.is_some()
                     || self.reached.is_infinite()),
             witness: self.witness,
-            nodes,
+            nodes: nodes - visited,
             splits,
         }
     }
@@ -205,6 +217,22 @@ impl<'a> Search<'a> {
     }
 
     fn visit(&mut self, node: &mut Node) -> Outcome {
+        let Some(gradient) = self.bound(node) else {
+            return Outcome::Done;
+        };
+        if node.is_leaf() {
+            return self.visit_leaf(node, &gradient);
+        }
+        match OpenForms::new(self.case, &gradient).lost(self.case, &gradient, self.t) {
+            None => Outcome::Done,
+            Some(form) => gradient
+                .gate_to_split(&form, node)
+                .map_or(Outcome::Done, Outcome::Gate),
+        }
+    }
+
+    /// The gradient in a part, where there is something left to look for.
+    fn bound(&mut self, node: &mut Node) -> Option<Gradient<'a>> {
         let case = self.case;
         let norm = case.moves.norm;
         let aggregate = {
@@ -222,103 +250,32 @@ impl<'a> Search<'a> {
                         &mut self.room,
                     ) > 0.0);
             if is_empty {
-                return Outcome::Done;
+                return None;
             }
             node.distance = node.distance.max(start.at_least);
             let candidate: Vec<f64> = start.nearest.iter().map(|d| d * OVER).collect();
             if self.offer(&candidate) {
-                if self.goal == Goal::Any {
-                    return Outcome::Done;
+                if self.goal != Goal::Nearest {
+                    return None;
                 }
                 if self.radius <= node.distance * (1.0 + TIGHT) {
                     self.reached = self.reached.min(node.distance);
-                    return Outcome::Done;
+                    return None;
                 }
             }
             start.aggregate
         };
         let paths = match bound_layers(case, node, self.radius, aggregate.as_ref(), &mut self.room)
         {
-            Bounded::Empty => return Outcome::Done,
+            Bounded::Empty => return None,
             Bounded::Paths(paths) => paths,
         };
         // Behind a layer that is closed altogether every importance is zero, in any arithmetic, and ties decide.
         let is_zero = node.has_closed_layer(case);
         if is_zero && case.lost(&vec![0.0; case.salient.len() + case.others.len()]) < self.t {
-            return Outcome::Done;
+            return None;
         }
-        let gradient = Gradient::new(case, node, &paths, self.radius);
-        if node.is_leaf() {
-            return self.visit_leaf(node, &gradient);
-        }
-        match self.open_form(&gradient) {
-            None => Outcome::Done,
-            Some(form) => gradient
-                .gate_to_split(&form, node)
-                .map_or(Outcome::Done, Outcome::Gate),
-        }
-    }
-
-    /// A form by which t features could still be swapped.
-    fn open_form(&self, gradient: &Gradient<'_>) -> Option<Form> {
-        let case = self.case;
-        let mut edges: Vec<(f64, usize, usize)> = Vec::new();
-        for (row, &salient) in case.salient.iter().enumerate() {
-            for (column, &other) in case.others.iter().enumerate() {
-                if gradient.is_apart(salient, other) {
-                    continue;
-                }
-                let (bound, form) = gradient.weakest(salient, other, false);
-                if bound <= gradient.needed(form.salient, form.other) {
-                    edges.push((bound, row, column));
-                }
-            }
-        }
-        edges.sort_by(|a, b| a.0.total_cmp(&b.0).then((a.1, a.2).cmp(&(b.1, b.2))));
-        let columns = case.others.len();
-        let mut sharpened: Vec<Option<(f64, bool, Form)>> =
-            vec![None; case.salient.len() * columns];
-        let mut sharper = |row: usize, column: usize| {
-            *sharpened[row * columns + column].get_or_insert_with(|| {
-                let (bound, form) = gradient.weakest(case.salient[row], case.others[column], true);
-                let is_open = bound <= gradient.needed(form.salient, form.other);
-                (bound, is_open, form)
-            })
-        };
-        if self.t == 1 {
-            // One open pair is enough: the most open one first.
-            return edges.iter().find_map(|&(_, row, column)| {
-                let (_, is_open, form) = sharper(row, column);
-                is_open.then_some(form)
-            });
-        }
-        let mut open = OpenPairs::new(case.salient.len(), case.others.len());
-        for &(_, row, column) in &edges {
-            open.open(row, column);
-        }
-        loop {
-            let complete = open.complete(self.t)?;
-            // One closed pair breaks it: the one that is nearest to closed first.
-            let mut mildest: Option<(f64, Form)> = None;
-            let mut is_broken = false;
-            for &(_, row, column) in edges.iter().rev() {
-                if !complete.has(row, column) {
-                    continue;
-                }
-                let (bound, is_open, form) = sharper(row, column);
-                if !is_open {
-                    open.close(row, column);
-                    is_broken = true;
-                    break;
-                }
-                if mildest.is_none_or(|(most, _)| bound > most) {
-                    mildest = Some((bound, form));
-                }
-            }
-            if !is_broken {
-                return mildest.map(|(_, form)| form);
-            }
-        }
+        Some(Gradient::new(case, node, &paths, self.radius))
     }
 
     /// All gates are decided.
@@ -334,7 +291,10 @@ impl<'a> Search<'a> {
                     return Outcome::Order(form, sides);
                 }
             }
-        } else if self.open_form(gradient).is_none() {
+        } else if OpenForms::new(case, gradient)
+            .lost(case, gradient, self.t)
+            .is_none()
+        {
             return Outcome::Done;
         }
         let cuts = node.half_spaces(case, self.radius);
@@ -399,5 +359,72 @@ impl<'a> Search<'a> {
             self.radius = size;
         }
         true
+    }
+}
+
+/// Both sides of a gate, the open one first.
+fn sides(case: &Case<'_>, node: &Node, neuron: usize) -> [Node; 2] {
+    [Gate::SplitOpen, Gate::SplitClosed].map(|gate| {
+        let mut side = node.clone();
+        split(case, &mut side, neuron, gate);
+        side
+    })
+}
+
+/// The whole ball as one part, bounded once for every number of lost features that is asked about.
+pub(super) struct Whole<'a> {
+    case: &'a Case<'a>,
+    node: Node,
+    gradient: Gradient<'a>,
+    open: OpenForms,
+}
+
+impl<'a> Whole<'a> {
+    /// None where all gates are decided: such a ball is searched at once.
+    pub(super) fn new(case: &'a Case<'a>) -> Option<Self> {
+        let mut node = Node::root(case);
+        let mut search = Search::new(case, Goal::Proof, 1, case.moves.radius);
+        let gradient = search.bound(&mut node)?;
+        let is_decided = node.is_leaf() || node.has_closed_layer(case);
+        (!is_decided).then(|| Self {
+            open: OpenForms::new(case, &gradient),
+            case,
+            node,
+            gradient,
+        })
+    }
+
+    /// The most features, of those numbers, that could be lost by these bounds; the least of them where none could.
+    pub(super) fn most_lost(&mut self, least: usize, most: usize) -> usize {
+        let (case, gradient) = (self.case, &self.gradient);
+        (least + 1..=most)
+            .rev()
+            .find(|t| self.open.lost(case, gradient, *t).is_some())
+            .unwrap_or(least)
+    }
+
+    /// Searches for a loss of t features in at most so many parts, beside the whole.
+    pub(super) fn search(&mut self, goal: Goal, t: usize, most_nodes: usize) -> Searched {
+        let (case, node) = (self.case, &self.node);
+        let form = self.open.lost(case, &self.gradient, t);
+        let gate = form.and_then(|form| self.gradient.gate_to_split(&form, node));
+        let sides = gate.map(|gate| sides(case, node, gate));
+        let left = sides
+            .into_iter()
+            .flatten()
+            .zip(1..)
+            .map(|(side, number)| Node {
+                number,
+                splits: node.splits + 1,
+                ..side
+            });
+        let split = gate.map(|gate| Split {
+            part: 0,
+            gate,
+            open_side: 1,
+        });
+        let search = Search::new(case, goal, t, case.moves.radius);
+        let splits = split.into_iter().collect();
+        search.run_from(left.collect(), 1, splits, most_nodes.saturating_add(1))
     }
 }

@@ -41,7 +41,7 @@ pub(super) fn certify(case: &Case<'_>, most_nodes: usize) -> Vec<Tolerance> {
             case.class,
             case.salient.clone(),
         );
-        certified_radius::certify(&alone, most_nodes)
+        certified_radius::certify(&alone, most_nodes, alone.moves.radius)
             .certified
             .min(limit)
     };

@@ -1,6 +1,7 @@
 //! Regions of a `ReLU` network around a row: their half-spaces, their gradients and their neighbours.
 
 use std::cmp::Ordering;
+use std::rc::Rc;
 
 use super::layers::Layers;
 use super::projection::{HalfSpace, Normal, dot, nearest};
@@ -69,8 +70,8 @@ impl Score {
 #[derive(Clone)]
 pub(super) struct Region {
     gates: Vec<bool>,
-    /// Of each layer, the gradient of each output in `d`, row-major.
-    jacobians: Vec<Vec<f64>>,
+    /// Of each layer, the gradient of each output in `d`, row-major; neighbours share those of the layers below their gate.
+    jacobians: Vec<Rc<Vec<f64>>>,
     /// Of each layer, each output at `d = 0`.
     values: Vec<Vec<f64>>,
     /// Of the half-spaces: one a gate, one a class.
@@ -94,7 +95,7 @@ pub(super) struct Place<'a> {
     /// How many of them move.
     moving: usize,
     /// The first layer's weights in that order.
-    first: Vec<f64>,
+    first: Rc<Vec<f64>>,
     /// The first gate of each hidden layer.
     starts: Vec<usize>,
 }
@@ -124,7 +125,7 @@ impl Target {
             Some(here)
         });
         Place {
-            first: first.collect(),
+            first: Rc::new(first.collect()),
             starts: starts.collect(),
             layers,
             target: self,
@@ -163,7 +164,7 @@ impl Place<'_> {
         let count = gates.len() + self.layers.0.last().map_or(0, DenseLayer::outputs);
         let mut region = Region {
             gates,
-            jacobians: vec![self.first.clone()],
+            jacobians: vec![Rc::clone(&self.first)],
             values: Vec::new(),
             multipliers: vec![0.0; count],
             nearest: vec![0.0; self.moving],
@@ -199,7 +200,7 @@ impl Place<'_> {
                     }
                 }
             }
-            region.jacobians.push(jacobian);
+            region.jacobians.push(Rc::new(jacobian));
             region.values.push(outputs);
         }
     }
@@ -214,7 +215,8 @@ impl Place<'_> {
         let value = region.values[place][number];
         let (below, from) = region.jacobians.split_at_mut(place + 1);
         let gradient = &below[place][number * features..(number + 1) * features];
-        for (output, row) in from[0].chunks_mut(features).enumerate() {
+        let above_it = Rc::make_mut(&mut from[0]);
+        for (output, row) in above_it.chunks_mut(features).enumerate() {
             let weight = sign * above.row(output)[number];
             add(row, weight, gradient);
             region.values[place + 1][output] += weight * value;

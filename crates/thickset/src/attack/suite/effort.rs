@@ -34,7 +34,9 @@ pub(super) struct Plan {
     /// The search of regions, where a network has them.
     pub(super) regions: RegionSearchConfig,
     /// The same again, from the regions of what all attacks found.
-    pub(super) regions_again: Option<RegionSearchConfig>,
+    pub(super) regions_again: Option<RegionsAgain>,
+    /// What is run in place of all this where regions decide, if that is less.
+    pub(super) by_regions: Option<ByRegions>,
     /// Parts of the gate search of a row, where a network has gates. A quick suite searches none; its audits certify so far.
     pub(super) gate_parts: usize,
     /// A threat set of at most so many points is gone through, and the row has no need of other attacks.
@@ -47,6 +49,25 @@ pub(super) struct Plan {
     pub(super) all_methods: bool,
     /// Also many starts without shares, and a run that weighs the prediction instead of stopping at it.
     pub(super) all_directions: bool,
+}
+
+/// A search of regions that begins where other attacks ended.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RegionsAgain {
+    pub(super) search: RegionSearchConfig,
+    /// Random points that it begins at too, for each region of its beam.
+    pub(super) random_starts: usize,
+}
+
+/// A shorter list of attacks for networks whose regions decide: the first of all, few starts on the twin, and regions.
+#[derive(Debug)]
+pub(super) struct ByRegions {
+    /// Starts of the attack on shares.
+    pub(super) starts: usize,
+    /// Steps and starts of the border attack.
+    pub(super) border: (usize, usize),
+    pub(super) regions: RegionSearchConfig,
+    pub(super) again: RegionsAgain,
 }
 
 impl Effort {
@@ -94,6 +115,23 @@ impl Effort {
                     tries: 4,
                 },
                 regions_again: None,
+                by_regions: Some(ByRegions {
+                    starts: 2,
+                    border: (10, 2),
+                    regions: RegionSearchConfig {
+                        beam: 3,
+                        depth: 8,
+                        tries: 4,
+                    },
+                    again: RegionsAgain {
+                        search: RegionSearchConfig {
+                            beam: 3,
+                            depth: 6,
+                            tries: 4,
+                        },
+                        random_starts: 0,
+                    },
+                }),
                 gate_parts: 3,
                 listed: 400,
                 donors: 16,
@@ -114,11 +152,15 @@ impl Effort {
                     depth: 24,
                     tries: 4,
                 },
-                regions_again: Some(RegionSearchConfig {
-                    beam: 64,
-                    depth: 24,
-                    tries: 4,
+                regions_again: Some(RegionsAgain {
+                    search: RegionSearchConfig {
+                        beam: 64,
+                        depth: 24,
+                        tries: 4,
+                    },
+                    random_starts: 2,
                 }),
+                by_regions: None,
                 gate_parts: 300,
                 listed: 4_000,
                 donors: 64,
@@ -139,11 +181,15 @@ impl Effort {
                     depth: 24,
                     tries: 4,
                 },
-                regions_again: Some(RegionSearchConfig {
-                    beam: 128,
-                    depth: 24,
-                    tries: 4,
+                regions_again: Some(RegionsAgain {
+                    search: RegionSearchConfig {
+                        beam: 128,
+                        depth: 24,
+                        tries: 4,
+                    },
+                    random_starts: 2,
                 }),
+                by_regions: None,
                 gate_parts: 5_000,
                 listed: 20_000,
                 donors: 256,

@@ -16,7 +16,8 @@ pub struct MemberScore {
     pub surrogate: Option<f64>,
     /// Whether it followed importances as shares of their sum.
     pub shares: bool,
-    /// P@k of each row's worst point; none of a row that it was not run on, as all its points were tried.
+    /// P@k of each row's worst point; none of a row that it was not run on: all its points were tried, or what the members before it
+    /// had found could not get worse.
     pub precision: Vec<Option<f64>>,
 }
 
@@ -51,6 +52,9 @@ pub struct Suite {
     /// What gate search proved of each row, the rest of the suite's finds known; none with quick effort, and where the network
     /// has no gates to search, or threat set or explanation are of another kind.
     pub certified: Option<Vec<CertifiedWorstCase>>,
+    /// What was proved of each row before it was attacked, where that was asked for.
+    #[serde(skip)]
+    pub(crate) proved: Option<Vec<CertifiedWorstCase>>,
     /// Of each row all points of whose set were tried, how it stands there.
     #[serde(skip)]
     pub(crate) known: Vec<Option<KnownPoints>>,
@@ -69,15 +73,18 @@ impl Suite {
         let chained = |own: Vec<CertifiedWorstCase>, tried: Vec<CertifiedWorstCase>| {
             in_order(&places, own.into_iter().chain(tried).collect())
         };
-        let certified = match (self.certified, tried.certified) {
+        let either = |own: Option<Vec<_>>, tried: Option<Vec<_>>| match (own, tried) {
             (None, None) => None,
             (own, tried) => Some(chained(own.unwrap_or_default(), tried.unwrap_or_default())),
         };
+        let certified = either(self.certified, tried.certified);
+        let proved = either(self.proved, tried.proved);
         Self {
             rows: in_order(&places, self.rows.into_iter().chain(tried.rows).collect()),
             known: in_order(&places, self.known.into_iter().chain(tried.known).collect()),
             members,
             certified,
+            proved,
         }
     }
 }

@@ -40,6 +40,7 @@ fn measure(part: &MeasuredRows<'_>) -> Result<Vec<f64>> {
     let ids = rows.ids.iter();
     let mut streams: Vec<_> = ids.map(|id| seed.stream_at("audit noise", *id)).collect();
     let mut points = vec![0.0; rows.values.len()];
+    let all: Vec<usize> = (0..streams.len()).collect();
     let mut kept = vec![0; streams.len()];
     for _ in 0..audit.config.noise_draws {
         for (place, stream) in streams.iter_mut().enumerate() {
@@ -48,11 +49,11 @@ fn measure(part: &MeasuredRows<'_>) -> Result<Vec<f64>> {
             let drawn = audit.threat.draw(x, Surface::Sphere, stream);
             audit.threat.settle(x, &drawn, &mut points[range]);
         }
-        for (kept, found) in kept.iter_mut().zip(compared.at(&points)?) {
+        for (kept, found) in kept.iter_mut().zip(compared.at(&all, &points)?) {
             *kept += found.kept;
         }
     }
-    let all = as_f64(audit.config.noise_draws * audit.k());
-    let shares = kept.into_iter().map(|kept| as_f64(kept) / all).collect();
+    let draws = as_f64(audit.config.noise_draws * audit.k());
+    let shares = kept.into_iter().map(|kept| as_f64(kept) / draws).collect();
     Ok(part.zero_without_ranking(shares))
 }

@@ -33,8 +33,8 @@ impl CheckedCertify {
                 got: "contributions".to_owned(),
             });
         }
-        self.each(network, rows, |row, case| {
-            let radius = certified_radius::certify(case, self.nodes).certified;
+        self.each(network, rows, None, |row, case| {
+            let radius = certified_radius::certify(case, self.nodes, case.moves.radius).certified;
             let worst = certified_worst_case::certify(case, self.nodes, 0);
             let lost = case.k - worst.kept_at_least;
             let mut claims = Vec::new();
@@ -52,10 +52,12 @@ impl CheckedCertify {
         })
     }
 
+    /// What is certified of each row; of moves below its own radius, where each row has one.
     pub(super) fn each<T: Stepped + Send>(
         &self,
         network: &Network,
         rows: Points<'_>,
+        radii: Option<&[f64]>,
         certify: impl Fn(usize, &Case<'_>) -> T + Sync,
     ) -> Result<Vec<T>> {
         rows.check(network)?;
@@ -69,7 +71,13 @@ impl CheckedCertify {
         values
             .into_par_iter()
             .enumerate()
-            .map(|(row, x)| self.one(&dense, &chain, &explained, x, &|case| certify(row, case)))
+            .map(|(row, x)| {
+                let largest = self.largest_radius();
+                let radius = radii.map_or(largest, |radii| radii[row].min(largest));
+                self.one(&dense, &chain, &explained, (x, radius), &|case| {
+                    certify(row, case)
+                })
+            })
             .collect()
     }
 
@@ -95,7 +103,7 @@ impl CheckedCertify {
         dense: &DenseNetwork,
         chain: &Chain,
         explained: &[Explained],
-        x: &[f64],
+        (x, radius): (&[f64], f64),
         certify: &impl Fn(&Case<'_>) -> T,
     ) -> Result<T> {
         let model = |class: usize| DeployedChain {
@@ -110,9 +118,8 @@ impl CheckedCertify {
         let deployed = model(class);
         let (_, importance) = deployed.run(&x, class);
         let salient: Vec<usize> = TopK::of(&importance, self.k)?.iter().collect();
-        let ball = self.threat.ball();
         let norm = self.move_norm();
-        let choices = choices(&self.threat, &x, norm, ball.radius);
+        let choices = choices(&self.threat, &x, norm, radius);
         let steps = if choices.is_some() {
             self.steps
         } else {
@@ -124,7 +131,7 @@ impl CheckedCertify {
             let (low, high) = self.limits(&x, &choice.x, are_tried);
             let moves = Moves {
                 norm,
-                radius: left(norm, ball.radius, choice.moved),
+                radius: left(norm, radius, choice.moved),
                 low,
                 high,
                 hold: self.hold,

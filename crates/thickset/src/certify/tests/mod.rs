@@ -90,7 +90,7 @@ pub(super) fn with_case<T>(
 const NODES: usize = 100_000;
 
 fn radius(case: &Case<'_>) -> CertifiedRadius {
-    certified_radius::certify(case, NODES)
+    certified_radius::certify(case, NODES, case.moves.radius)
 }
 
 fn worst_case(case: &Case<'_>) -> CertifiedWorstCase {

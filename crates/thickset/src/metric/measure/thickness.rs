@@ -4,13 +4,12 @@
 //! adversarial points. On every way the class explained is the one predicted at the row itself.
 
 use rayon::prelude::*;
-use thickset_engine::Network;
+use thickset_engine::{Chain, Network};
 
 use crate::attack::threat::BallConfig;
 use crate::attack::threat::ball::Surface;
 use crate::check::{as_f64, check_length, check_not_empty};
-use crate::explain::{Binding, CheckedExplain, Explained, Points, chunk_rows};
-use crate::host::read;
+use crate::explain::{Binding, CheckedExplain, Explained, ModelView, Points, chunk_rows};
 use crate::metric::thickness::{Form, RankGaps, Sum, Thickness};
 use crate::{Error, Result, Seed, Stream};
 
@@ -105,6 +104,7 @@ impl ThicknessSampling<'_> {
             }
         }
         check_not_empty("the forms of thickness", forms)?;
+        let chain = Chain::new(network);
         let (features, count) = (network.features(), chunk_rows(network.features()));
         let parts: Vec<_> = rows
             .parts(features, count)
@@ -113,7 +113,14 @@ impl ThicknessSampling<'_> {
             .collect();
         let found = parts.into_par_iter().map(|(place, (rows, explained))| {
             let first = place * count * features;
-            self.of_part(network, explain, rows, explained, forms, first)
+            self.of_part(
+                (network, chain.as_ref()),
+                explain,
+                rows,
+                explained,
+                forms,
+                first,
+            )
         });
         let found = found.collect::<Result<Vec<_>>>()?;
         Ok(found.into_iter().flatten().collect())
@@ -122,7 +129,7 @@ impl ThicknessSampling<'_> {
     /// The rows of one part, which start at this place of the neighbours' lists.
     fn of_part(
         &self,
-        network: &Network,
+        (network, chain): (&Network, Option<&Chain>),
         explain: &CheckedExplain,
         rows: Points<'_>,
         explained: &[Explained],
@@ -135,7 +142,9 @@ impl ThicknessSampling<'_> {
             ids: rows.ids,
             seed: self.seed,
         };
-        let bound = explain.bind(network, binding)?;
+        let mut probe = explain.probe(network, chain, binding)?;
+        let mut view = ModelView::default();
+        let mut points = vec![0.0; rows.values.len()];
         let gaps = explained
             .iter()
             .map(|row| {
@@ -169,10 +178,12 @@ impl ThicknessSampling<'_> {
             for point in 0..self.points {
                 let t = (as_f64(point) + 0.5) / as_f64(self.points);
                 let on_way = rows.values.iter().zip(&way);
-                let points: Vec<f64> = on_way.map(|(x, way)| x + t * way).collect();
-                let importance = bound.importance(network, network.batch(&points));
-                let width = importance.dims()[1];
-                let importance = read(importance);
+                for (point, (x, way)) in points.iter_mut().zip(on_way) {
+                    *point = x + t * way;
+                }
+                probe.evaluate(&points, &mut view);
+                let importance = &view.importance;
+                let width = importance.len() / explained.len();
                 let all = sums.iter_mut().zip(&gaps);
                 for ((sums, gaps), importance) in all.zip(importance.chunks(width)) {
                     for (sum, gaps) in sums.iter_mut().zip(gaps) {
