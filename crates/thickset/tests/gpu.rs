@@ -36,17 +36,23 @@ fn gpu() -> Option<Device> {
     }
 }
 
-fn agree(what: &str, got: &[f64], expected: &[f64], tolerance: f64) {
-    assert_eq!(got.len(), expected.len(), "{what}: sizes");
+/// Compares, and says how far apart the numbers are.
+fn agree(group: &str, what: &str, got: &[f64], expected: &[f64], tolerance: f64) {
+    assert_eq!(got.len(), expected.len(), "{group}: {what}: sizes");
     let largest = expected
         .iter()
         .fold(1e-2_f64, |most, one| most.max(one.abs()));
+    let mut most = 0.0_f64;
     for (place, (got, expected)) in got.iter().zip(expected).enumerate() {
+        let difference = (got - expected).abs() / largest;
         assert!(
-            (got - expected).abs() <= tolerance * largest,
-            "{what}: number {place} is {got}, expected {expected}, of at most {largest}"
+            difference <= tolerance,
+            "{group}: {what}: number {place} is {got}, expected {expected}, of at most {largest}"
         );
+        most = most.max(difference);
     }
+    let what = what.trim().replace('\n', ", ");
+    eprintln!("difference {most:.1e} of {tolerance:.0e}: {group}: {what}");
 }
 
 fn draws(name: &str, count: usize) -> Vec<f64> {
@@ -97,7 +103,8 @@ fn every_architecture_computes_the_same() {
         let expected = pass_of(&mut on_cpu, features);
         let got = pass_of(&mut on_gpu, features);
         for (place, (got, expected)) in got.iter().zip(&expected).enumerate() {
-            agree(&format!("{what}, {place}"), got, expected, LOSS);
+            let what = format!("{what}, {place}");
+            agree("architecture", &what, got, expected, LOSS);
         }
         assert_eq!(on_gpu.to_file("{}"), on_cpu.to_file("{}"), "{what}");
     }
@@ -147,9 +154,9 @@ fn every_objective_has_the_same_loss_and_gradients() {
         on_gpu.track();
         let (expected, of_cpu) = loss_of(&on_cpu, &config);
         let (got, of_gpu) = loss_of(&on_gpu, &config);
-        agree(&text, &[got], &[expected], PASS);
+        agree("loss of an objective", &text, &[got], &[expected], PASS);
         for (got, expected) in of_gpu.iter().zip(&of_cpu) {
-            agree(&text, got, expected, LOSS);
+            agree("gradient of an objective", &text, got, expected, LOSS);
         }
     }
 }
@@ -192,12 +199,13 @@ fn a_training_on_the_gpu_ends_where_one_on_the_cpu_does() {
     assert!(on_gpu.model.network.is_on_cpu());
     for (got, expected) in on_gpu.epochs.iter().zip(&on_cpu.epochs) {
         let (got, expected) = (got.loss, expected.loss);
-        agree("the loss of an epoch", &[got], &[expected], 1e-2);
+        agree("training", "loss of an epoch", &[got], &[expected], 1e-2);
     }
     let rows = dataset.test();
     let logits = |trained: &Trained| trained.model.logits(&rows).unwrap();
     agree(
-        "logits after training",
+        "training",
+        "logits at the end",
         &logits(&on_gpu),
         &logits(&on_cpu),
         2e-2,
@@ -218,7 +226,7 @@ fn predictions_explanations_attacks_and_audits_agree() {
     let (on_cpu, on_gpu) = single(trained.model);
     let rows = dataset.test();
     let logits = |model: &Model| model.logits(&rows).unwrap();
-    agree("logits", &logits(&on_gpu), &logits(&on_cpu), PASS);
+    agree("model", "logits", &logits(&on_gpu), &logits(&on_cpu), PASS);
     let explained = |model: &Model| {
         let found = model.explain(&rows, &ExplainOptions::default()).unwrap();
         found
@@ -228,6 +236,7 @@ fn predictions_explanations_attacks_and_audits_agree() {
             .collect::<Vec<f64>>()
     };
     agree(
+        "model",
         "importances",
         &explained(&on_gpu),
         &explained(&on_cpu),

@@ -63,12 +63,16 @@ fn agree(what: &str, arguments: &[Array], operation: impl Fn(&[Array]) -> Array)
     let largest = expected
         .iter()
         .fold(1.0_f64, |most, one| most.max(one.abs()));
+    let mut most = 0.0_f64;
     for (place, (got, expected)) in got.iter().zip(&expected).enumerate() {
+        let difference = (got - expected).abs() / largest;
         assert!(
-            (got - expected).abs() <= TOLERANCE * largest,
+            difference <= TOLERANCE,
             "{what}: number {place} is {got}, expected {expected}"
         );
+        most = most.max(difference);
     }
+    eprintln!("difference {most:.1e} of {TOLERANCE:.0e}: primitive: {what}");
     // What was given is not changed by what is made of it.
     for (argument, on_gpu) in arguments.iter().zip(&on_gpu) {
         assert_eq!(values(argument), values(on_gpu), "{what}: its arguments");
