@@ -25,6 +25,12 @@ const PASS: f64 = 1e-4;
 /// The same of losses and gradients that go through second derivatives, finite differences and long ways.
 const LOSS: f64 = 2e-3;
 
+/// Two attacks whose points are farther apart than this took different ways, which rounding decides where two features are nearly equally
+/// important: on the CPU, weights changed by one millionth send the same row another way.
+const FORK: f64 = 1e-2;
+/// How many of eight attacked rows may do so.
+const FORKED_ROWS: usize = 2;
+
 /// The GPU, or nothing and a message where there is none.
 fn gpu() -> Option<Device> {
     match DeviceKind::Gpu.open() {
@@ -53,6 +59,12 @@ fn agree(group: &str, what: &str, got: &[f64], expected: &[f64], tolerance: f64)
     }
     let what = what.trim().replace('\n', ", ");
     eprintln!("difference {most:.1e} of {tolerance:.0e}: {group}: {what}");
+}
+
+fn farthest(one: &[f64], other: &[f64]) -> f64 {
+    one.iter()
+        .zip(other)
+        .fold(0.0, |most, (one, other)| most.max((one - other).abs()))
 }
 
 fn draws(name: &str, count: usize) -> Vec<f64> {
@@ -247,12 +259,29 @@ fn predictions_explanations_attacks_and_audits_agree() {
         steps: Some(5),
         ..AttackOptions::default()
     };
-    let kept = |model: &Model| {
-        let attacks = model.attack(&rows, &options).unwrap();
-        attacks.precision_at_k().unwrap().value
-    };
-    // One feature of eight, at eight rows, may change places where two are nearly equal.
-    assert!((kept(&on_gpu) - kept(&on_cpu)).abs() <= 2.0 / 64.0);
+    let attacked = |model: &Model| model.attack(&rows, &options).unwrap().rows;
+    let (got, expected) = (attacked(&on_gpu), attacked(&on_cpu));
+    let mut forked = 0;
+    for (got, expected) in got
+        .iter()
+        .map(|row| &row.found)
+        .zip(expected.iter().map(|row| &row.found))
+    {
+        if farthest(&got.perturbed, &expected.perturbed) > FORK {
+            forked += 1;
+            continue;
+        }
+        agree(
+            "model",
+            "attacked row",
+            &got.perturbed,
+            &expected.perturbed,
+            PASS,
+        );
+        assert_eq!(got.precision, expected.precision, "P@k at the same point");
+    }
+    eprintln!("{forked} of {} attacked rows took another way", got.len());
+    assert!(got.len() == 8 && forked <= FORKED_ROWS, "{forked} rows");
     let options = AuditOptions::default();
     let audit = on_gpu.audit(&rows, &options).unwrap();
     assert_eq!(audit.instruction_set.as_deref(), Some("gpu"));
