@@ -108,7 +108,7 @@ fn networks_train_and_answer_on_the_gpu() {
         done(&run(folder.path(), &question));
     }
     let audit = std::fs::read_to_string(folder.path().join("audited/audit.json")).unwrap();
-    assert!(audit.contains("\"instruction_set\": \"gpu\""));
+    assert!(audit.contains("\"instruction_set\":\"gpu\""), "{audit}");
 }
 
 #[test]

@@ -31,12 +31,11 @@ impl DeviceKind {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(feature = "gpu")))]
 mod tests {
     use super::*;
 
     #[test]
-    #[cfg(not(feature = "gpu"))]
     fn a_build_without_the_feature_says_how_to_get_one() {
         let refused = DeviceKind::Gpu.open().unwrap_err().to_string();
         assert!(refused.contains("--features gpu"), "{refused}");

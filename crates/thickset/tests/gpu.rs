@@ -8,6 +8,7 @@ mod every_objective;
 use every_architecture::every_architecture;
 use every_objective::every_objective;
 use thickset::attack::AttackKind;
+use thickset::attack::suite::Effort;
 use thickset::config::RunConfig;
 use thickset::data::{Dataset, InputShape, Schema};
 use thickset::explain::ExplainConfig;
@@ -25,6 +26,12 @@ const PASS: f64 = 1e-4;
 /// The same of losses and gradients that go through second derivatives, finite differences and long ways.
 const LOSS: f64 = 2e-3;
 
+/// Two attacks whose points are farther apart than this took different ways, which rounding decides where two features are nearly equally
+/// important: on the CPU, weights changed by one millionth send the same row another way.
+const FORK: f64 = 1e-2;
+/// How many of eight attacked rows may do so.
+const FORKED_ROWS: usize = 2;
+
 /// The GPU, or nothing and a message where there is none.
 fn gpu() -> Option<Device> {
     match DeviceKind::Gpu.open() {
@@ -36,17 +43,29 @@ fn gpu() -> Option<Device> {
     }
 }
 
-fn agree(what: &str, got: &[f64], expected: &[f64], tolerance: f64) {
-    assert_eq!(got.len(), expected.len(), "{what}: sizes");
+/// Compares, and says how far apart the numbers are.
+fn agree(group: &str, what: &str, got: &[f64], expected: &[f64], tolerance: f64) {
+    assert_eq!(got.len(), expected.len(), "{group}: {what}: sizes");
     let largest = expected
         .iter()
         .fold(1e-2_f64, |most, one| most.max(one.abs()));
+    let mut most = 0.0_f64;
     for (place, (got, expected)) in got.iter().zip(expected).enumerate() {
+        let difference = (got - expected).abs() / largest;
         assert!(
-            (got - expected).abs() <= tolerance * largest,
-            "{what}: number {place} is {got}, expected {expected}, of at most {largest}"
+            difference <= tolerance,
+            "{group}: {what}: number {place} is {got}, expected {expected}, of at most {largest}"
         );
+        most = most.max(difference);
     }
+    let what = what.trim().replace('\n', ", ");
+    eprintln!("difference {most:.1e} of {tolerance:.0e}: {group}: {what}");
+}
+
+fn farthest(one: &[f64], other: &[f64]) -> f64 {
+    one.iter()
+        .zip(other)
+        .fold(0.0, |most, (one, other)| most.max((one - other).abs()))
 }
 
 fn draws(name: &str, count: usize) -> Vec<f64> {
@@ -97,7 +116,8 @@ fn every_architecture_computes_the_same() {
         let expected = pass_of(&mut on_cpu, features);
         let got = pass_of(&mut on_gpu, features);
         for (place, (got, expected)) in got.iter().zip(&expected).enumerate() {
-            agree(&format!("{what}, {place}"), got, expected, LOSS);
+            let what = format!("{what}, {place}");
+            agree("architecture", &what, got, expected, LOSS);
         }
         assert_eq!(on_gpu.to_file("{}"), on_cpu.to_file("{}"), "{what}");
     }
@@ -147,9 +167,9 @@ fn every_objective_has_the_same_loss_and_gradients() {
         on_gpu.track();
         let (expected, of_cpu) = loss_of(&on_cpu, &config);
         let (got, of_gpu) = loss_of(&on_gpu, &config);
-        agree(&text, &[got], &[expected], PASS);
+        agree("loss of an objective", &text, &[got], &[expected], PASS);
         for (got, expected) in of_gpu.iter().zip(&of_cpu) {
-            agree(&text, got, expected, LOSS);
+            agree("gradient of an objective", &text, got, expected, LOSS);
         }
     }
 }
@@ -192,12 +212,13 @@ fn a_training_on_the_gpu_ends_where_one_on_the_cpu_does() {
     assert!(on_gpu.model.network.is_on_cpu());
     for (got, expected) in on_gpu.epochs.iter().zip(&on_cpu.epochs) {
         let (got, expected) = (got.loss, expected.loss);
-        agree("the loss of an epoch", &[got], &[expected], 1e-2);
+        agree("training", "loss of an epoch", &[got], &[expected], 1e-2);
     }
     let rows = dataset.test();
     let logits = |trained: &Trained| trained.model.logits(&rows).unwrap();
     agree(
-        "logits after training",
+        "training",
+        "logits at the end",
         &logits(&on_gpu),
         &logits(&on_cpu),
         2e-2,
@@ -214,11 +235,11 @@ fn predictions_explanations_attacks_and_audits_agree() {
     if gpu().is_none() {
         return;
     }
-    let (trained, dataset) = trained_on("cpu");
+    let (trained, mut dataset) = trained_on("cpu");
     let (on_cpu, on_gpu) = single(trained.model);
     let rows = dataset.test();
     let logits = |model: &Model| model.logits(&rows).unwrap();
-    agree("logits", &logits(&on_gpu), &logits(&on_cpu), PASS);
+    agree("model", "logits", &logits(&on_gpu), &logits(&on_cpu), PASS);
     let explained = |model: &Model| {
         let found = model.explain(&rows, &ExplainOptions::default()).unwrap();
         found
@@ -228,6 +249,7 @@ fn predictions_explanations_attacks_and_audits_agree() {
             .collect::<Vec<f64>>()
     };
     agree(
+        "model",
         "importances",
         &explained(&on_gpu),
         &explained(&on_cpu),
@@ -238,14 +260,36 @@ fn predictions_explanations_attacks_and_audits_agree() {
         steps: Some(5),
         ..AttackOptions::default()
     };
-    let kept = |model: &Model| {
-        let attacks = model.attack(&rows, &options).unwrap();
-        attacks.precision_at_k().unwrap().value
+    let attacked = |model: &Model| model.attack(&rows, &options).unwrap().rows;
+    let (got, expected) = (attacked(&on_gpu), attacked(&on_cpu));
+    let mut forked = 0;
+    for (got, expected) in got
+        .iter()
+        .map(|row| &row.found)
+        .zip(expected.iter().map(|row| &row.found))
+    {
+        if farthest(&got.perturbed, &expected.perturbed) > FORK {
+            forked += 1;
+            continue;
+        }
+        agree(
+            "model",
+            "attacked row",
+            &got.perturbed,
+            &expected.perturbed,
+            PASS,
+        );
+        assert_eq!(got.precision, expected.precision, "P@k at the same point");
+    }
+    eprintln!("{forked} of {} attacked rows took another way", got.len());
+    assert!(got.len() == 8 && forked <= FORKED_ROWS, "{forked} rows");
+    let options = AuditOptions {
+        effort: Some(Effort::Quick),
+        ..AuditOptions::default()
     };
-    // One feature of eight, at eight rows, may change places where two are nearly equal.
-    assert!((kept(&on_gpu) - kept(&on_cpu)).abs() <= 2.0 / 64.0);
-    let options = AuditOptions::default();
-    let audit = on_gpu.audit(&rows, &options).unwrap();
+    // Two rows: a software adapter takes half a minute for each.
+    dataset.split.test.truncate(2);
+    let audit = on_gpu.audit(&dataset.test(), &options).unwrap();
     assert_eq!(audit.instruction_set.as_deref(), Some("gpu"));
     let absent = audit.certificate.unwrap().absent.unwrap();
     assert!(absent.contains("GPU"), "{absent}");

@@ -21,19 +21,24 @@ pub fn agrees(layer: &dyn Layer, inputs: &[Tensor<2>], probe: &Probe) {
     let expected = computed(layer, inputs, probe, &Device::cpu());
     let got = computed(layer, inputs, probe, &gpu);
     assert_eq!(got.len(), expected.len());
+    let mut most = 0.0_f64;
     for ((what, got), (_, expected)) in got.iter().zip(&expected) {
         assert_eq!(got.len(), expected.len(), "{} {what}", layer.kind());
         let largest = expected
             .iter()
             .fold(1.0_f64, |most, one| most.max(one.abs()));
         for (place, (got, expected)) in got.iter().zip(expected).enumerate() {
+            let difference = (got - expected).abs() / largest;
             assert!(
-                (got - expected).abs() <= TOLERANCE * largest,
+                difference <= TOLERANCE,
                 "{} on the GPU, {what} {place}: got {got}, expected {expected}",
                 layer.kind()
             );
+            most = most.max(difference);
         }
     }
+    let kind = layer.kind();
+    eprintln!("difference {most:.1e} of {TOLERANCE:.0e}: layer: {kind}");
 }
 
 /// All that a layer computes on a device, by name.

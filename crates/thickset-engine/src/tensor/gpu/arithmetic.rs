@@ -9,6 +9,9 @@ use crate::tensor::primitive::{Binary, Comparison, Unary, product_shape};
 
 /// The largest whole exponent that is computed by products.
 const MOST_FACTORS: f64 = 64.0;
+/// Below this size `log(1 + x)` is a series: four terms are exact to 2e-8 there, and the shader's logarithm, which may be off by 2^-21 near 1, to
+/// 2e-6 beyond.
+const NEAR_ZERO: f64 = 0.25;
 
 /// The function of every number.
 pub(crate) fn unary(function: Unary, from: Array) -> Array {
@@ -19,7 +22,7 @@ pub(crate) fn unary(function: Unary, from: Array) -> Array {
         Unary::Sign => Wgpu::float_sign(x),
         Unary::Exp => Wgpu::float_exp(x),
         Unary::Log => Wgpu::float_log(x),
-        Unary::LogOnePlus => Wgpu::float_log1p(x),
+        Unary::LogOnePlus => log_one_plus(x),
         Unary::SquareRoot => Wgpu::float_sqrt(x),
         Unary::Reciprocal => Wgpu::float_recip(x),
         Unary::Sine => Wgpu::float_sin(x),
@@ -37,6 +40,24 @@ pub(crate) fn unary(function: Unary, from: Array) -> Array {
 fn sigmoid(x: Tensor) -> Tensor {
     let grown = Wgpu::float_exp(Wgpu::float_neg(x));
     Wgpu::float_recip(Wgpu::float_add_scalar(grown, number(1.0)))
+}
+
+/// `log(1 + x)`, also where `1 + x` rounds to 1: Burn's own is the logarithm of that sum. Near zero it is `2 artanh(s)` with
+/// `s = x / (2 + x)`, by `s + s^3 / 3 + s^5 / 5 + s^7 / 7`.
+fn log_one_plus(x: Tensor) -> Tensor {
+    let plus = |x: Tensor, by: f64| Wgpu::float_add_scalar(x, number(by));
+    let near = Wgpu::float_lower_elem(Wgpu::float_abs(x.clone()), number(NEAR_ZERO), truth());
+    let far = Wgpu::float_log(plus(x.clone(), 1.0));
+    let s = Wgpu::float_div(x.clone(), plus(x, 2.0));
+    let square = Wgpu::float_mul(s.clone(), s.clone());
+    let sum = plus(
+        Wgpu::float_mul_scalar(square.clone(), number(1.0 / 7.0)),
+        1.0 / 5.0,
+    );
+    let sum = plus(Wgpu::float_mul(sum, square.clone()), 1.0 / 3.0);
+    let sum = plus(Wgpu::float_mul(sum, square), 1.0);
+    let series = Wgpu::float_mul_scalar(Wgpu::float_mul(s, sum), number(2.0));
+    Wgpu::float_mask_where(far, near, series)
 }
 
 /// The function of every pair of numbers; sizes of 1 are stretched.
