@@ -445,6 +445,7 @@ mod tests {
                 of: Of::Loss,
                 is_absolute: true,
                 starts: StartPoints::new(found.into_iter()),
+                random_starts: 2,
             };
             let target = regions.target(&state, 1);
             assert_eq!(

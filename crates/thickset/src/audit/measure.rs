@@ -57,7 +57,7 @@ pub(crate) struct MeasuredRows<'a> {
     pub(crate) attacked: Vec<Attacked>,
     /// The explanations there.
     pub(crate) at_worst: Vec<Explained>,
-    /// The network's fast path, if it has one.
+    /// The network's fast path, if it has one that shows the explanation with the same bits.
     pub(super) chain: Option<Chain>,
     /// What was proved of the rows' worst cases, by the suite's last step or before they were attacked.
     pub(super) certified: Option<Vec<CertifiedWorstCase>>,
@@ -93,7 +93,7 @@ impl CheckedAudit {
             at_worst: self.explained_at_worst(network, part.rows, &found.rows)?,
             explained,
             attacked: found.rows,
-            chain: Chain::new(network),
+            chain: self.explain.same_bits_chain(network),
             certified: found.certified.or(found.proved),
             known: found.known,
             certificates: Certificates::default(),

@@ -59,15 +59,16 @@ pub(super) struct RegionsAgain {
     pub(super) random_starts: usize,
 }
 
-/// A shorter list of attacks for networks whose regions decide: the first of all, few starts on the twin, and regions.
+/// A shorter list of attacks for networks whose regions decide: the first of all, few starts on the twin, and regions from there. From
+/// where others ended, a search of few regions finds more than a larger one from the row itself.
 #[derive(Debug)]
 pub(super) struct ByRegions {
     /// Starts of the attack on shares.
     pub(super) starts: usize,
     /// Steps and starts of the border attack.
     pub(super) border: (usize, usize),
-    pub(super) regions: RegionSearchConfig,
-    pub(super) again: RegionsAgain,
+    /// The search of regions, which begins where these ended.
+    pub(super) regions: RegionsAgain,
 }
 
 impl Effort {
@@ -117,15 +118,10 @@ impl Effort {
                 regions_again: None,
                 by_regions: Some(ByRegions {
                     starts: 2,
-                    border: (10, 2),
-                    regions: RegionSearchConfig {
-                        beam: 3,
-                        depth: 8,
-                        tries: 4,
-                    },
-                    again: RegionsAgain {
+                    border: (10, 1),
+                    regions: RegionsAgain {
                         search: RegionSearchConfig {
-                            beam: 3,
+                            beam: 2,
                             depth: 6,
                             tries: 4,
                         },

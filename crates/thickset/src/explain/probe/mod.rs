@@ -45,6 +45,12 @@ pub(crate) trait Probe {
 }
 
 impl CheckedExplain {
+    /// The chain of a network, where it shows this explanation with the same bits as tensors do: what is measured does not depend on the way.
+    pub(crate) fn same_bits_chain(&self, network: &Network) -> Option<Chain> {
+        let gradient = self.config.explanation.behaviour().plain_gradient();
+        gradient.and_then(|_| Chain::new(network))
+    }
+
     /// A probe of a network; `chain` is that network's, if it is one.
     ///
     /// # Errors

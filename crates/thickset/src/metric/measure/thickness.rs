@@ -104,7 +104,7 @@ impl ThicknessSampling<'_> {
             }
         }
         check_not_empty("the forms of thickness", forms)?;
-        let chain = Chain::new(network);
+        let chain = explain.same_bits_chain(network);
         let (features, count) = (network.features(), chunk_rows(network.features()));
         let parts: Vec<_> = rows
             .parts(features, count)
