@@ -287,7 +287,7 @@ fn predictions_explanations_attacks_and_audits_agree() {
         effort: Some(Effort::Quick),
         ..AuditOptions::default()
     };
-    // Two rows: a software adapter takes half a minute for each.
+    // Two rows, since an audit is slow on a software adapter.
     dataset.split.test.truncate(2);
     let audit = on_gpu.audit(&dataset.test(), &options).unwrap();
     assert_eq!(audit.instruction_set.as_deref(), Some("gpu"));

@@ -20,7 +20,7 @@ pub(crate) struct Array {
 pub(crate) enum Storage {
     Cpu(Numbers),
     #[cfg(feature = "gpu")]
-    Gpu(GpuNumbers),
+    Gpu(Box<GpuNumbers>),
 }
 
 impl Array {

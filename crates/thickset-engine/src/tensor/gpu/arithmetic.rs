@@ -122,7 +122,7 @@ fn whole_power(x: Tensor, exponent: u32) -> Tensor {
     }
     let half = whole_power(x.clone(), exponent / 2);
     let square = Wgpu::float_mul(half.clone(), half);
-    if exponent % 2 == 0 {
+    if exponent.is_multiple_of(2) {
         square
     } else {
         Wgpu::float_mul(square, x)

@@ -93,7 +93,7 @@ fn tensor(array: &Array) -> Tensor {
 fn array(tensor: Tensor, shape: Shape, dtype: DType) -> Array {
     Array {
         shape,
-        storage: Storage::Gpu(GpuNumbers { tensor, dtype }),
+        storage: Storage::Gpu(Box::new(GpuNumbers { tensor, dtype })),
     }
 }
 
