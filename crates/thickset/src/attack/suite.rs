@@ -576,9 +576,12 @@ impl CheckedSuite {
         let searches = |certify: &CheckedCertify| certify.is_searched(network);
         let is_searched_later = self.certify.as_ref().is_some_and(searches);
         certify
-            .map(|certify| match is_searched_later {
-                true => certify.clone().with_nodes(1).worst_case(network, rows),
-                false => certify.worst_case(network, rows),
+            .map(|certify| {
+                if is_searched_later {
+                    certify.clone().with_nodes(1).worst_case(network, rows)
+                } else {
+                    certify.worst_case(network, rows)
+                }
             })
             .transpose()
     }
@@ -944,11 +947,11 @@ mod tests {
                 let found = found.unwrap();
                 assert_eq!(plain.rows, found.rows);
                 let proved = found.proved.unwrap();
-                for row in 0..IDS.len() {
+                for (row, proved) in proved.iter().enumerate() {
                     let mut so_far = 2;
                     for (place, member) in found.members.iter().enumerate() {
                         // Each member runs as long as more is left than is proved to stay, and not longer.
-                        let is_left = place == 0 || so_far > proved[row].kept_at_least;
+                        let is_left = place == 0 || so_far > proved.kept_at_least;
                         assert_eq!(
                             member.precision[row].is_some(),
                             is_left,
