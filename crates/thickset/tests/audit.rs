@@ -591,10 +591,13 @@ fn the_figures_follow_from_the_rows() {
     }
     assert_summary_is_of_rows(&audit);
     // No attack alone is worse than the suite.
-    for attack in &audit.attacks {
-        let alone = attack.precision_at_k.value;
-        assert!(audit.summary.precision_at_k().value <= alone + 1e-12);
-        assert_eq!(attack.precision_at_k.count, 30);
+    for (place, attack) in audit.attacks.iter().enumerate() {
+        let alone = attack.precision_at_k;
+        // Rows that could not get worse are left out of what comes after the first.
+        assert!(alone.count <= 30 && (place > 0 || alone.count == 30));
+        if alone.count == 30 {
+            assert!(audit.summary.precision_at_k().value <= alone.value + 1e-12);
+        }
     }
     let sum = |of: fn(&thickset::audit::result::FeatureCount) -> usize| -> usize {
         audit.features.iter().map(of).sum()

@@ -535,6 +535,13 @@ impl CheckedSuite {
                 }
                 on.add(row, found);
             }
+            // What is proved to stay whole stays so under this attack too.
+            let proved = proved.iter().flatten();
+            for (precision, proved) in score.precision.iter_mut().zip(proved) {
+                if proved.kept_at_least == member.attack.k {
+                    precision.get_or_insert(1.0);
+                }
+            }
         }
         if let Some((attack, again)) = running.again {
             // One point of each row and member, so that the search does not begin in one place alone.
@@ -952,9 +959,11 @@ mod tests {
                     for (place, member) in found.members.iter().enumerate() {
                         // Each member runs as long as more is left than is proved to stay, and not longer.
                         let is_left = place == 0 || so_far > proved.kept_at_least;
+                        // What is proved to stay whole is known without it.
+                        let is_known = is_left || proved.kept_at_least == 2;
                         assert_eq!(
                             member.precision[row].is_some(),
-                            is_left,
+                            is_known,
                             "{}",
                             member.attack
                         );
@@ -966,7 +975,7 @@ mod tests {
                         .iter()
                         .filter(|one| one.precision[row].is_some());
                     let is_cut = ran.count() < found.members.len();
-                    kept += usize::from(is_cut && so_far == 2);
+                    kept += usize::from(proved.kept_at_least == 2);
                     broken += usize::from(is_cut && so_far == 0);
                     between += usize::from(is_cut && so_far == 1);
                 }

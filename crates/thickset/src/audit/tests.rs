@@ -193,16 +193,14 @@ fn a_network_with_one_kink_is_audited_as_it_is_by_hand() {
     assert_close(&audit.worst[1].values, &[0.25, 2.0]);
     assert!(audit.worst[1].attacked_values[0] <= 0.0);
     assert_eq!(audit.worst[0].changes[0].name, "x0");
-    for member in &audit.attacks {
+    for (place, member) in audit.attacks.iter().enumerate() {
         let found = member.precision_at_k;
-        assert_eq!(found.count, 3);
+        // The first is run on every row, the others on those that could still get worse.
+        assert!(found.count <= 3 && (place > 0 || found.count == 3));
         assert!(found.value >= 1.0 / 3.0 - 1e-12, "{}", member.attack);
+        // Regions are searched from where the attacks ended, which is no attack of its own.
+        assert_ne!(member.attack, "region-search");
     }
-    let regions = audit
-        .attacks
-        .iter()
-        .find(|one| one.attack == "region-search");
-    assert!((regions.unwrap().precision_at_k.value - 1.0 / 3.0).abs() < 1e-12);
 }
 
 #[test]

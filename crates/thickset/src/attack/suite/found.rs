@@ -16,8 +16,8 @@ pub struct MemberScore {
     pub surrogate: Option<f64>,
     /// Whether it followed importances as shares of their sum.
     pub shares: bool,
-    /// P@k of each row's worst point; none of a row that it was not run on: all its points were tried, or what the members before it
-    /// had found could not get worse.
+    /// P@k of each row's worst point, 1 where the whole set is proved to stay; none of another row that it was not run on: all its points
+    /// were tried, or what the members before it had found could not get worse.
     pub precision: Vec<Option<f64>>,
 }
 
