@@ -13,11 +13,18 @@
 //! The larger of both bounds is taken. Where features are multiplied by their values, the form is linear in each value, and its
 //! least is at a corner of the two values' ranges.
 
+#![expect(
+    clippy::inline_always,
+    reason = "a loop is compiled for the instruction set of the function it is inlined into"
+)]
+
+use thickset_engine::kernel::{VectorLoop, vectorised};
+
 use super::case::Case;
 use super::gate::Gate;
 use super::layers::Paths;
 use super::node::Node;
-use super::vector::{lesser, sum_of};
+use super::vector::{add_scaled, dot, lesser, sum_of};
 
 /// `α g_i + β g_j`: the order of importances `salient` and `other` holds while it is positive.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,15 +42,14 @@ struct Stage {
     /// Its first free gate among all, and how many there are.
     first: usize,
     free: usize,
-    /// Weights from what is carried out of the layer before to each open gate, row by row, and to each free one.
+    /// Weights from what is carried out of the layer before to each open gate, row by row, and to each free one. At the last layer,
+    /// one row in place of the open gates' own: what all of them together carry on to the output.
     to_open: Vec<f64>,
     to_free: Vec<f64>,
     /// How many numbers are carried in.
     carried: usize,
     /// How many open gates.
     open: usize,
-    /// At the last layer, the output's weight of each open gate.
-    open_seed: Vec<f64>,
 }
 
 /// The gradient of a part of the search, known up to its free gates.
@@ -82,7 +88,7 @@ impl<'a> Gradient<'a> {
                 let gates = &node.gates[case.starts[depth - 1]..];
                 for ((ways, gate), seed) in ways.chunks(features).zip(gates).zip(seed) {
                     if gate.is_open() {
-                        super::vector::add_scaled(&mut known, *seed, ways);
+                        add_scaled(&mut known, *seed, ways);
                     }
                 }
             }
@@ -254,62 +260,24 @@ impl<'a> Gradient<'a> {
         let known = alpha * self.known[form.salient] + beta * self.known[form.other];
         let own = self.weights_of(form.salient);
         let other = self.weights_of(form.other);
-        let of_gate = |gate: usize| {
-            let weight = alpha * own[gate] + beta * other[gate];
-            let (low, high) = (self.behind_low[gate], self.behind_high[gate]);
-            lesser(lesser(weight * low, weight * high), 0.0)
-        };
-        let plain = known + sum_of(own.len(), of_gate);
+        let behind = [&self.behind_low[..], &self.behind_high[..]];
+        let plain = known
+            + vectorised(GateByGate {
+                weights: [own, other],
+                factors: [alpha, beta],
+                behind,
+            });
         if !chords || self.stages.is_empty() || plain > self.needed(form.salient, form.other) {
             return plain;
         }
-        plain.max(self.with_chords(form, alpha, beta, known))
-    }
-
-    fn with_chords(&self, form: &Form, alpha: f64, beta: f64, known: f64) -> f64 {
-        let own = self.weights_of(form.salient);
-        let other = self.weights_of(form.other);
-        let mut sum = known;
-        let mut carried: Vec<f64> = Vec::new();
-        for (layer, stage) in self.stages.iter().enumerate() {
-            let is_last = layer + 1 == self.stages.len();
-            let mut next = Vec::with_capacity(stage.open + stage.free);
-            let into = |rows: &[f64], place: usize| -> f64 {
-                super::vector::dot(&rows[place * stage.carried..][..stage.carried], &carried)
-            };
-            // The first layer's open gates carry nothing that is not known.
-            for place in 0..stage.open {
-                let extra = into(&stage.to_open, place);
-                if is_last {
-                    sum += extra * stage.open_seed[place];
-                } else {
-                    next.push(extra);
-                }
-            }
-            for place in 0..stage.free {
-                let gate = stage.first + place;
-                let extra = into(&stage.to_free, place);
-                let weight = alpha * own[gate] + beta * other[gate] + extra;
-                let (low, high) = (self.behind_low[gate], self.behind_high[gate]);
-                let (at_low, at_high) = ((weight * low).min(0.0), (weight * high).min(0.0));
-                let width = high - low;
-                let slope = if width > 0.0 {
-                    ((at_high - at_low) / width).clamp(-weight.abs(), weight.abs())
-                } else {
-                    0.0
-                };
-                if is_last || width <= 0.0 {
-                    sum += at_low;
-                } else {
-                    sum += at_low - slope * low;
-                }
-                if !is_last {
-                    next.push(slope);
-                }
-            }
-            carried = next;
-        }
-        sum
+        plain.max(vectorised(WithChords {
+            gradient: self,
+            own,
+            other,
+            alpha,
+            beta,
+            known,
+        }))
     }
 
     /// The free gate to split for a form: the one with the largest part in it, rather one that can hardly move past its kink.
@@ -347,6 +315,93 @@ impl<'a> Gradient<'a> {
             }
         }
         best.map(|(_, neuron)| neuron)
+    }
+}
+
+/// What the ways of a form through each free gate add at least, each gate on its own.
+struct GateByGate<'g> {
+    /// Weights of both importances up to the gates.
+    weights: [&'g [f64]; 2],
+    factors: [f64; 2],
+    /// Bounds of what lies behind the gates.
+    behind: [&'g [f64]; 2],
+}
+
+impl VectorLoop for GateByGate<'_> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn run(self) -> f64 {
+        let [own, other] = self.weights;
+        let [alpha, beta] = self.factors;
+        let [low, high] = self.behind;
+        let count = own.len();
+        // So that no place is checked in the loop.
+        let (other, low, high) = (&other[..count], &low[..count], &high[..count]);
+        sum_of(count, |gate| {
+            let weight = alpha * own[gate] + beta * other[gate];
+            lesser(lesser(weight * low[gate], weight * high[gate]), 0.0)
+        })
+    }
+}
+
+/// The bound of a form by chords.
+struct WithChords<'g, 'a> {
+    gradient: &'g Gradient<'a>,
+    /// Weights of both importances up to the free gates.
+    own: &'g [f64],
+    other: &'g [f64],
+    alpha: f64,
+    beta: f64,
+    /// The form over ways through open gates alone.
+    known: f64,
+}
+
+impl VectorLoop for WithChords<'_, '_> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn run(self) -> f64 {
+        let stages = &self.gradient.stages;
+        let mut sum = self.known;
+        let mut carried: Vec<f64> = Vec::new();
+        for (layer, stage) in stages.iter().enumerate() {
+            let is_last = layer + 1 == stages.len();
+            let width = stage.carried;
+            let mut next = Vec::new();
+            // The first layer's open gates carry nothing that is not known.
+            if is_last {
+                sum += dot(&stage.to_open, &carried);
+            } else {
+                next.reserve_exact(stage.open + stage.free);
+                for place in 0..stage.open {
+                    next.push(dot(&stage.to_open[place * width..][..width], &carried));
+                }
+            }
+            for place in 0..stage.free {
+                let gate = stage.first + place;
+                let extra = dot(&stage.to_free[place * width..][..width], &carried);
+                let weight = self.alpha * self.own[gate] + self.beta * self.other[gate] + extra;
+                let (low, high) = (
+                    self.gradient.behind_low[gate],
+                    self.gradient.behind_high[gate],
+                );
+                let (at_low, at_high) = (lesser(weight * low, 0.0), lesser(weight * high, 0.0));
+                if is_last || high <= low {
+                    sum += at_low;
+                    if !is_last {
+                        next.push(0.0);
+                    }
+                    continue;
+                }
+                let most = weight.abs();
+                let slope = ((at_high - at_low) / (high - low)).clamp(-most, most);
+                sum += at_low - slope * low;
+                next.push(slope);
+            }
+            carried = next;
+        }
+        sum
     }
 }
 
@@ -428,22 +483,22 @@ fn stages(case: &Case<'_>, node: &Node, free: &[usize]) -> Vec<Stage> {
             }
             rows
         };
-        let open_seed = if layer + 1 == depth {
-            own_open
-                .iter()
-                .map(|neuron| case.explained.seed[*neuron])
-                .collect()
-        } else {
-            Vec::new()
-        };
+        let mut to_open = gather(&own_open);
+        if layer + 1 == depth {
+            let mut to_output = vec![0.0; carriers.len()];
+            let rows = to_open.chunks(carriers.len().max(1));
+            for (row, neuron) in rows.zip(&own_open) {
+                add_scaled(&mut to_output, case.explained.seed[*neuron], row);
+            }
+            to_open = to_output;
+        }
         all.push(Stage {
             first,
             free: count,
-            to_open: gather(&own_open),
+            to_open,
             to_free: gather(&own_free),
             carried: carriers.len(),
             open: own_open.len(),
-            open_seed,
         });
         carriers = own_open;
         carriers.extend(own_free);

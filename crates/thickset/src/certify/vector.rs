@@ -11,21 +11,21 @@ const LANES: usize = 8;
 /// `<a, b>`.
 #[inline(always)]
 pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
+    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
     let mut sums = [0.0; LANES];
-    let (a_parts, b_parts) = (a.chunks_exact(LANES), b.chunks_exact(LANES));
-    let rest: f64 = a_parts
-        .remainder()
-        .iter()
-        .zip(b_parts.remainder())
-        .map(|(a, b)| a * b)
-        .sum();
-    for (a, b) in a_parts.zip(b_parts) {
-        for ((sum, a), b) in sums.iter_mut().zip(a).zip(b) {
-            *sum += a * b;
+    for place in 0..a.len().min(b.len()) {
+        let (a, b) = (&a[place], &b[place]);
+        for lane in 0..LANES {
+            sums[lane] += a[lane] * b[lane];
         }
     }
-    let half = [0, 1, 2, 3].map(|lane| sums[lane] + sums[lane + 4]);
-    (half[0] + half[2]) + (half[1] + half[3]) + rest
+    let mut rest = 0.0;
+    for place in 0..a_rest.len().min(b_rest.len()) {
+        rest += a_rest[place] * b_rest[place];
+    }
+    let even = (sums[0] + sums[4]) + (sums[2] + sums[6]);
+    let odd = (sums[1] + sums[5]) + (sums[3] + sums[7]);
+    even + odd + rest
 }
 
 /// `y += factor x`.
@@ -49,13 +49,13 @@ pub(super) fn length(a: &[f64]) -> f64 {
 }
 
 /// The smaller of two numbers that are both numbers.
-#[inline]
+#[inline(always)]
 pub(super) fn lesser(a: f64, b: f64) -> f64 {
     if a < b { a } else { b }
 }
 
 /// The sum of so many terms.
-#[inline]
+#[inline(always)]
 pub(super) fn sum_of(count: usize, term: impl Fn(usize) -> f64) -> f64 {
     let mut sums = [0.0; 4];
     let whole = count - count % sums.len();
