@@ -4,8 +4,6 @@
 //! its worst point is found by going through it: nothing is left for other attacks to find, and what holds at every point is proved.
 //! A [suite](super::suite) does so for each row whose list is shorter than what its members would try.
 
-use std::collections::HashMap;
-
 use rayon::prelude::*;
 use thickset_engine::{DType, Network};
 
@@ -37,8 +35,10 @@ pub(crate) struct KnownPoints {
     moving: Vec<usize>,
     /// Whether the model reads single precision.
     is_single: bool,
-    /// By the bits of those features.
-    status: HashMap<Vec<u64>, RowStatus>,
+    /// Of each point the bits of those features, one point after the other, and how the row stands there. A list is short, so it is
+    /// searched from its start.
+    keys: Vec<u64>,
+    status: Vec<RowStatus>,
     /// Of the points that keep the predictions: the fewest features kept, and the nearest point that keeps not all.
     worst: Option<Counterexample>,
     nearest_change: Option<Counterexample>,
@@ -50,30 +50,32 @@ impl KnownPoints {
         Self {
             moving: attack.threat.moving(x),
             is_single: network.dtype() == DType::F32,
-            status: HashMap::new(),
+            keys: Vec::new(),
+            status: Vec::new(),
             worst: None,
             nearest_change: None,
             k: attack.k,
         }
     }
 
-    fn key(&self, point: &[f64]) -> Vec<u64> {
-        let values = self.moving.iter().map(|feature| point[*feature]);
-        values
-            .map(|value| {
-                #[expect(
-                    clippy::cast_possible_truncation,
-                    reason = "the network computes in f32"
-                )]
-                let single = f64::from(value as f32);
-                if self.is_single { single } else { value }.to_bits()
-            })
-            .collect()
+    /// The bits of a point's features that can move.
+    fn key<'p>(&'p self, point: &'p [f64]) -> impl Iterator<Item = u64> + 'p {
+        self.moving.iter().map(|feature| {
+            let value = point[*feature];
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "the network computes in f32"
+            )]
+            let single = f64::from(value as f32);
+            if self.is_single { single } else { value }.to_bits()
+        })
     }
 
     /// Takes up a point; nearer ones come first.
     fn add(&mut self, point: &[f64], size: f64, status: RowStatus) {
-        self.status.insert(self.key(point), status);
+        let key: Vec<u64> = self.key(point).collect();
+        self.keys.extend(key);
+        self.status.push(status);
         let RowStatus { kept, held } = status;
         let fewest = self.worst.as_ref().map_or(self.k, |worst| worst.kept);
         if held && kept < fewest {
@@ -101,7 +103,12 @@ impl KnownPoints {
 
     /// How the row stands at a point of its set; none where the point is no such.
     pub(crate) fn at(&self, point: &[f64]) -> Option<RowStatus> {
-        self.status.get(&self.key(point)).copied()
+        let key: Vec<u64> = self.key(point).collect();
+        if key.is_empty() {
+            return self.status.first().copied();
+        }
+        let place = self.keys.chunks(key.len()).position(|one| one == key)?;
+        Some(self.status[place])
     }
 
     /// The nearest point that changes the top-k set and keeps the predictions.
@@ -167,7 +174,8 @@ fn try_all(
         for (row, list) in lists.iter().enumerate() {
             if let Some(point) = list.get(step) {
                 let place = row * features..(row + 1) * features;
-                state.settle(&origin[place.clone()], point, &mut points[place]);
+                points[place.clone()].copy_from_slice(point);
+                state.round(&mut points[place]);
             }
         }
         state.evaluate(&points)?;

@@ -16,6 +16,11 @@
 //! What was found is scored by the network itself, as in every attack. With more than two classes the probabilities of the
 //! region's nearest point stand for those of the region.
 
+#![expect(
+    clippy::inline_always,
+    reason = "a loop is compiled for the instruction set of the function it is inlined into"
+)]
+
 mod layers;
 mod projection;
 mod region;
@@ -26,6 +31,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use thickset_engine::Network;
+use thickset_engine::kernel::{VectorLoop, vectorised};
 
 use self::layers::Layers;
 use self::region::{Region, Score, Target};
@@ -272,12 +278,22 @@ impl Regions {
 
     /// The nearest points of the worst regions, the worst first.
     fn worst_points(&self, layers: &Layers, target: &Target, starts: &[Vec<f64>]) -> Vec<Vec<f64>> {
+        vectorised(SearchRow {
+            regions: self,
+            layers,
+            target,
+            starts,
+        })
+    }
+
+    #[inline(always)]
+    fn search_row(&self, layers: &Layers, target: &Target, starts: &[Vec<f64>]) -> Vec<Vec<f64>> {
         let place = target.place(layers);
         let mut found: Vec<(usize, Vec<f64>)> = Vec::new();
-        let mut begun: Vec<(Score, Region)> = starts
-            .iter()
-            .filter_map(|point| place.start_at(point))
-            .collect();
+        let mut begun: Vec<(Score, Region)> = Vec::with_capacity(starts.len());
+        for point in starts {
+            begun.extend(place.start_at(point));
+        }
         // Stable: of equals, the one that was given first.
         begun.sort_by(|(a, _), (b, _)| a.before(b));
         begun.dedup_by(|(_, b), (_, a)| a.gates() == b.gates());
@@ -337,6 +353,29 @@ impl Regions {
         found.sort_by_key(|(kept, _)| *kept);
         found.truncate(SCORED);
         found.into_iter().map(|(_, point)| point).collect()
+    }
+}
+
+/// The search of one row.
+struct SearchRow<'a> {
+    regions: &'a Regions,
+    layers: &'a Layers,
+    target: &'a Target,
+    starts: &'a [Vec<f64>],
+}
+
+impl VectorLoop for SearchRow<'_> {
+    type Output = Vec<Vec<f64>>;
+
+    #[inline(always)]
+    fn run(self) -> Self::Output {
+        let Self {
+            regions,
+            layers,
+            target,
+            starts,
+        } = self;
+        regions.search_row(layers, target, starts)
     }
 }
 

@@ -273,8 +273,13 @@ impl<'a> AttackState<'a> {
     /// The points at which the network is evaluated for searching points.
     pub fn settle(&self, x: &[f64], z: &[f64], point: &mut [f64]) {
         self.attack.threat.settle(x, z, point);
+        self.round(point);
+    }
+
+    /// Makes settled points what the network reads.
+    pub(super) fn round(&self, points: &mut [f64]) {
         if self.network.dtype() == thickset_engine::DType::F32 {
-            vectorised(RoundToSingle(point));
+            vectorised(RoundToSingle(points));
         }
     }
 

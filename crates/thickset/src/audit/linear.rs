@@ -202,6 +202,7 @@ impl Problem {
         let (of_matrix, of_bias) = gradient.split_at_mut(matrix.len());
         let mut loss = 0.0;
         let mut scores = vec![0.0; self.classes];
+        let mut powers = vec![0.0; self.classes];
         for (x, &label) in x.chunks(self.features).zip(labels) {
             let rows = matrix.chunks(self.features).zip(bias);
             for (score, (weights, bias)) in scores.iter_mut().zip(rows) {
@@ -209,11 +210,14 @@ impl Problem {
                 *score = bias + products.sum::<f64>();
             }
             let most = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            let sum: f64 = scores.iter().map(|score| libm::exp(score - most)).sum();
+            for (power, score) in powers.iter_mut().zip(&scores) {
+                *power = libm::exp(score - most);
+            }
+            let sum: f64 = powers.iter().sum();
             loss += libm::log(sum) + most - scores[label];
-            for (class, score) in scores.iter().enumerate() {
+            for (class, power) in powers.iter().enumerate() {
                 let hit = f64::from(u8::from(class == label));
-                let error = libm::exp(score - most) / sum - hit;
+                let error = power / sum - hit;
                 of_bias[class] += error;
                 let slopes = &mut of_matrix[class * self.features..(class + 1) * self.features];
                 for (slope, x) in slopes.iter_mut().zip(x) {

@@ -17,12 +17,16 @@ use super::row_list::RowList;
 use super::running_totals::{BlockTotals, RunningTotals};
 use super::target::AuditTarget;
 use super::{limit, linear, summary};
+use crate::attack::suite::Effort;
 use crate::attack::{changes, own_values};
 use crate::check::as_f64;
 use crate::data::hexadecimal;
 use crate::explain::{Points, chunk_rows};
 use crate::metric::thickness;
 use crate::{Error, Result};
+
+/// Parts that each thread takes of a chunk of a quick audit: its rows take so little time that threads would often wait for one another.
+const QUICK_PARTS: usize = 4;
 
 /// The most changes of a worst row that are listed; an attack on an image changes every pixel.
 const MOST_CHANGES: usize = 50;
@@ -32,7 +36,7 @@ const MOST_CHANGES: usize = 50;
 pub struct RunOptions {
     /// Where the rows done so far are kept, so that a killed audit can continue; nowhere if absent.
     pub resume: Option<ResumeFile>,
-    /// Rows between two writes; a few hundred for each thread if absent.
+    /// Rows between two writes; a few hundred for each thread if absent, of a quick audit about a thousand.
     pub chunk: Option<usize>,
 }
 
@@ -265,7 +269,11 @@ impl<'a> Session<'a> {
         if observer.on_event(&begin).is_break() {
             return Ok(ControlFlow::Break(()));
         }
-        let usual = rayon::current_num_threads() * chunk_rows(self.network().features());
+        let parts = match self.audit.config.suite.effort {
+            Effort::Quick => QUICK_PARTS,
+            Effort::Standard | Effort::Thorough => 1,
+        };
+        let usual = parts * rayon::current_num_threads() * chunk_rows(self.network().features());
         let size = chunk.unwrap_or(usual).max(1);
         let mut sum: f64 = self.rows.iter().map(|row| row.precision).sum();
         while self.rows.len() < all {

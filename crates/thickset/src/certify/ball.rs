@@ -5,6 +5,11 @@
 //! ascent makes it a good one: each multiplier in turn is set to the best for the others as they are, in closed form for l2 and
 //! at a breakpoint for l-infinity. What rounding could have added is taken off at the end.
 
+#![expect(
+    clippy::inline_always,
+    reason = "a loop is compiled for the instruction set of the function it is inlined into"
+)]
+
 use serde::{Deserialize, Serialize};
 
 use super::half_space::HalfSpace;
@@ -52,6 +57,7 @@ pub(super) struct Room {
 const WORTH_A_SWEEP: f64 = 1e-7;
 
 /// A lower bound of `q.d` over all d with `|d| <= radius` in all half-spaces; infinite where there is no such d.
+#[inline(always)]
 pub(super) fn least(
     norm: MoveNorm,
     q: &[f64],
@@ -101,6 +107,7 @@ struct Ascent<'a> {
 }
 
 impl<'a> Ascent<'a> {
+    #[inline(always)]
     fn new(norm: MoveNorm, q: &[f64], radius: f64, cuts: usize, room: &'a mut Room) -> Self {
         room.residual.clear();
         room.residual.extend_from_slice(q);
@@ -119,6 +126,7 @@ impl<'a> Ascent<'a> {
     }
 
     /// The bound that the multipliers prove, rounding taken off.
+    #[inline(always)]
     fn proved(&self) -> f64 {
         let size = match self.norm {
             MoveNorm::L2 => self.square.sqrt(),
@@ -128,6 +136,7 @@ impl<'a> Ascent<'a> {
         -self.offsets - self.radius * size - gamma(operations, SEARCH_UNIT) * self.travelled
     }
 
+    #[inline(always)]
     fn set(&mut self, place: usize, cut: &HalfSpace, multiplier: f64) {
         let change = multiplier - self.room.multipliers[place];
         if change == 0.0 {
@@ -146,11 +155,13 @@ impl<'a> Ascent<'a> {
     }
 
     /// Where the ball does not meet the half-space, by more than rounding.
+    #[inline(always)]
     fn misses(&self, cut: &HalfSpace, size: f64) -> bool {
         let rounding = gamma(self.room.residual.len() + 8, SEARCH_UNIT);
         cut.offset + self.radius * size * (1.0 + rounding) < 0.0
     }
 
+    #[inline(always)]
     fn improve_l2(&mut self, place: usize, cut: &HalfSpace) {
         if self.misses(cut, cut.length) {
             self.is_empty = true;

@@ -6,7 +6,14 @@
 //!
 //! On the way this gathers [`Paths`]: for each neuron that can be open, the sum over all ways up to it through open gates.
 
+#![expect(
+    clippy::inline_always,
+    reason = "a loop is compiled for the instruction set of the function it is inlined into"
+)]
+
 use std::rc::Rc;
+
+use thickset_engine::kernel::{VectorLoop, vectorised};
 
 use super::ball::{Room, least};
 use super::case::Case;
@@ -48,15 +55,46 @@ pub(super) fn bound_layers(
     aggregate: Option<&HalfSpace>,
     room: &mut Room,
 ) -> Bounded {
-    let mut known = Known::new(case, node);
-    let Some(paths) = known.run(node, radius, aggregate, room) else {
-        return Bounded::Empty;
-    };
-    if !known.bound_margins(node, radius, aggregate, room) {
-        return Bounded::Empty;
+    vectorised(LayerByLayer {
+        case,
+        node,
+        radius,
+        aggregate,
+        room,
+    })
+}
+
+/// All layers of one part.
+struct LayerByLayer<'a, 'p> {
+    case: &'a Case<'a>,
+    node: &'p mut Node,
+    radius: f64,
+    aggregate: Option<&'p HalfSpace>,
+    room: &'p mut Room,
+}
+
+impl VectorLoop for LayerByLayer<'_, '_> {
+    type Output = Bounded;
+
+    #[inline(always)]
+    fn run(self) -> Bounded {
+        let Self {
+            case,
+            node,
+            radius,
+            aggregate,
+            room,
+        } = self;
+        let mut known = Known::new(case, node);
+        let Some(paths) = known.run(node, radius, aggregate, room) else {
+            return Bounded::Empty;
+        };
+        if !known.bound_margins(node, radius, aggregate, room) {
+            return Bounded::Empty;
+        }
+        (node.low, node.high) = (Rc::new(known.low), Rc::new(known.high));
+        Bounded::Paths(Paths(paths))
     }
-    (node.low, node.high) = (Rc::new(known.low), Rc::new(known.high));
-    Bounded::Paths(Paths(paths))
 }
 
 struct Known<'a> {
@@ -78,6 +116,7 @@ impl<'a> Known<'a> {
     }
 
     /// Bounds layer after layer; `None` where nothing is left of the part.
+    #[inline(always)]
     fn run(
         &mut self,
         node: &mut Node,
@@ -103,6 +142,7 @@ impl<'a> Known<'a> {
     }
 
     /// Sums over the ways to each neuron of a layer that is not closed, through the open gates of the layers before.
+    #[inline(always)]
     fn ways(&self, layer: usize, node: &Node, below: Option<&Vec<f64>>) -> Vec<f64> {
         let map = &self.case.network.hidden[layer];
         let Some(below) = below else {
@@ -123,6 +163,7 @@ impl<'a> Known<'a> {
         ways
     }
 
+    #[inline(always)]
     fn open_gates(&self, layer: usize, node: &Node) -> Vec<usize> {
         let gates = &node.gates[self.case.starts[layer]..self.case.starts[layer + 1]];
         let open = gates.iter().enumerate().filter(|(_, gate)| gate.is_open());
@@ -130,14 +171,16 @@ impl<'a> Known<'a> {
     }
 
     /// The lines of a layer's neurons; none for those known to be closed.
+    #[inline(always)]
     fn lines(&self, layer: usize, node: &Node, ways: &[f64]) -> Vec<Option<Lines>> {
         let case = self.case;
         let start = case.starts[layer];
         let map = &case.network.hidden[layer];
-        let all = map.rows().zip(&map.bias).enumerate();
-        all.map(|(neuron, (weights, bias))| {
+        let mut all = Vec::with_capacity(map.bias.len());
+        for (neuron, (weights, bias)) in map.rows().zip(&map.bias).enumerate() {
             if node.gates[start + neuron] == Gate::Closed {
-                return None;
+                all.push(None);
+                continue;
             }
             let mut lines = if layer == 1 {
                 self.second_layer(node, weights, *bias, &ways[neuron * case.x.len()..])
@@ -154,12 +197,13 @@ impl<'a> Known<'a> {
             let rounding = case.slack.line[start + neuron];
             lines.low_offset -= rounding;
             lines.high_offset += rounding;
-            Some(lines)
-        })
-        .collect()
+            all.push(Some(lines));
+        }
+        all
     }
 
     /// The same as [`Self::substitute`] twice; the open gates' part of both lines is one, and known already.
+    #[inline(always)]
     fn second_layer(&self, node: &Node, weights: &[f64], bias: f64, ways: &[f64]) -> Lines {
         let case = self.case;
         let shared: Vec<f64> = case.moving.iter().map(|feature| ways[*feature]).collect();
@@ -199,6 +243,7 @@ impl<'a> Known<'a> {
 
     /// The line in the move of `<weights, outputs of the layer before> + bias`, from below or from above. `layer` may be
     /// one past the last, for the head.
+    #[inline(always)]
     fn substitute(
         &self,
         layer: usize,
@@ -270,6 +315,7 @@ impl<'a> Known<'a> {
     }
 
     /// Bounds the layer and decides its gates; `false` where nothing is left of the part.
+    #[inline(always)]
     fn decide(
         &mut self,
         layer: usize,
@@ -309,16 +355,18 @@ impl<'a> Known<'a> {
                     *negative = -value;
                 }
                 let slack = case.slack.gate[neuron];
-                let mut bounds = |cuts: &[&HalfSpace], sweeps: usize| {
-                    let low = least(case.moves.norm, low_line, radius, cuts, sweeps, room);
-                    let high = least(case.moves.norm, &negative, radius, cuts, sweeps, room);
-                    (low_offset + low, high_offset - high)
+                let lines = TwoLines {
+                    low: low_line,
+                    low_offset,
+                    negative_high: &negative,
+                    high_offset,
                 };
-                let (mut low, mut high) = bounds(&cuts[..few], 1);
+                let (mut low, mut high) = lines.bounds(case, radius, &cuts[..few], 1, room);
                 low = low.max(self.low[neuron]);
                 high = high.min(self.high[neuron]);
                 if low < slack && high > -slack && cuts.len() > few {
-                    let (tighter_low, tighter_high) = bounds(&cuts, SWEEPS);
+                    let (tighter_low, tighter_high) =
+                        lines.bounds(case, radius, &cuts, SWEEPS, room);
                     low = low.max(tighter_low);
                     high = high.min(tighter_high);
                 }
@@ -345,6 +393,7 @@ impl<'a> Known<'a> {
         true
     }
 
+    #[inline(always)]
     fn relax(&mut self, layer: usize, node: &Node) {
         for neuron in self.case.starts[layer]..self.case.starts[layer + 1] {
             self.relaxations.push(Relaxation::new(
@@ -357,6 +406,7 @@ impl<'a> Known<'a> {
     }
 
     /// Bounds the margins of the class and, where it must stay, adds where each can be above zero; `false` where one cannot.
+    #[inline(always)]
     fn bound_margins(
         &self,
         node: &mut Node,
@@ -391,6 +441,32 @@ impl<'a> Known<'a> {
             }
         }
         true
+    }
+}
+
+/// A line below a pre-activation, and the negative of one above it.
+struct TwoLines<'l> {
+    low: &'l [f64],
+    low_offset: f64,
+    negative_high: &'l [f64],
+    high_offset: f64,
+}
+
+impl TwoLines<'_> {
+    /// The least of the one and the most of the other over the ball and these half-spaces.
+    #[inline(always)]
+    fn bounds(
+        &self,
+        case: &Case<'_>,
+        radius: f64,
+        cuts: &[&HalfSpace],
+        sweeps: usize,
+        room: &mut Room,
+    ) -> (f64, f64) {
+        let norm = case.moves.norm;
+        let low = least(norm, self.low, radius, cuts, sweeps, room);
+        let high = least(norm, self.negative_high, radius, cuts, sweeps, room);
+        (self.low_offset + low, self.high_offset - high)
     }
 }
 

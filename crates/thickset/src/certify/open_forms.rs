@@ -1,5 +1,12 @@
 //! The pairs whose order a part of the search leaves open, bounded once for every number of swaps that is asked about.
 
+#![expect(
+    clippy::inline_always,
+    reason = "a loop is compiled for the instruction set of the function it is inlined into"
+)]
+
+use thickset_engine::kernel::{VectorLoop, vectorised};
+
 use super::case::Case;
 use super::pairs::{Form, Gradient};
 use super::swaps::OpenPairs;
@@ -14,18 +21,7 @@ pub(super) struct OpenForms {
 
 impl OpenForms {
     pub(super) fn new(case: &Case<'_>, gradient: &Gradient<'_>) -> Self {
-        let mut edges: Vec<(f64, usize, usize)> = Vec::new();
-        for (row, &salient) in case.salient.iter().enumerate() {
-            for (column, &other) in case.others.iter().enumerate() {
-                if gradient.is_apart(salient, other) {
-                    continue;
-                }
-                let (bound, form) = gradient.weakest(salient, other, false);
-                if bound <= gradient.needed(form.salient, form.other) {
-                    edges.push((bound, row, column));
-                }
-            }
-        }
+        let mut edges = vectorised(AllPairs { case, gradient });
         edges.sort_by(|a, b| a.0.total_cmp(&b.0).then((a.1, a.2).cmp(&(b.1, b.2))));
         Self {
             edges,
@@ -40,21 +36,72 @@ impl OpenForms {
         gradient: &Gradient<'_>,
         t: usize,
     ) -> Option<Form> {
-        let Self { edges, sharpened } = self;
+        vectorised(Losing {
+            of: self,
+            case,
+            gradient,
+            t,
+        })
+    }
+}
+
+/// The pairs that the first bounds leave open.
+struct AllPairs<'c, 'a> {
+    case: &'c Case<'a>,
+    gradient: &'c Gradient<'a>,
+}
+
+impl VectorLoop for AllPairs<'_, '_> {
+    type Output = Vec<(f64, usize, usize)>;
+
+    #[inline(always)]
+    fn run(self) -> Self::Output {
+        let Self { case, gradient } = self;
+        let mut edges = Vec::new();
+        for (row, &salient) in case.salient.iter().enumerate() {
+            for (column, &other) in case.others.iter().enumerate() {
+                if gradient.is_apart(salient, other) {
+                    continue;
+                }
+                let (bound, form) = gradient.weakest(salient, other, false);
+                if bound <= gradient.needed(form.salient, form.other) {
+                    edges.push((bound, row, column));
+                }
+            }
+        }
+        edges
+    }
+}
+
+/// Whether t features could be lost.
+struct Losing<'f, 'c, 'a> {
+    of: &'f mut OpenForms,
+    case: &'c Case<'a>,
+    gradient: &'c Gradient<'a>,
+    t: usize,
+}
+
+impl VectorLoop for Losing<'_, '_, '_> {
+    type Output = Option<Form>;
+
+    #[inline(always)]
+    fn run(self) -> Option<Form> {
+        let Self {
+            of: OpenForms { edges, sharpened },
+            case,
+            gradient,
+            t,
+        } = self;
         let columns = case.others.len();
-        let mut sharper = |row: usize, column: usize| {
-            *sharpened[row * columns + column].get_or_insert_with(|| {
-                let (bound, form) = gradient.weakest(case.salient[row], case.others[column], true);
-                let is_open = bound <= gradient.needed(form.salient, form.other);
-                (bound, is_open, form)
-            })
-        };
         if t == 1 {
             // One open pair is enough: the most open one first.
-            return edges.iter().find_map(|&(_, row, column)| {
-                let (_, is_open, form) = sharper(row, column);
-                is_open.then_some(form)
-            });
+            for &(_, row, column) in &*edges {
+                let (_, is_open, form) = sharpen(sharpened, case, gradient, [row, column]);
+                if is_open {
+                    return Some(form);
+                }
+            }
+            return None;
         }
         let mut open = OpenPairs::new(case.salient.len(), columns);
         for &(_, row, column) in &*edges {
@@ -69,7 +116,7 @@ impl OpenForms {
                 if !complete.has(row, column) {
                     continue;
                 }
-                let (bound, is_open, form) = sharper(row, column);
+                let (bound, is_open, form) = sharpen(sharpened, case, gradient, [row, column]);
                 if !is_open {
                     open.close(row, column);
                     is_broken = true;
@@ -84,4 +131,22 @@ impl OpenForms {
             }
         }
     }
+}
+
+/// The sharper bound of a pair, found once.
+#[inline(always)]
+fn sharpen(
+    sharpened: &mut [Option<(f64, bool, Form)>],
+    case: &Case<'_>,
+    gradient: &Gradient<'_>,
+    [row, column]: [usize; 2],
+) -> (f64, bool, Form) {
+    let known = &mut sharpened[row * case.others.len() + column];
+    if let Some(known) = known {
+        return *known;
+    }
+    let (bound, form) = gradient.weakest(case.salient[row], case.others[column], true);
+    let is_open = bound <= gradient.needed(form.salient, form.other);
+    *known = Some((bound, is_open, form));
+    (bound, is_open, form)
 }

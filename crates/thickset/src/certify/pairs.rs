@@ -74,8 +74,35 @@ pub(super) struct Gradient<'a> {
     values: Option<(Vec<f64>, Vec<f64>)>,
 }
 
+/// A gradient is gathered.
+struct Gather<'a, 'p> {
+    case: &'a Case<'a>,
+    node: &'p Node,
+    paths: &'p Paths,
+    radius: f64,
+}
+
+impl<'a> VectorLoop for Gather<'a, '_> {
+    type Output = Gradient<'a>;
+
+    #[inline(always)]
+    fn run(self) -> Gradient<'a> {
+        Gradient::gather(self.case, self.node, self.paths, self.radius)
+    }
+}
+
 impl<'a> Gradient<'a> {
     pub(super) fn new(case: &'a Case<'a>, node: &Node, paths: &Paths, radius: f64) -> Self {
+        vectorised(Gather {
+            case,
+            node,
+            paths,
+            radius,
+        })
+    }
+
+    #[inline(always)]
+    fn gather(case: &'a Case<'a>, node: &Node, paths: &Paths, radius: f64) -> Self {
         let explained = case.explained;
         let features = case.network.features();
         let depth = case.depth();
@@ -143,18 +170,20 @@ impl<'a> Gradient<'a> {
         gradient
     }
 
+    #[inline(always)]
     fn weights_of(&self, importance: usize) -> &[f64] {
         &self.weights[importance * self.free.len()..][..self.free.len()]
     }
 
+    #[inline(always)]
     fn bound_importances(&mut self) {
         for importance in 0..self.known.len() {
             let (mut low, mut high) = (self.known[importance], self.known[importance]);
             let behind = self.behind_low.iter().zip(&self.behind_high);
             for (weight, (from, to)) in self.weights_of(importance).iter().zip(behind) {
                 let (a, b) = (weight * from, weight * to);
-                low += a.min(b).min(0.0);
-                high += a.max(b).max(0.0);
+                low += lesser(lesser(a, b), 0.0);
+                high -= lesser(lesser(-a, -b), 0.0);
             }
             if let Some((from, to)) = &self.values {
                 let corners = [low, high]
@@ -169,6 +198,7 @@ impl<'a> Gradient<'a> {
     }
 
     /// The importances, where all gates are decided and no value counts: bounds that are one number.
+    #[inline(always)]
     fn least_absolute(&self, importance: usize) -> f64 {
         let (low, high) = (self.low[importance], self.high[importance]);
         if !self.case.explained.absolute || low > 0.0 {
@@ -180,6 +210,7 @@ impl<'a> Gradient<'a> {
         }
     }
 
+    #[inline(always)]
     fn most_absolute(&self, importance: usize) -> f64 {
         let (low, high) = (self.low[importance], self.high[importance]);
         if self.case.explained.absolute {
@@ -190,11 +221,13 @@ impl<'a> Gradient<'a> {
     }
 
     /// By how much a salient importance must be ahead of another for the deployed model to see it so.
+    #[inline(always)]
     pub(super) fn needed(&self, salient: usize, other: usize) -> f64 {
         self.slack[salient] + self.slack[other]
     }
 
     /// The forms that keep a pair in order.
+    #[inline(always)]
     fn forms(&self, salient: usize, other: usize) -> ([Form; 2], usize) {
         let form = |alpha: f64, beta: f64| Form {
             salient,
@@ -223,12 +256,14 @@ impl<'a> Gradient<'a> {
     }
 
     /// Whether the pair keeps its order by the bounds of its importances alone.
+    #[inline(always)]
     pub(super) fn is_apart(&self, salient: usize, other: usize) -> bool {
         let ahead = self.least_absolute(salient) - self.most_absolute(other);
         ahead > self.needed(salient, other)
     }
 
     /// The lower one of the pair's forms and its bound.
+    #[inline(always)]
     pub(super) fn weakest(&self, salient: usize, other: usize, chords: bool) -> (f64, Form) {
         let (forms, count) = self.forms(salient, other);
         let mut weakest = (f64::INFINITY, forms[0]);
@@ -242,6 +277,7 @@ impl<'a> Gradient<'a> {
     }
 
     /// A lower bound of a form.
+    #[inline(always)]
     pub(super) fn bound(&self, form: &Form, chords: bool) -> f64 {
         let Some((from, to)) = &self.values else {
             return self.bound_weighted(form, form.alpha, form.beta, chords);
@@ -256,28 +292,25 @@ impl<'a> Gradient<'a> {
         least
     }
 
+    #[inline(always)]
     fn bound_weighted(&self, form: &Form, alpha: f64, beta: f64, chords: bool) -> f64 {
         let known = alpha * self.known[form.salient] + beta * self.known[form.other];
         let own = self.weights_of(form.salient);
         let other = self.weights_of(form.other);
         let behind = [&self.behind_low[..], &self.behind_high[..]];
-        let plain = known
-            + vectorised(GateByGate {
-                weights: [own, other],
-                factors: [alpha, beta],
-                behind,
-            });
+        let plain = known + gate_by_gate([own, other], [alpha, beta], behind);
         if !chords || self.stages.is_empty() || plain > self.needed(form.salient, form.other) {
             return plain;
         }
-        plain.max(vectorised(WithChords {
+        let with_chords = WithChords {
             gradient: self,
             own,
             other,
             alpha,
             beta,
             known,
-        }))
+        };
+        plain.max(with_chords.bound())
     }
 
     /// The free gate to split for a form: the one with the largest part in it, rather one that can hardly move past its kink.
@@ -318,31 +351,21 @@ impl<'a> Gradient<'a> {
     }
 }
 
-/// What the ways of a form through each free gate add at least, each gate on its own.
-struct GateByGate<'g> {
-    /// Weights of both importances up to the gates.
-    weights: [&'g [f64]; 2],
-    factors: [f64; 2],
-    /// Bounds of what lies behind the gates.
-    behind: [&'g [f64]; 2],
-}
-
-impl VectorLoop for GateByGate<'_> {
-    type Output = f64;
-
-    #[inline(always)]
-    fn run(self) -> f64 {
-        let [own, other] = self.weights;
-        let [alpha, beta] = self.factors;
-        let [low, high] = self.behind;
-        let count = own.len();
-        // So that no place is checked in the loop.
-        let (other, low, high) = (&other[..count], &low[..count], &high[..count]);
-        sum_of(count, |gate| {
-            let weight = alpha * own[gate] + beta * other[gate];
-            lesser(lesser(weight * low[gate], weight * high[gate]), 0.0)
-        })
-    }
+/// What the ways of a form through each free gate add at least, each gate on its own: from the weights of both importances up to the gates, the
+/// form's factors and the bounds of what lies behind the gates.
+#[inline(always)]
+fn gate_by_gate(
+    [own, other]: [&[f64]; 2],
+    [alpha, beta]: [f64; 2],
+    [low, high]: [&[f64]; 2],
+) -> f64 {
+    let count = own.len();
+    // So that no place is checked in the loop.
+    let (other, low, high) = (&other[..count], &low[..count], &high[..count]);
+    sum_of(count, |gate| {
+        let weight = alpha * own[gate] + beta * other[gate];
+        lesser(lesser(weight * low[gate], weight * high[gate]), 0.0)
+    })
 }
 
 /// The bound of a form by chords.
@@ -357,11 +380,9 @@ struct WithChords<'g, 'a> {
     known: f64,
 }
 
-impl VectorLoop for WithChords<'_, '_> {
-    type Output = f64;
-
+impl WithChords<'_, '_> {
     #[inline(always)]
-    fn run(self) -> f64 {
+    fn bound(self) -> f64 {
         let stages = &self.gradient.stages;
         let mut sum = self.known;
         let mut carried: Vec<f64> = Vec::new();
@@ -419,6 +440,7 @@ fn preference(layer: usize, low: f64, high: f64) -> f64 {
 }
 
 /// Bounds of the sum over the ways from behind each neuron to the output.
+#[inline(always)]
 fn behind(case: &Case<'_>, node: &Node) -> (Vec<f64>, Vec<f64>) {
     let neurons = node.gates.len();
     let (mut low, mut high) = (vec![0.0; neurons], vec![0.0; neurons]);
@@ -452,6 +474,7 @@ fn behind(case: &Case<'_>, node: &Node) -> (Vec<f64>, Vec<f64>) {
 }
 
 /// The layers' gates as chords see them.
+#[inline(always)]
 fn stages(case: &Case<'_>, node: &Node, free: &[usize]) -> Vec<Stage> {
     let depth = case.depth();
     let mut carriers: Vec<usize> = Vec::new();

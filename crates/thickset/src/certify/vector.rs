@@ -31,8 +31,11 @@ pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
 /// `y += factor x`.
 #[inline(always)]
 pub(super) fn add_scaled(y: &mut [f64], factor: f64, x: &[f64]) {
-    for (y, x) in y.iter_mut().zip(x) {
-        *y += factor * x;
+    let count = y.len().min(x.len());
+    // So that no place is checked in the loop.
+    let (y, x) = (&mut y[..count], &x[..count]);
+    for place in 0..count {
+        y[place] += factor * x[place];
     }
 }
 

@@ -77,34 +77,55 @@ impl Removal<'_> {
         self.mixed(self.baseline, self.x, k)
     }
 
+    /// All inputs that the model sees for [`Counts::Every`], one after the other: the row, then with only its 1, 2, … n most important
+    /// features, then without them.
+    ///
+    /// # Errors
+    /// When the baseline, the order or the inputs do not fit the row.
+    pub(crate) fn every(&self, all: &mut Vec<f32>) -> Result<()> {
+        check_length("the baseline", self.baseline, self.x.len())?;
+        all.extend_from_slice(self.x);
+        for (outside, inside) in [(self.baseline, self.x), (self.x, self.baseline)] {
+            let mut mixed = outside.to_vec();
+            for &feature in self.order {
+                self.take(feature, inside, &mut mixed)?;
+                all.extend_from_slice(&mixed);
+            }
+        }
+        Ok(())
+    }
+
     /// `outside`, with the inputs of the `k` most important features taken from `inside`.
     fn mixed(&self, outside: &[f32], inside: &[f32], k: usize) -> Result<Vec<f32>> {
         check_length("the baseline", self.baseline, self.x.len())?;
         let mut mixed = outside.to_vec();
-        let mut take = |input: usize| match mixed.get_mut(input) {
-            Some(place) => {
-                *place = inside[input];
-                Ok(())
-            }
-            None => Err(Error::IndexOutOfRange {
-                what: "an input of a feature",
-                bound: outside.len(),
-                got: input,
-            }),
-        };
         for &feature in self.order.iter().take(k) {
-            let Some(inputs) = self.inputs.get(feature) else {
-                return Err(Error::IndexOutOfRange {
-                    what: "a feature",
-                    bound: self.inputs.len(),
-                    got: feature,
-                });
-            };
-            for &input in inputs {
-                take(input)?;
-            }
+            self.take(feature, inside, &mut mixed)?;
         }
         Ok(mixed)
+    }
+
+    /// Takes the inputs of one feature from `inside`.
+    fn take(&self, feature: usize, inside: &[f32], mixed: &mut [f32]) -> Result<()> {
+        let Some(inputs) = self.inputs.get(feature) else {
+            return Err(Error::IndexOutOfRange {
+                what: "a feature",
+                bound: self.inputs.len(),
+                got: feature,
+            });
+        };
+        let bound = mixed.len();
+        for &input in inputs {
+            let Some(place) = mixed.get_mut(input) else {
+                return Err(Error::IndexOutOfRange {
+                    what: "an input of a feature",
+                    bound,
+                    got: input,
+                });
+            };
+            *place = inside[input];
+        }
+        Ok(())
     }
 }
 
@@ -119,6 +140,26 @@ pub struct Faithfulness {
     pub sufficiency: f64,
 }
 
+impl Faithfulness {
+    /// From the probabilities of [all inputs](Removal::every) of a row, for the class predicted at it.
+    ///
+    /// # Errors
+    /// When there is no feature, or a probability is not finite.
+    pub(crate) fn of_every(probabilities: &[f64], classes: usize) -> Result<Self> {
+        let (at_x, others) = probabilities.split_at(classes);
+        let class = ranking::largest(at_x)?;
+        let (only, without) = others.split_at(others.len() / 2);
+        let of_class =
+            |rows: &[f64]| -> Vec<f64> { rows.chunks(classes).map(|row| row[class]).collect() };
+        let seen = without.chunks(classes).map(ranking::largest);
+        Ok(Self {
+            dffot: dffot::score(class, &seen.collect::<Result<Vec<_>>>()?)?,
+            comprehensiveness: comprehensiveness::score(at_x[class], &of_class(without))?,
+            sufficiency: sufficiency::score(at_x[class], &of_class(only))?,
+        })
+    }
+}
+
 /// A model: inputs in, one list of class probabilities out for each.
 pub type Predict<'a> = dyn FnMut(&[Vec<f32>]) -> Result<Vec<Vec<f64>>> + 'a;
 
@@ -130,6 +171,15 @@ pub type Predict<'a> = dyn FnMut(&[Vec<f32>]) -> Result<Vec<Vec<f64>>> + 'a;
 pub fn score(removal: &Removal, counts: Counts, predict: &mut Predict) -> Result<Faithfulness> {
     check_not_empty("the order of features", removal.order)?;
     let features = removal.order.len();
+    if counts == Counts::Every {
+        let mut all = Vec::with_capacity((2 * features + 1) * removal.x.len());
+        removal.every(&mut all)?;
+        let all: Vec<Vec<f32>> = all.chunks(removal.x.len()).map(<[f32]>::to_vec).collect();
+        let answers = predict(&all)?;
+        let classes = answers.first().map_or(0, Vec::len);
+        check_answers(&answers, all.len(), classes)?;
+        return Faithfulness::of_every(&answers.concat(), classes);
+    }
     let answer = predict(&[removal.x.to_vec()])?;
     let [at_x] = answer.as_slice() else {
         return Err(Error::LengthMismatch {
@@ -159,10 +209,7 @@ pub fn score(removal: &Removal, counts: Counts, predict: &mut Predict) -> Result
     let only = ask(predict, &only, at_x.len())?;
     let removed = ask(predict, &without(&counts_of_features)?, at_x.len())?;
 
-    let mut seen = match counts {
-        Counts::Every => classes(&removed)?,
-        Counts::Shares => Vec::with_capacity(features),
-    };
+    let mut seen = Vec::with_capacity(features);
     while seen.len() < features && seen.iter().all(|other| *other == class) {
         let ks: Vec<usize> = (seen.len() + 1..=features).take(FLIP_BATCH).collect();
         seen.extend(classes(&ask(predict, &without(&ks)?, at_x.len())?)?);
@@ -180,11 +227,16 @@ pub fn score(removal: &Removal, counts: Counts, predict: &mut Predict) -> Result
 /// Asks the model, and checks that it answered every row with this many classes.
 fn ask(predict: &mut Predict, rows: &[Vec<f32>], classes: usize) -> Result<Vec<Vec<f64>>> {
     let answers = predict(rows)?;
-    check_length("the model's answer", &answers, rows.len())?;
-    for answer in &answers {
+    check_answers(&answers, rows.len(), classes)?;
+    Ok(answers)
+}
+
+fn check_answers(answers: &[Vec<f64>], rows: usize, classes: usize) -> Result<()> {
+    check_length("the model's answer", answers, rows)?;
+    for answer in answers {
         check_length("the model's class probabilities", answer, classes)?;
     }
-    Ok(answers)
+    Ok(())
 }
 
 #[cfg(test)]

@@ -1,5 +1,10 @@
 //! The layers that regions are cut by.
 
+#![expect(
+    clippy::inline_always,
+    reason = "a loop is compiled for the instruction set of the function it is inlined into"
+)]
+
 use thickset_engine::Network;
 
 use super::MOST_NUMBERS;
@@ -28,13 +33,16 @@ impl Layers {
     }
 
     /// Which gates are open at a point, and its logits.
+    #[inline(always)]
     pub(super) fn run(&self, x: &[f64]) -> (Vec<bool>, Vec<f64>) {
         let mut gates = Vec::with_capacity(self.gates());
         let mut values = x.to_vec();
         for (place, layer) in self.0.iter().enumerate() {
-            values = (0..layer.outputs())
-                .map(|output| dot(layer.row(output), &values) + layer.bias[output])
-                .collect();
+            let mut outputs = layer.bias.clone();
+            for (output, value) in outputs.iter_mut().enumerate() {
+                *value += dot(layer.row(output), &values);
+            }
+            values = outputs;
             if place + 1 < self.0.len() {
                 gates.extend(values.iter().map(|value| *value > 0.0));
                 for value in &mut values {

@@ -5,7 +5,7 @@
     reason = "a loop is compiled for the instruction set of the function it is inlined into"
 )]
 
-use thickset_engine::kernel::{VectorLoop, sum_of_pairs, vectorised};
+use thickset_engine::kernel::sum_of_pairs;
 
 /// What a half-space's border is at right angles to.
 #[derive(Clone, Copy)]
@@ -65,18 +65,20 @@ const OUTSIDE: f64 = 5e-6;
 
 /// The nearest point to the origin, if it is within the radius and was reached. `multipliers` are where the search begins, and
 /// where it ended: those of a neighbour save most of the way.
+#[inline(always)]
 pub(super) fn nearest(
     half_spaces: &[HalfSpace<'_>],
     multipliers: &mut [f64],
     dimensions: usize,
     radius: f64,
 ) -> Option<Vec<f64>> {
-    vectorised(Ascent {
+    let ascent = Ascent {
         half_spaces,
         multipliers,
         dimensions,
         radius,
-    })
+    };
+    ascent.run()
 }
 
 struct Ascent<'a> {
@@ -101,9 +103,7 @@ impl Ascent<'_> {
     }
 }
 
-impl VectorLoop for Ascent<'_> {
-    type Output = Option<Vec<f64>>;
-
+impl Ascent<'_> {
     #[inline(always)]
     fn run(mut self) -> Option<Vec<f64>> {
         let radius = self.radius;

@@ -1,11 +1,17 @@
 //! Regions of a `ReLU` network around a row: their half-spaces, their gradients and their neighbours.
 
+#![expect(
+    clippy::inline_always,
+    reason = "a loop is compiled for the instruction set of the function it is inlined into"
+)]
+
 use std::cmp::Ordering;
 use std::rc::Rc;
 
 use super::layers::Layers;
 use super::projection::{HalfSpace, Normal, dot, nearest};
 use crate::certify::DenseLayer;
+use crate::check::as_f64;
 use crate::explain::Of;
 
 /// A row, and what is looked for around it.
@@ -31,22 +37,38 @@ const SWAPS: usize = 3;
 /// What each of them weighs of the one before it.
 const NEXT_SWAP: f64 = 0.25;
 
-/// Puts a value into the first places of an order, of which so many are taken.
-fn insert(
-    order: &mut [f64; SWAPS],
-    taken: usize,
-    value: f64,
-    comes_before: impl Fn(f64, f64) -> bool,
-) {
-    let taken = taken.min(SWAPS);
-    let place = order[..taken]
-        .iter()
-        .position(|old| comes_before(value, *old))
-        .unwrap_or(taken);
-    if place < SWAPS {
-        order[place..].rotate_right(1);
-        order[place] = value;
+/// Puts a value into its place among the first of an order; the last of them leaves.
+#[inline(always)]
+fn insert(order: &mut [f64; SWAPS], mut value: f64, comes_before: impl Fn(f64, f64) -> bool) {
+    for old in order {
+        if comes_before(value, *old) {
+            std::mem::swap(old, &mut value);
+        }
     }
+}
+
+/// Up to so many numbers, to count how many are above each is quicker than to partition them.
+const FEW: usize = 64;
+
+/// The k-th largest of some numbers, which change their order.
+#[inline(always)]
+fn kth_largest(k: usize, numbers: &mut [f64]) -> f64 {
+    let count = numbers.len();
+    if count > FEW {
+        let (_, found, _) = numbers.select_nth_unstable_by(k - 1, |a, b| b.total_cmp(a));
+        return *found;
+    }
+    let mut above = [0.0; FEW];
+    let above = &mut above[..count];
+    for number in &*numbers {
+        for place in 0..count {
+            above[place] += if *number > numbers[place] { 1.0 } else { 0.0 };
+        }
+    }
+    let is_among = |above: f64| above < as_f64(k);
+    let ranked = numbers.iter().zip(above);
+    let among = ranked.filter(|(_, above)| is_among(**above));
+    among.fold(f64::INFINITY, |least, (number, _)| least.min(*number))
 }
 
 /// What a region comes to: the less, the worse for the defender.
@@ -60,6 +82,7 @@ pub(super) struct Score {
 
 impl Score {
     /// Which of two the search goes on with first: fewer salient features, then a smaller gap.
+    #[inline(always)]
     pub(super) fn before(&self, other: &Self) -> Ordering {
         let by_kept = self.kept.cmp(&other.kept);
         by_kept.then(self.gap.total_cmp(&other.gap))
@@ -110,6 +133,7 @@ const WITHIN: f64 = 1.0 - 1e-6;
 const TINY: f64 = 1e-20;
 
 impl Target {
+    #[inline(always)]
     pub(super) fn place<'a>(&'a self, layers: &'a Layers) -> Place<'a> {
         let mut order: Vec<usize> = (0..self.x.len()).collect();
         let moves = |feature: usize| self.bounds[feature].0 < self.bounds[feature].1;
@@ -136,22 +160,26 @@ impl Target {
 }
 
 impl Place<'_> {
+    #[inline(always)]
     fn features(&self) -> usize {
         self.order.len()
     }
 
     /// The layer of a gate, and its number there.
+    #[inline(always)]
     fn locate(&self, gate: usize) -> (usize, usize) {
         let layer = self.starts.partition_point(|start| *start <= gate) - 1;
         (layer, gate - self.starts[layer])
     }
 
     /// The row's own region.
+    #[inline(always)]
     pub(super) fn start(&self) -> Region {
         self.with_gates(self.layers.run(&self.target.x).0)
     }
 
     /// The region of a point and what it comes to, if it meets the set.
+    #[inline(always)]
     pub(super) fn start_at(&self, point: &[f64]) -> Option<(Score, Region)> {
         let region = self.meet(self.with_gates(self.layers.run(point).0))?;
         let gradient = self.gradient(&region).0;
@@ -160,6 +188,7 @@ impl Place<'_> {
     }
 
     /// The region of these gates; its nearest move is not known yet.
+    #[inline(always)]
     fn with_gates(&self, gates: Vec<bool>) -> Region {
         let count = gates.len() + self.layers.0.last().map_or(0, DenseLayer::outputs);
         let mut region = Region {
@@ -170,14 +199,17 @@ impl Place<'_> {
             nearest: vec![0.0; self.moving],
         };
         let layer = &self.layers.0[0];
-        let values = (0..layer.outputs())
-            .map(|output| dot(layer.row(output), &self.target.x) + layer.bias[output]);
-        region.values.push(values.collect());
+        let mut values = layer.bias.clone();
+        for (output, value) in values.iter_mut().enumerate() {
+            *value += dot(layer.row(output), &self.target.x);
+        }
+        region.values.push(values);
         self.run_up(&mut region, 1);
         region
     }
 
     /// Finds the affine functions of this layer and those above.
+    #[inline(always)]
     fn run_up(&self, region: &mut Region, from: usize) {
         let features = self.features();
         region.jacobians.truncate(from);
@@ -206,6 +238,7 @@ impl Place<'_> {
     }
 
     /// Opens or closes one gate.
+    #[inline(always)]
     fn toggle(&self, region: &mut Region, gate: usize) {
         let features = self.features();
         let (place, number) = self.locate(gate);
@@ -225,6 +258,7 @@ impl Place<'_> {
     }
 
     /// The gradient of what is explained in the logits, up to a positive factor.
+    #[inline(always)]
     fn seed(&self, region: &Region) -> Vec<f64> {
         let (class, of) = (self.target.class, self.target.of);
         let last = region.values.len() - 1;
@@ -262,6 +296,7 @@ impl Place<'_> {
     }
 
     /// The gradient of the region, and of each gate what its output adds to the explained output.
+    #[inline(always)]
     fn gradient(&self, region: &Region) -> (Vec<f64>, Vec<f64>) {
         let features = self.features();
         let mut adjoint = self.seed(region);
@@ -292,6 +327,7 @@ impl Place<'_> {
     }
 
     /// Every gate whose other side is within reach, with what the region there comes to.
+    #[inline(always)]
     pub(super) fn neighbours(&self, region: &Region) -> Vec<(Score, usize)> {
         let features = self.features();
         let (gradient, adjoints) = self.gradient(region);
@@ -318,6 +354,7 @@ impl Place<'_> {
     }
 
     /// Scores a gradient.
+    #[inline(always)]
     fn score(&self, gradient: &[f64], room: &mut Vec<f64>) -> Score {
         let importance = |place: usize| {
             if self.target.is_absolute {
@@ -329,31 +366,32 @@ impl Place<'_> {
         room.clear();
         room.extend((0..gradient.len()).map(importance));
         let sum: f64 = room.iter().map(|one| one.abs()).sum();
-        let (_, least, _) = room.select_nth_unstable_by(self.target.k - 1, |a, b| b.total_cmp(a));
-        let least = *least;
+        let least = kth_largest(self.target.k, room);
         // The weakest salient features that are left and the strongest that could take their places, the next to swap first.
-        let (mut kept, mut weakest, mut strongest) = (0, [0.0; SWAPS], [0.0; SWAPS]);
-        let mut others = 0;
+        let (mut weakest, mut strongest) = ([f64::INFINITY; SWAPS], [f64::NEG_INFINITY; SWAPS]);
+        let mut kept = 0;
         for (place, feature) in self.order.iter().enumerate() {
             let importance = importance(place);
             if self.target.top[*feature] {
                 if importance >= least {
-                    insert(&mut weakest, kept, importance, |new, old| new < old);
+                    insert(&mut weakest, importance, |new, old| new < old);
                     kept += 1;
                 }
             } else if importance < least {
-                insert(&mut strongest, others, importance, |new, old| new > old);
-                others += 1;
+                insert(&mut strongest, importance, |new, old| new > old);
             }
         }
+        // Where there are fewer, a place counts as 0.
+        let of = |value: f64| if value.is_finite() { value } else { 0.0 };
         let mut gap = 0.0;
         for (weakest, strongest) in weakest.iter().zip(&strongest).rev() {
-            gap = NEXT_SWAP * gap + (weakest - strongest) / (sum + f64::MIN_POSITIVE);
+            gap = NEXT_SWAP * gap + (of(*weakest) - of(*strongest)) / (sum + f64::MIN_POSITIVE);
         }
         Score { kept, gap }
     }
 
     /// The region on the other side of a gate, if it meets the set.
+    #[inline(always)]
     pub(super) fn cross(&self, from: &Region, gate: usize) -> Option<Region> {
         let mut region = from.clone();
         self.toggle(&mut region, gate);
@@ -362,6 +400,7 @@ impl Place<'_> {
     }
 
     /// The region with its nearest move, if it meets the set. The search begins with its multipliers.
+    #[inline(always)]
     fn meet(&self, mut region: Region) -> Option<Region> {
         let radius = self.target.radius * WITHIN;
         let off = OFF_THE_KINK * radius;
@@ -440,6 +479,7 @@ impl Place<'_> {
     }
 
     /// Of each other class, how far the row's class is ahead: gradient and value; none where the class need not hold.
+    #[inline(always)]
     fn margins(&self, region: &Region) -> Vec<(usize, Vec<f64>, f64)> {
         if !self.target.holds {
             return Vec::new();
@@ -459,6 +499,7 @@ impl Place<'_> {
     }
 
     /// The region's nearest point to the row.
+    #[inline(always)]
     pub(super) fn point(&self, region: &Region) -> Vec<f64> {
         let mut point = self.target.x.clone();
         for (feature, change) in self.order.iter().zip(&region.nearest) {
@@ -468,9 +509,13 @@ impl Place<'_> {
     }
 }
 
+#[inline(always)]
 fn add(to: &mut [f64], factor: f64, of: &[f64]) {
-    for (to, of) in to.iter_mut().zip(of) {
-        *to += factor * of;
+    let count = to.len().min(of.len());
+    // So that no place is checked in the loop.
+    let (to, of) = (&mut to[..count], &of[..count]);
+    for place in 0..count {
+        to[place] += factor * of[place];
     }
 }
 
@@ -579,11 +624,28 @@ mod tests {
 
     #[test]
     fn of_many_values_the_first_three_are_kept_in_order() {
-        let mut order = [0.0; SWAPS];
-        for (taken, value) in [5.0, 2.0, 4.0, 9.0, 3.0].into_iter().enumerate() {
-            insert(&mut order, taken, value, |new, old| new < old);
+        let mut order = [f64::INFINITY; SWAPS];
+        for value in [5.0, 2.0, 4.0, 9.0, 3.0] {
+            insert(&mut order, value, |new, old| new < old);
         }
         assert_eq!(order.map(f64::to_bits), [2.0, 3.0, 4.0].map(f64::to_bits));
+    }
+
+    #[test]
+    fn the_kth_largest_of_few_and_of_many_numbers_is_the_one_of_their_order() {
+        let mut stream = crate::Seed::new(9).stream("numbers");
+        for count in [1, 2, 7, FEW - 1, FEW, FEW + 1, 200] {
+            // Small whole numbers, so that some are equal.
+            let numbers: Vec<f64> = (0..count)
+                .map(|_| stream.uniform_in(-3.0, 9.0).round())
+                .collect();
+            let mut order = numbers.clone();
+            order.sort_by(|a, b| b.total_cmp(a));
+            for k in 1..=count {
+                let found = kth_largest(k, &mut numbers.clone());
+                assert_eq!(vec![found], [order[k - 1]], "{k} of {count}");
+            }
+        }
     }
 
     #[test]

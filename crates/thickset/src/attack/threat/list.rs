@@ -52,20 +52,30 @@ impl Threat {
                 .collect();
             points.extend(more);
         }
-        let settled = points.into_iter().filter_map(|wanted| {
-            let mut near = wanted.clone();
-            self.project(x, &mut near);
-            let mut point = near.clone();
-            self.settle(x, &near, &mut point);
-            // Where the ball is too small for the numbers that are wanted, it settles at others, which are listed themselves.
-            let is_reached = axes
-                .iter()
-                .all(|(whole, _)| whole.is_same(wanted[whole.feature], point[whole.feature]));
-            (is_reached && point != x).then_some(point)
-        });
-        let mut settled: Vec<(f64, Vec<f64>)> = settled
-            .map(|point| (self.ball.size(x, &point), point))
-            .collect();
+        let mut settled: Vec<(f64, Vec<f64>)> = Vec::with_capacity(points.len());
+        for wanted in points {
+            let size = self.ball.size(x, &wanted);
+            // Its numbers are whole and within their bounds, and nothing else has moved.
+            let point = if size <= self.ball.radius {
+                wanted
+            } else {
+                let mut near = wanted.clone();
+                self.project(x, &mut near);
+                let mut point = near.clone();
+                self.settle(x, &near, &mut point);
+                // Where the ball is too small for the numbers that are wanted, it settles at others, which are listed themselves.
+                let is_reached = axes
+                    .iter()
+                    .all(|(whole, _)| whole.is_same(wanted[whole.feature], point[whole.feature]));
+                if !is_reached {
+                    continue;
+                }
+                point
+            };
+            if point != x {
+                settled.push((self.ball.size(x, &point), point));
+            }
+        }
         settled.sort_by(|a, b| a.0.total_cmp(&b.0));
         Some(settled.into_iter().map(|(_, point)| point).collect())
     }

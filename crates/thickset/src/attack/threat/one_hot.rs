@@ -174,6 +174,10 @@ impl Threat {
         for &feature in self.groups.iter().flatten().chain(&self.flags) {
             point[feature] = x[feature];
         }
+        let stays = |feature: &usize| self.limits[*feature] == 0.0;
+        if self.categories_stay && self.flags.iter().all(stays) {
+            return;
+        }
         let allowed = |feature: usize, value: f64| {
             let (low, high) = self.bounds(feature, x[feature]);
             (low..=high).contains(&value)

@@ -10,6 +10,9 @@ use crate::host::read;
 use crate::metric::faithfulness::{self, Counts, Faithfulness, Removal};
 use crate::metric::ranking;
 
+/// Rows whose inputs the network sees in one batch, where all of them are known beforehand.
+const AT_ONCE: usize = 16;
+
 /// The three numbers of every row, whose explanations are given. The explanation must be one of features.
 ///
 /// # Errors
@@ -26,29 +29,46 @@ pub fn measure(
     let width = explained.first().map_or(0, |row| row.importance.len());
     let inputs: Vec<Vec<usize>> = (0..width).map(|index| explain.inputs(index)).collect();
     let baseline = vec![0.0; network.features()];
-    let mut predict = |rows: &[Vec<f32>]| {
-        let probabilities = read(network.probabilities(network.batch_f32(&rows.concat())));
-        let rows = probabilities.chunks(network.classes());
-        Ok(rows.map(<[f64]>::to_vec).collect())
+    let probabilities = |inputs: &[f32]| read(network.probabilities(network.batch_f32(inputs)));
+    let classes = network.classes();
+    let (features, mut found) = (network.features(), Vec::with_capacity(explained.len()));
+    let of_row = |x: &[f64]| -> Vec<f32> {
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "rows are kept in f32, so this is exact"
+        )]
+        x.iter().map(|value| *value as f32).collect()
     };
-    rows.values
-        .chunks(network.features())
-        .zip(explained)
-        .map(|(x, at_x)| {
-            #[expect(
-                clippy::cast_possible_truncation,
-                reason = "rows are kept in f32, so this is exact"
-            )]
-            let x: Vec<f32> = x.iter().map(|value| *value as f32).collect();
+    let parts = rows.values.chunks(AT_ONCE * features);
+    for (values, explained) in parts.zip(explained.chunks(AT_ONCE)) {
+        let mut all = Vec::new();
+        for (x, at_x) in values.chunks(features).zip(explained) {
             let removal = Removal {
-                x: &x,
+                x: &of_row(x),
                 baseline: &baseline,
                 order: &ranking::descending(&at_x.importance)?,
                 inputs: &inputs,
             };
-            faithfulness::score(&removal, counts, &mut predict)
-        })
-        .collect()
+            match counts {
+                Counts::Every => removal.every(&mut all)?,
+                Counts::Shares => {
+                    let mut predict = |rows: &[Vec<f32>]| {
+                        let probabilities = probabilities(&rows.concat());
+                        let rows = probabilities.chunks(classes);
+                        Ok(rows.map(<[f64]>::to_vec).collect())
+                    };
+                    found.push(faithfulness::score(&removal, counts, &mut predict)?);
+                }
+            }
+        }
+        if counts == Counts::Every {
+            let of_row = (2 * width + 1) * classes;
+            for row in probabilities(&all).chunks(of_row) {
+                found.push(Faithfulness::of_every(row, classes)?);
+            }
+        }
+    }
+    Ok(found)
 }
 
 #[cfg(test)]
