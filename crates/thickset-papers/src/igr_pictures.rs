@@ -99,7 +99,7 @@ fn add(
         let mut pictures = base.to_vec();
         pictures.push(protected.clone());
         rows.push(PictureRow {
-            label: format!("test row {}", data.rows().ids[place] + 1),
+            label: format!("row {}", data.rows().ids[place] + 1),
             pictures,
         });
     }
