@@ -78,6 +78,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=5.0, help="per cell and round, for everyone")
     parser.add_argument("--rounds", type=int, default=1, help="of everyone by turns")
     parser.add_argument("--only", help="one model, or input-gradient")
+    parser.add_argument("--step", help="vanilla, grad-penalty or r2et alone; the memory printed is then that step's")
     parser.add_argument("--peers", nargs="+", choices=PEERS, default=list(PEERS))
     parser.add_argument("--hessian", choices=["finite-difference", "exact"], default="finite-difference", help="the peers' R2ET")
     parser.add_argument("--thickset", help="the program; built from this folder if absent")
@@ -88,10 +89,12 @@ def main():
     only = arguments.only
     ours = [arguments.thickset or built(), "bench", "speed", *common]
     ours += [["--only", only], ["--step", only]][only == "input-gradient"] if only else []
+    one_step = ["--step", arguments.step] if arguments.step else []
+    ours += one_step
     commands = {"thickset": ours}
     for peer in arguments.peers:
         command = [sys.executable, HERE / f"{peer}_step.py", *common, "--threads", str(arguments.threads)]
-        commands[peer] = command + ["--hessian", arguments.hessian] + (["--only", only] if only else [])
+        commands[peer] = command + ["--hessian", arguments.hessian] + (["--only", only] if only else []) + one_step
     found = {name: [] for name in commands}
     most = dict.fromkeys(commands, 0.0)
     for _ in range(arguments.rounds):

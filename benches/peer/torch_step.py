@@ -356,13 +356,14 @@ def main():
     parser.add_argument("--threads", type=int, default=2, help="at most")
     parser.add_argument("--seconds", type=float, default=5.0, help="per cell")
     parser.add_argument("--only", choices=[*MODELS, "input-gradient"], help="one model, or the input gradients")
+    parser.add_argument("--step", choices=STEPS, help="one step")
     parser.add_argument("--hessian", choices=["finite-difference", "exact"], default="finite-difference")
     parser.add_argument("--json", action="store_true", help="print a JSON list instead of a table")
     arguments = parser.parse_args()
 
     rows = []
     for name in MODELS:
-        for step in STEPS:
+        for step in [arguments.step] if arguments.step else STEPS:
             if arguments.only == name or arguments.only is None and not MODELS[name].heavy:
                 print(f"{name} {step}", file=sys.stderr)
                 rows.append(time_cell(name, step, arguments.hessian == "exact", arguments.threads, arguments.seconds))

@@ -86,16 +86,25 @@ fn scale(effort: BenchEffort) -> Scale {
     }
 }
 
-/// Radius of the l-infinity ball: the papers' 0.3, 0.1 and 8/255 need long training, so a quick run takes a third.
-fn epsilon(name: &str, effort: BenchEffort) -> f64 {
+/// The balls that models are trained and attacked in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Balls {
+    /// A third of the papers' radius in a quick run, which trains shortly; the papers' in a standard one.
+    ByEffort,
+    /// The papers' radius, whatever the effort.
+    Papers,
+}
+
+/// Radius of the l-infinity ball: the papers' 0.3, 0.1 and 8/255, or a third.
+fn epsilon(name: &str, effort: BenchEffort, balls: Balls) -> f64 {
     let whole = match name {
         "mnist" => 0.3,
         "cifar10" | "gtsrb" => 8.0 / 255.0,
         _ => 0.1,
     };
-    match effort {
-        BenchEffort::Quick => whole / 3.0,
-        BenchEffort::Standard => whole,
+    match (effort, balls) {
+        (BenchEffort::Quick, Balls::ByEffort) => whole / 3.0,
+        _ => whole,
     }
 }
 
@@ -124,22 +133,60 @@ pub(crate) fn with_defaults(options: &BenchOptions, methods: &[&str]) -> BenchOp
     options
 }
 
+/// Every method on two datasets.
 pub(crate) fn run(runner: &BenchRunner<'_>) -> Result<Bench> {
     let options = with_defaults(runner.options, &OBJECTIVES.map(|(id, _)| id));
-    let runner = &BenchRunner::new(&options, runner.on_step)?;
-    let mut bench = BenchBuilder::new(
-        "igr",
-        "IGR: adversarial training with and without it, and its rivals",
+    let title = "IGR: adversarial training with and without it, and its rivals";
+    let plan = (Balls::ByEffort, &["mnist", "fashion-mnist"][..], 1);
+    compare(runner, &options, BenchBuilder::new("igr", title), plan)
+}
+
+/// Adversarial training with and without IGR at the papers' radii, trained longer, on the papers' datasets.
+pub(crate) fn run_at_papers_radii(runner: &BenchRunner<'_>) -> Result<Bench> {
+    let mut options = runner.options.clone();
+    options.seeds.get_or_insert(SEEDS);
+    if options.effort == BenchEffort::Quick {
+        options.epochs.get_or_insert(LONGER_EPOCHS);
+    }
+    let methods: Vec<&str> = PAIRS
+        .iter()
+        .flat_map(|&(base, with)| [base, with])
+        .collect();
+    let options = with_defaults(&options, &methods);
+    let title = "IGR at its authors' radii: adversarial training with and without it";
+    let plan = (
+        Balls::Papers,
+        &["mnist", "fashion-mnist", "gtsrb", "cifar10"][..],
+        SEEDS,
     );
+    compare(
+        runner,
+        &options,
+        BenchBuilder::new("igr-radii", title),
+        plan,
+    )
+}
+
+/// Seeds at the papers' radii.
+const SEEDS: u64 = 3;
+/// Epochs of a quick run there.
+const LONGER_EPOCHS: usize = 24;
+
+fn compare(
+    runner: &BenchRunner<'_>,
+    options: &BenchOptions,
+    mut bench: BenchBuilder,
+    (balls, own, seeds): (Balls, &[&str], u64),
+) -> Result<Bench> {
+    let runner = &BenchRunner::new(options, runner.on_step)?;
     note(&mut bench, runner);
-    let own = ["mnist", "fashion-mnist"];
     let ChosenDatasets { to_run, not_run } =
-        choose_datasets(runner, &own, &PaperTable::figure(&[]))?;
+        choose_datasets(runner, own, &PaperTable::figure(&[]))?;
     for name in to_run {
-        let datasets = runner.open(&name, 1)?;
-        note_datasets(&mut bench, runner, &datasets);
-        let grid = trained(runner, &datasets)?;
-        judge(runner, &mut bench, &datasets, &grid)?;
+        let datasets = runner.open(&name, seeds)?;
+        note_datasets(&mut bench, runner, &datasets, balls);
+        let grid = trained(runner, &datasets, balls)?;
+        judge(runner, &mut bench, &datasets, &grid, balls)?;
     }
     if let Some(not_run) = not_run {
         bench.add_table(not_run);
@@ -152,8 +199,9 @@ pub(crate) fn note_datasets(
     bench: &mut BenchBuilder,
     runner: &BenchRunner<'_>,
     datasets: &SeededDatasets,
+    balls: Balls,
 ) {
-    let radius = epsilon(&datasets.name, runner.options.effort);
+    let radius = epsilon(&datasets.name, runner.options.effort, balls);
     let k = salient(datasets.seeds[0].dataset.features());
     bench.note_attacked_datasets(datasets, &format!("k = {k}, l-infinity radius {radius:.4}"));
 }
@@ -232,9 +280,13 @@ fn limit_searches(settings: &mut toml::Table, scale: &Scale, radius: f64) {
 }
 
 /// Trains the chosen methods.
-pub(crate) fn trained(runner: &BenchRunner<'_>, datasets: &SeededDatasets) -> Result<Grid> {
+pub(crate) fn trained(
+    runner: &BenchRunner<'_>,
+    datasets: &SeededDatasets,
+    balls: Balls,
+) -> Result<Grid> {
     let scale = scale(runner.options.effort);
-    let radius = epsilon(&datasets.name, runner.options.effort);
+    let radius = epsilon(&datasets.name, runner.options.effort, balls);
     let shape = datasets.seeds[0].dataset.shape();
     let model = match shape {
         InputShape::Image { .. } => ModelConfig::Cnn(CnnConfig {
@@ -271,12 +323,13 @@ fn judge(
     bench: &mut BenchBuilder,
     datasets: &SeededDatasets,
     grid: &Grid,
+    balls: Balls,
 ) -> Result<()> {
     let name = &datasets.name;
     let scale = scale(runner.options.effort);
-    let radius = epsilon(name, runner.options.effort);
+    let radius = epsilon(name, runner.options.effort, balls);
     let attacked = runner.measure_chosen(datasets, grid, "top-k attack", |data| {
-        let (attack, explain) = top_k_attack(runner, name, data);
+        let (attack, explain) = top_k_attack(runner, name, data, balls);
         Measure::Attack { attack, explain }
     })?;
     let class =
@@ -348,6 +401,7 @@ pub(crate) fn top_k_attack(
     runner: &BenchRunner<'_>,
     name: &str,
     data: &SeededDataset,
+    balls: Balls,
 ) -> (AttackConfig, ExplainConfig) {
     let scale = scale(runner.options.effort);
     let attack = AttackConfig {
@@ -356,7 +410,7 @@ pub(crate) fn top_k_attack(
         threat: ThreatConfig {
             ball: BallConfig {
                 norm: Norm::Linf,
-                radius: epsilon(name, runner.options.effort),
+                radius: epsilon(name, runner.options.effort, balls),
             },
             r#box: true,
             ..ThreatConfig::papers()

@@ -6,7 +6,7 @@ use thickset::bench::{Bench, Picture, PictureRow, PictureTable};
 
 use crate::bench_builder::BenchBuilder;
 use crate::dataset_tables::{PaperTable, over_datasets};
-use crate::igr;
+use crate::igr::{self, Balls};
 use crate::measure::{Measure, Measured};
 use crate::runner::{BenchRunner, SeededDatasets};
 use crate::saliency_maps::pictures;
@@ -49,7 +49,7 @@ fn run(runner: &BenchRunner<'_>, mut bench: BenchBuilder, dataset: &str) -> Resu
         (&[dataset], &PaperTable::figure(&[])),
         1,
         |bench, datasets| {
-            igr::note_datasets(bench, runner, datasets);
+            igr::note_datasets(bench, runner, datasets, Balls::ByEffort);
             add(runner, bench, datasets)
         },
     )?;
@@ -63,7 +63,7 @@ fn add(
 ) -> Result<()> {
     let name = &datasets.name;
     let data = &datasets.seeds[0];
-    let grid = igr::trained(runner, datasets)?;
+    let grid = igr::trained(runner, datasets, Balls::ByEffort)?;
     let key = |id: &str| {
         let row = grid.rows.iter().find(|row| row.entry.id == id)?;
         row.keys()?.into_iter().next()
@@ -72,7 +72,7 @@ fn add(
         bench.add_finding(format!("{name}: MART, or MART with IGR, was not trained"));
         return Ok(());
     };
-    let (attack, explain) = igr::top_k_attack(runner, name, data);
+    let (attack, explain) = igr::top_k_attack(runner, name, data, Balls::ByEffort);
     let measure = |measure: Measure| {
         let jobs = [&base, &with].map(|key| (0, key.clone(), measure.clone()));
         runner.measure(datasets, "top-k attack", &jobs)
@@ -99,7 +99,7 @@ fn add(
         let mut pictures = base.to_vec();
         pictures.push(protected.clone());
         rows.push(PictureRow {
-            label: format!("test row {}", data.rows().ids[place] + 1),
+            label: format!("row {}", data.rows().ids[place] + 1),
             pictures,
         });
     }

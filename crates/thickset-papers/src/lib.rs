@@ -41,6 +41,7 @@ mod paper_numbers;
 mod pearson_flip;
 mod proposition1;
 mod proposition45;
+mod proposition46;
 mod render;
 mod runner;
 mod saliency_maps;
@@ -186,6 +187,11 @@ pub static BENCHES: &[BenchInfo] = &[
         run: proposition45::run,
     },
     BenchInfo {
+        id: "proposition46",
+        summary: "R2ET's Proposition 4.6: its min-max problem beside R2ET's terms",
+        run: proposition46::run,
+    },
+    BenchInfo {
         id: "pairs",
         summary: "AUC of vanilla on pairs of threes and eights, seed by seed",
         run: pairs::run,
@@ -194,6 +200,11 @@ pub static BENCHES: &[BenchInfo] = &[
         id: "igr",
         summary: "AT, TRADES and MART with and without IGR, and the rivals, on images",
         run: igr::run,
+    },
+    BenchInfo {
+        id: "igr-radii",
+        summary: "The same at the authors' radii, on four datasets, trained longer",
+        run: igr::run_at_papers_radii,
     },
     BenchInfo {
         id: "fig5-igr",

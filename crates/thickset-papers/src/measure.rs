@@ -28,6 +28,7 @@ use crate::count::as_f64;
 use crate::measure_categories;
 use crate::measure_certificates;
 use crate::measure_maps;
+use crate::proposition46;
 use crate::seeded_dataset::SeededDataset;
 use crate::store::Store;
 
@@ -108,6 +109,8 @@ pub(crate) enum Measure {
     ClassAttack { attack: InnerAttack },
     /// Length of the Hessian product along the gradient's sign.
     HessianNorm,
+    /// What the worst perturbation of R2ET's Proposition 4.6 takes from the sum of gaps.
+    MinMax { k: usize, radius: f64 },
     /// DFFOT, COMP and SUFF.
     Faithfulness { explain: ExplainConfig },
     /// One of the attacked rows, by its place, before and after an attack.
@@ -229,6 +232,7 @@ impl Measure {
             }
             Self::ClassAttack { attack } => class_attacked(network, data, attack),
             Self::HessianNorm => hessian_norms(network, data),
+            Self::MinMax { k, radius } => proposition46::measure(network, data, *k, *radius),
             Self::Faithfulness { explain } => faithful(network, data, explain),
             Self::Maps {
                 attack,

@@ -90,7 +90,8 @@ fn add(
         title: format!("{}: salient pixels before and after ERAttack", datasets.name),
         caption: format!(
             "The first of the attacked test rows that vanilla predicts as labelled, under each method: the image, the image at the \
-             worst point that ERAttack found, and the {} most important pixels of each, the brighter the more important.",
+             worst point that ERAttack found (pixels beyond 0 and 1 are drawn as 0 and 1), and the {} most important pixels of each, the \
+             brighter the more important.",
             data.k
         ),
         corner: "method".to_owned(),
@@ -130,10 +131,11 @@ pub(crate) fn pictures(
         found.rows("attacked importance")?,
     );
     let (input, attacked) = (found.rows("input")?, found.rows("attacked input")?);
-    let values = || input.iter().chain(attacked).copied();
-    // Pixels lie in 0 to 1, where attacks do not leave it.
-    let levels = (values().fold(0.0, f64::min), values().fold(1.0, f64::max));
-    let image = |values: &[f64]| Picture::image(values, shape, levels, String::new());
+    // Pixels lie in 0 to 1. Attacks that leave it would make every image of their row paler than those of other rows.
+    let image = |values: &[f64]| {
+        let seen: Vec<f64> = values.iter().map(|value| value.clamp(0.0, 1.0)).collect();
+        Picture::image(&seen, shape, (0.0, 1.0), String::new())
+    };
     let map = |importance: &[f64], note: String| -> Result<Option<Picture>> {
         let top = TopK::of(importance, k)?;
         Ok(Picture::saliency(importance, &top, shape, note))

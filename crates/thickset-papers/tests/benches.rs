@@ -314,6 +314,19 @@ fn igr_compares_bases_with_and_without_it_on_images() {
         "{:?}",
         bench.findings
     );
+    // Quick runs have a third of the papers' radius, unless that is what is asked for.
+    assert!(setting("digits").contains("radius 0.0333"));
+    let (bench, _) = made("igr-radii", &options);
+    let digits = bench.settings.iter().find(|(name, _)| name == "digits");
+    assert!(digits.unwrap().1.contains("radius 0.1000"));
+}
+
+#[test]
+fn proposition_4_6_has_a_line_for_every_network_and_radius() {
+    let folder = tempfile::tempdir().unwrap();
+    let (bench, _) = made("proposition46", &small(folder.path(), "breast-cancer", ""));
+    assert_eq!(bench.tables[0].rows.len(), 9);
+    assert_eq!(bench.findings.len(), 3);
 }
 
 #[test]

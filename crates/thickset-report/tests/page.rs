@@ -6,10 +6,12 @@ use samples::{Table, bench, credit, digits};
 use thickset::attack::Value;
 use thickset::audit::figure::{FIGURES, FigureValue, noise};
 use thickset::audit::result::RowRecord;
+use thickset::audit::theory::{RowTheory, TheoryRecord};
 use thickset::audit::{Audit, RowList};
 use thickset::bench::{Cell, Mark, Series};
 use thickset::metric::{accuracy, auc, distinctness, thickness};
 use thickset::statistics::{Estimate, Interval};
+use thickset::theory::{IterationBound, MARGINS, MarginRisk, TheoryRow, ThicknessEstimate};
 use thickset_report::Error;
 
 const HOSTILE: &str = "</title></text></style><script>alert('x')</script><img src=x onerror=\"alert(1)\">`{{ 7 }}`&amp;\u{202e}";
@@ -389,4 +391,65 @@ fn no_audit_and_a_newer_schema_are_refused() {
         error.to_string(),
         "expected audit results of schema 1 or older, got schema 2; a newer thickset made them"
     );
+}
+
+#[test]
+fn the_theory_of_the_first_rows_is_a_table_that_promises_nothing() {
+    let mut audit = credit(&Table::default());
+    assert!(!page(&audit).contains("Theorem 5.1"));
+    let found = |radius| TheoryRow {
+        thickness: ThicknessEstimate {
+            ahead: 0,
+            behind: 3,
+            gap: 0.25,
+            lower: -0.5,
+            upper: 1.5,
+        },
+        radius,
+        iterations: IterationBound {
+            gap_range: 1.0,
+            kappa: 20.0,
+            epsilon: 1e-3,
+            bound: 2e7,
+            taken: 4,
+            flipped: true,
+        },
+        margin_risk: MARGINS
+            .iter()
+            .map(|margin| MarginRisk {
+                margin: *margin,
+                risk: 0.5,
+            })
+            .collect(),
+    };
+    audit.settings.theory = 2;
+    audit.theory = Some(TheoryRecord {
+        radius: 0.5,
+        rows: vec![
+            RowTheory {
+                row: 17,
+                theory: found(Some(0.125)),
+            },
+            RowTheory {
+                row: 18,
+                theory: found(None),
+            },
+        ],
+    });
+    let page = page(&audit);
+    assert_whole(&page);
+    for said in [
+        "What R2ET",
+        "None of these numbers is a guarantee",
+        "row 17",
+        "0.25, from -0.5 to 1.5",
+        "0.125",
+        "no limit",
+        "2.0e7",
+        "4, a pair flipped",
+        "covering number",
+        "--theory 2",
+    ] {
+        assert!(page.contains(said), "{said}");
+    }
 }

@@ -11,7 +11,7 @@
 //! - **Theorem 5.2** adds to the empirical margin risk, the share of pairs whose gap is below u, a term with the covering number of all
 //!   explanations of a class of models, which nobody can compute: it stays symbolic.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::attack::moo::{Derivatives, Ending, MooConfig, Values};
 use crate::check::{as_f64, check_length};
@@ -22,7 +22,7 @@ use crate::{Error, Result};
 pub const MARGINS: [f64; 5] = [0.0, 0.25, 0.5, 1.0, 2.0];
 
 /// What the theory says of one row.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TheoryRow {
     /// Prop. 4.4 for the pair whose lower estimate is least.
     pub thickness: ThicknessEstimate,
@@ -35,7 +35,7 @@ pub struct TheoryRow {
 }
 
 /// Prop. 4.4 for one pair of features.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ThicknessEstimate {
     /// The salient feature.
     pub ahead: usize,
@@ -50,7 +50,7 @@ pub struct ThicknessEstimate {
 }
 
 /// Theorem 5.1's number of iterations, and the real one.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct IterationBound {
     /// `h_up - h_low` over the points that were looked at.
     pub gap_range: f64,
@@ -67,7 +67,7 @@ pub struct IterationBound {
 }
 
 /// One margin of Theorem 5.2.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MarginRisk {
     /// `u`
     pub margin: f64,

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use sha2::{Digest as _, Sha256};
 use thickset::attack::suite::{Effort, SuiteConfig};
+use thickset::attack::threat::Norm;
 use thickset::audit::compare::{self, Verdict};
 use thickset::audit::figure::{
     FIGURES, Figure, Words, certified_p_at_k, certified_radius, changed_radius, explained, noise,
@@ -23,7 +24,10 @@ use thickset::explain::contributions::ContributionsConfig;
 use thickset::explain::reduce::ReductionConfig;
 use thickset::explain::{ExplainConfig, ExplanationConfig, Per};
 use thickset::metric::{accuracy, auc, distinctness, kendall};
-use thickset::model::{Activation, CnnConfig, LinearConfig, MlpConfig, Model, ModelConfig, Origin};
+use thickset::model::{
+    Activation, CnnConfig, ExplainOptions, LinearConfig, MlpConfig, Model, ModelConfig, Origin,
+    TheoryOptions,
+};
 use thickset::registry::Direction;
 use thickset::{Error, Rows, Seed};
 use thickset_engine::TensorData;
@@ -700,6 +704,55 @@ fn images_are_audited_too() {
     assert!(audit.linear.unwrap().value(&accuracy::FIGURE).unwrap() > 0.5);
 }
 
+#[test]
+fn an_audit_says_what_the_theory_says_of_its_first_rows() {
+    let dataset = dataset("breast-cancer");
+    let model = fresh(&dataset, ModelConfig::Mlp(MlpConfig::default()), 1);
+    let asked = AuditConfig {
+        theory: 2,
+        ..config()
+    };
+    let checked = asked.check(&dataset.schema).unwrap();
+    let audit = in_chunks(&checked, &target(&model, &dataset, 6), 6);
+    let record = audit.theory.clone().unwrap();
+    let ball = asked.suite.threat.ball;
+    assert_eq!(record.radius.to_bits(), ball.radius.to_bits());
+    let rows = dataset.test().split_by(&SPLIT).first(2);
+    let options = TheoryOptions {
+        k: Some(K),
+        radius: Some(ball.radius),
+        explain: ExplainOptions {
+            explanation: Some(ExplanationConfig::default()),
+            reduce: Some(ReductionConfig::Absolute),
+            per: Some(Per::Feature),
+            seed: Seed::new(0),
+        },
+        ..TheoryOptions::default()
+    };
+    let alone = model.theory(&rows, &options).unwrap();
+    assert_eq!(record.rows.len(), 2);
+    for ((found, alone), row) in record.rows.iter().zip(&alone).zip(&audit.rows) {
+        assert_eq!((found.row, &found.theory), (row.row, alone));
+    }
+    // It reads back, and changes nothing else.
+    let read: Audit = serde_json::from_slice(&audit.to_bytes()).unwrap();
+    assert_eq!(read, audit);
+    let without = in_chunks(&plan(&dataset), &target(&model, &dataset, 6), 6);
+    assert!(without.theory.is_none());
+    assert_eq!(without.summary, audit.summary);
+
+    let mut square = asked.clone();
+    square.suite.threat.ball.norm = Norm::Linf;
+    let refused = square.check(&dataset.schema).unwrap_err().to_string();
+    assert!(refused.contains("l2 ball"), "{refused}");
+    let many = AuditConfig {
+        theory: 257,
+        ..asked
+    };
+    let refused = many.check(&dataset.schema).unwrap_err().to_string();
+    assert!(refused.contains("`theory`"), "{refused}");
+}
+
 /// The keys of a JSON value as `a.b[].c`; what is `closed` is described elsewhere or has a form of its own.
 fn keys(value: &serde_json::Value, path: &str, closed: &[&str], found: &mut BTreeSet<String>) {
     let is_estimate = value.get("interval").is_some() && value.get("count").is_some();
@@ -733,6 +786,7 @@ fn the_documented_keys_are_those_of_the_files() {
     let model = fresh(&dataset, ModelConfig::Mlp(MlpConfig::default()), 1);
     let plan = AuditConfig {
         require: vec!["p_at_k>=0.5".to_owned()],
+        theory: 2,
         ..config()
     };
     let plan = plan.check(&dataset.schema).unwrap();

@@ -53,6 +53,9 @@ pub struct AuditArguments {
     /// Prove nothing: an audit is sooner done, and has no certified figures
     #[arg(long)]
     no_certificates: bool,
+    /// Rows of which the report also tells R2ET's theory, the first ones (an l2 ball; see `thickset explain --theory`)
+    #[arg(long, value_name = "ROWS", default_value_t = 0)]
+    theory: usize,
     #[command(flatten)]
     device: DeviceOption,
     #[command(flatten)]
@@ -134,6 +137,7 @@ impl AuditArguments {
             noise_draws: self.noise_draws,
             worst: self.worst,
             certify: !self.no_certificates,
+            theory: self.theory,
             data_name: Some(name.to_string_lossy().into_owned()),
             ..AuditOptions::default()
         })

@@ -78,6 +78,26 @@ fn rows_of_a_table_are_explained_and_attacked() {
 }
 
 #[test]
+fn the_theory_of_rows_is_told_beside_their_reasons() {
+    let case = Case::new();
+    let line =
+        "explain --model model.safetensors --data loans.csv --k 3 --limit 2 --theory --radius 0.3";
+    let output = case.run(line);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    for said in [
+        "thickness (Prop. 4.4, an estimate)",
+        "radius (Prop. 4.5 at the row, no certificate)",
+        "iterations (Theorem 5.1, an estimate)",
+        "margin risk (Theorem 5.2, without its covering number",
+    ] {
+        assert_eq!(text.matches(said).count(), 2, "{said}: {text}");
+    }
+    let alone = case.run("explain --model model.safetensors --data loans.csv --radius 0.3");
+    assert_eq!(alone.status.code(), Some(2), "a radius wants --theory");
+}
+
+#[test]
 fn images_are_explained_and_attacked() {
     let case = with_digits();
     let of = |command: &str| {

@@ -20,7 +20,7 @@ fn large() -> Case {
 fn parts_of_an_audit_merge_to_the_bytes_of_one_machine() {
     let case = large();
     let line = "audit --model large.safetensors --data large.csv --effort quick --k 3 --neighbours 2 --points 2 \
-                --noise-draws 2 --progress off";
+                --noise-draws 2 --theory 2 --progress off";
     ok(&case, &format!("{line} --out whole"));
     for number in 1..=2 {
         ok(

@@ -19,11 +19,12 @@ use crate::section::decisions::Confusion;
 use crate::section::linear::LinearComparison;
 use crate::section::maps::Picture;
 use crate::section::people::Person;
+use crate::section::theory::Theory;
 use crate::section::tiles::Tile;
 use crate::section::worst::Worst;
 use crate::section::{
     attacks, certified, columns, decisions, features, first_change, limit, linear, maps, methods,
-    people, reproduce, stability, tiles, training, worst,
+    people, reproduce, stability, theory, tiles, training, worst,
 };
 
 /// The whole page.
@@ -68,6 +69,7 @@ struct Model {
     attacks: Option<Chart>,
     worst: Worst,
     training: Vec<Chart>,
+    theory: Option<Theory>,
     budget: Vec<String>,
     facts: Vec<(&'static str, String)>,
     command: String,
@@ -199,6 +201,7 @@ fn model(audit: &Audit, index: usize, is_single: bool) -> Model {
         attacks: attacks::of(audit, &id),
         worst: worst::of(audit),
         training: training::of(audit, &id),
+        theory: theory::of(audit),
         budget: budget::of(audit),
         facts: reproduce::facts(audit),
         command: reproduce::command(audit),

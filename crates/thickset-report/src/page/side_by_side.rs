@@ -60,10 +60,11 @@ pub fn of(audits: &[Audit]) -> Vec<SideBySide> {
         .collect()
 }
 
-/// Whether both models were audited on the same rows with the same settings; the number of worst rows described does not matter.
+/// Whether both models were audited on the same rows with the same settings; how many rows are described further does not matter.
 fn is_alike(one: &Audit, other: &Audit) -> bool {
     let settings = |audit: &Audit| AuditSettings {
         worst: 0,
+        theory: 0,
         ..audit.settings.clone()
     };
     one.data.sha256 == other.data.sha256 && settings(one) == settings(other)

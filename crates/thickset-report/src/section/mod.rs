@@ -13,6 +13,7 @@ pub mod methods;
 pub mod people;
 pub mod reproduce;
 pub mod stability;
+pub mod theory;
 pub mod tiles;
 pub mod training;
 pub mod worst;

@@ -132,6 +132,9 @@ pub fn command(audit: &Audit) -> String {
     add("neighbours", &settings.thickness.neighbours.to_string());
     add("points", &settings.thickness.points.to_string());
     add("worst", &settings.worst.to_string());
+    if settings.theory > 0 {
+        add("theory", &settings.theory.to_string());
+    }
     for requirement in &audit.gate {
         add("require", &requirement.text);
     }

@@ -127,6 +127,7 @@ pub fn digits() -> Audit {
     mean.sort_by(|a, b| b.total_cmp(a));
     Audit {
         reasons: None,
+        theory: None,
         schema: SCHEMA,
         version: "0.1.0".to_owned(),
         instruction_set: Some("x86-64-fma".to_owned()),
@@ -169,6 +170,7 @@ pub fn digits() -> Audit {
             worst: 3,
             donors: 64,
             certify: true,
+            theory: 0,
         },
         linear: None,
         limit: None,

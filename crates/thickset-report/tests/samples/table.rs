@@ -237,6 +237,7 @@ pub fn credit(want: &Table) -> Audit {
     }
     Audit {
         reasons: None,
+        theory: None,
         schema: SCHEMA,
         version: "0.1.0".to_owned(),
         instruction_set: Some("x86-64-fma".to_owned()),
@@ -286,6 +287,7 @@ pub fn credit(want: &Table) -> Audit {
             worst: 12,
             donors: 64,
             certify: true,
+            theory: 0,
         },
         linear: Some(linear(want.rows)),
         limit: Some(LimitRecord {

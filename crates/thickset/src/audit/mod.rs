@@ -11,6 +11,7 @@ pub mod gate;
 pub mod limit;
 pub mod linear;
 pub mod result;
+pub mod theory;
 
 mod folder;
 mod gradient_free;

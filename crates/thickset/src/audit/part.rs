@@ -19,7 +19,7 @@ use super::row_list::RowList;
 use super::run::{RunOptions, Session, check};
 use super::running_totals::{BlockTotals, MemberTotals};
 use super::target::AuditTarget;
-use super::{gate, limit, linear, summary};
+use super::{gate, limit, linear, summary, theory};
 use crate::check::as_f64;
 use crate::data::hexadecimal;
 use crate::decision::DecisionConfig;
@@ -59,6 +59,9 @@ pub struct AuditPart {
     /// The stability limit, which the part with the first rows has.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(super) limit: Option<limit::LimitRecord>,
+    /// The theory of the first rows, which the same part has.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(super) theory: Option<theory::TheoryRecord>,
     /// Why there are no certificates; absent where there are.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(super) no_certificate: Option<String>,
@@ -252,9 +255,10 @@ pub fn run_part(
         }
         worst = session.worst_rows(&places)?;
     }
-    let mut of_limit = None;
+    let (mut of_limit, mut of_theory) = (None, None);
     if expected > 0 && shard.places(whole.count).start == 0 {
         of_limit = limit::of(audit, target)?;
+        of_theory = theory::of(audit, target)?;
     }
     let mut of_linear = None;
     if let (1, Some(rows)) = (shard.number, whole.rows) {
@@ -288,6 +292,7 @@ pub fn run_part(
         worst,
         linear: of_linear,
         limit: of_limit,
+        theory: of_theory,
         no_certificate: audit.no_certificate(&target.model.model.network),
         training: target.model.training.clone(),
         rows: session.rows,
@@ -386,6 +391,7 @@ fn whole(parts: Vec<AuditPart>) -> Result<super::Audit> {
         all.block_hashes.extend(part.block_hashes);
         all.worst.extend(part.worst);
         all.limit = all.limit.or(part.limit);
+        all.theory = all.theory.or(part.theory);
         all.data.has_labels |= part.data.has_labels;
         match (&mut all.reasons, part.reasons) {
             (Some(all), Some(more)) => {
@@ -450,6 +456,7 @@ fn whole(parts: Vec<AuditPart>) -> Result<super::Audit> {
         magnitudes: totals.magnitudes().iter().map(|sum| sum / count).collect(),
         worst,
         reasons: None,
+        theory: all.theory,
         training: all.training,
         rows_file: None,
         rows: all.rows,

@@ -2,8 +2,10 @@
 
 use super::gate::{self, Rule};
 use super::result::{AuditSettings, ThicknessSettings};
+use super::theory;
 use crate::attack::Threat;
 use crate::attack::suite::{CheckedSuite, SuiteConfig};
+use crate::attack::threat::Norm;
 use crate::certify::{CertifyConfig, CheckedCertify};
 use crate::check::as_f64;
 use crate::data::Schema;
@@ -34,6 +36,8 @@ pub struct AuditConfig {
     pub worst: usize,
     /// Whether what can be proved is.
     pub certify: bool,
+    /// Rows of which the audit also says what R2ET's theory says, the first ones.
+    pub theory: usize,
     /// What must hold, like `p_at_k>=0.9`.
     pub require: Vec<String>,
 }
@@ -49,6 +53,7 @@ impl Default for AuditConfig {
             noise_draws: 20,
             worst: 10,
             certify: true,
+            theory: 0,
             require: Vec::new(),
         }
     }
@@ -69,6 +74,19 @@ impl AuditConfig {
             check_count(what, "in 1..=1000000", got, 1)?;
         }
         check_count("`worst`", "in 0..=1000000", self.worst, 0)?;
+        if self.theory > theory::MOST_ROWS {
+            return Err(Error::OutOfRange {
+                what: "`theory`",
+                expected: "in 0..=256",
+                got: as_f64(self.theory),
+            });
+        }
+        if self.theory > 0 && self.suite.threat.ball.norm != Norm::L2 {
+            return Err(Error::AuditInput {
+                expected: "an l2 ball, which the theory is about",
+                got: "an l-infinity ball".to_owned(),
+            });
+        }
         if self.explain.explanation.is_of_units() {
             return Err(Error::AuditInput {
                 expected: "an explanation of features, which can be removed from a row",
@@ -176,6 +194,7 @@ impl CheckedAudit {
             worst: config.worst,
             donors: self.donors,
             certify: config.certify,
+            theory: config.theory,
         }
     }
 }

@@ -13,6 +13,7 @@ use super::figure::{RowFigures, Summary};
 use super::limit::LimitRecord;
 use super::reasons::ReasonsRecord;
 use super::row_list::RowList;
+use super::theory::TheoryRecord;
 use crate::Seed;
 use crate::attack::Change;
 use crate::attack::suite::SuiteConfig;
@@ -68,6 +69,9 @@ pub struct Audit {
     /// not what was audited, and in files of older versions.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub reasons: Option<ReasonsRecord>,
+    /// What R2ET's theory says of the first rows; none where it was not asked for.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub theory: Option<TheoryRecord>,
     /// What was required, and whether it holds.
     pub gate: Vec<Requirement>,
     /// The epochs of the training, if the run's folder has them.
@@ -185,6 +189,9 @@ pub struct AuditSettings {
     /// Whether what can be proved was.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub certify: bool,
+    /// Rows that the theory was evaluated at, the first ones.
+    #[serde(skip_serializing_if = "is_none", default)]
+    pub theory: usize,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]

@@ -16,7 +16,7 @@ use super::result::{self, Audit, AuditSettings, RowRecord, SCHEMA, WorstRow};
 use super::row_list::RowList;
 use super::running_totals::{BlockTotals, RunningTotals};
 use super::target::AuditTarget;
-use super::{limit, linear, summary};
+use super::{limit, linear, summary, theory};
 use crate::attack::suite::Effort;
 use crate::attack::{changes, own_values};
 use crate::check::as_f64;
@@ -78,6 +78,7 @@ pub fn run(
         return Ok(Outcome::Stopped);
     };
     let limit = limit::of(audit, target)?;
+    let theory = theory::of(audit, target)?;
     let worst = session.worst();
     if observer
         .on_event(&Event::Worst { rows: worst.len() })
@@ -110,6 +111,7 @@ pub fn run(
         magnitudes: totals.magnitudes().iter().map(|sum| sum / count).collect(),
         worst,
         reasons: None,
+        theory,
         training: target.model.training.clone(),
         rows_file: None,
         rows,
@@ -157,9 +159,10 @@ fn fingerprint(
     data: &result::DataRecord,
 ) -> String {
     let mut hash = Sha256::new();
-    // The number of worst rows that are described changes none of the rows.
+    // How many rows are described further changes none of them.
     let settings = AuditSettings {
         worst: 0,
+        theory: 0,
         ..audit.settings()
     };
     let parts = (

@@ -39,6 +39,8 @@ pub struct AuditOptions {
     pub worst: usize,
     /// Whether what can be proved of the rows is.
     pub certify: bool,
+    /// Rows of which the audit also says what R2ET's theory says, the first ones.
+    pub theory: usize,
     /// What must hold beside what the model's run requires, like `p_at_k>=0.9`.
     pub require: Vec<String>,
     /// What the rows are called in the record; the dataset's name where absent.
@@ -61,6 +63,7 @@ impl Default for AuditOptions {
             noise_draws: usual.noise_draws,
             worst: usual.worst,
             certify: usual.certify,
+            theory: usual.theory,
             require: Vec::new(),
             data_name: None,
             resume: None,
@@ -127,6 +130,7 @@ impl Model {
             noise_draws: options.noise_draws,
             worst: options.worst,
             certify: options.certify,
+            theory: options.theory,
             require: Vec::new(),
         })
     }

@@ -34,7 +34,7 @@ mod row_choice;
 mod row_stream;
 pub(crate) mod single_classifier;
 mod stored;
-mod theory;
+pub(crate) mod theory;
 
 pub use attack::{AttackOptions, AttackedRow, Attacks, RadiusCurve};
 pub use audit::AuditOptions;
