@@ -39,6 +39,7 @@ pub(crate) use head::Softmax as RowSoftmax;
 pub(crate) use margin_product::margin_product;
 pub(crate) use matrix_product::Side;
 pub(crate) use real::Real;
+pub(crate) use simd::{Task, Vector};
 pub(crate) use row_tile::{
     Activation, ActivationState, PackedMatrix, boundary_numbers, multiply, pack_rows, tile_numbers,
     tile_rows, unpack_rows,
@@ -53,7 +54,8 @@ pub use linear::{affine, linear, linear_input, linear_weight};
 pub use max_pool::{PoolShape, max_pool_indices, pool_gather, pool_scatter};
 pub use node_scale::{node_column_dot, node_row_dot, node_scale};
 pub use simd::{
-    Instructions, VectorLoop, instructions, requested_instructions, sum_of_pairs, vectorised,
+    Instructions, LANES, LaneLoop, Lanes, Register, VectorLoop, by_lanes, instructions,
+    requested_instructions, sum_of_lanes, sum_of_pairs, vectorised,
 };
 pub use softplus::{softplus, softplus_slope};
 pub use triangle::{matrix_to_triangle, triangle_to_matrix};

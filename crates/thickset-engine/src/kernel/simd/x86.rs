@@ -5,7 +5,7 @@ use std::arch::x86_64 as arch;
 use super::{Task, Vector};
 
 macro_rules! wide {
-    ($name:ident, $register:ident, $number:ty, $splat:ident, $load:ident, $store:ident, $add:ident, $sub:ident, $mul:ident, $mul_add:ident, $compare:ident, $kept:ident $(, $transpose:ident)?) => {
+    ($name:ident, $register:ident, $number:ty, $splat:ident, $load:ident, $store:ident, $add:ident, $sub:ident, $mul:ident, $div:ident, $sqrt:ident, $abs:ident, $blend:ident, $mul_add:ident, $compare:ident, $kept:ident $(, $transpose:ident)?) => {
         /// An AVX-512 register. Private to this module, which makes one only where the processor is known to have them.
         #[derive(Clone, Copy)]
         struct $name(arch::$register);
@@ -61,6 +61,33 @@ macro_rules! wide {
             fn mul(self, other: Self) -> Self {
                 // SAFETY: as in `splat`.
                 Self(unsafe { arch::$mul(self.0, other.0) })
+            }
+
+            #[inline(always)]
+            fn div(self, other: Self) -> Self {
+                // SAFETY: as in `splat`.
+                Self(unsafe { arch::$div(self.0, other.0) })
+            }
+
+            #[inline(always)]
+            fn sqrt(self) -> Self {
+                // SAFETY: as in `splat`.
+                Self(unsafe { arch::$sqrt(self.0) })
+            }
+
+            #[inline(always)]
+            fn abs(self) -> Self {
+                // SAFETY: as in `splat`.
+                Self(unsafe { arch::$abs(self.0) })
+            }
+
+            #[inline(always)]
+            fn if_greater(self, than: Self, then: Self, otherwise: Self) -> Self {
+                // SAFETY: as in `splat`.
+                Self(unsafe {
+                    let is_greater = arch::$compare::<{ arch::_CMP_GT_OQ }>(self.0, than.0);
+                    arch::$blend(is_greater, otherwise.0, then.0)
+                })
             }
 
             #[inline(always)]
@@ -132,6 +159,10 @@ wide!(
     _mm512_add_ps,
     _mm512_sub_ps,
     _mm512_mul_ps,
+    _mm512_div_ps,
+    _mm512_sqrt_ps,
+    _mm512_abs_ps,
+    _mm512_mask_blend_ps,
     _mm512_fmadd_ps,
     _mm512_cmp_ps_mask,
     _mm512_maskz_mov_ps,
@@ -147,6 +178,10 @@ wide!(
     _mm512_add_pd,
     _mm512_sub_pd,
     _mm512_mul_pd,
+    _mm512_div_pd,
+    _mm512_sqrt_pd,
+    _mm512_abs_pd,
+    _mm512_mask_blend_pd,
     _mm512_fmadd_pd,
     _mm512_cmp_pd_mask,
     _mm512_maskz_mov_pd
@@ -194,7 +229,7 @@ unsafe fn transpose_quarters(
 }
 
 macro_rules! halves {
-    ($name:ident, $register:ident, $number:ty, $lanes:literal, $splat:ident, $load:ident, $store:ident, $add:ident, $sub:ident, $mul:ident, $mul_add:ident, $compare:ident, $and:ident $(, $transpose:ident)?) => {
+    ($name:ident, $register:ident, $number:ty, $lanes:literal, $splat:ident, $load:ident, $store:ident, $add:ident, $sub:ident, $mul:ident, $div:ident, $sqrt:ident, $and_not:ident, $blend:ident, $mul_add:ident, $compare:ident, $and:ident $(, $transpose:ident)?) => {
         /// Two AVX2 registers as one. Private to this module, which makes one only where the processor is known to have them.
         #[derive(Clone, Copy)]
         struct $name([arch::$register; 2]);
@@ -259,6 +294,40 @@ macro_rules! halves {
             }
 
             #[inline(always)]
+            fn div(self, other: Self) -> Self {
+                let ([a, b], [c, d]) = (self.0, other.0);
+                // SAFETY: as in `splat`.
+                Self(unsafe { [arch::$div(a, c), arch::$div(b, d)] })
+            }
+
+            #[inline(always)]
+            fn sqrt(self) -> Self {
+                let [a, b] = self.0;
+                // SAFETY: as in `splat`.
+                Self(unsafe { [arch::$sqrt(a), arch::$sqrt(b)] })
+            }
+
+            #[inline(always)]
+            fn abs(self) -> Self {
+                let ([a, b], [sign, _]) = (self.0, Self::splat(-0.0).0);
+                // SAFETY: as in `splat`.
+                Self(unsafe { [arch::$and_not(sign, a), arch::$and_not(sign, b)] })
+            }
+
+            #[inline(always)]
+            fn if_greater(self, than: Self, then: Self, otherwise: Self) -> Self {
+                let ([a, b], [c, d]) = (self.0, than.0);
+                let ([e, f], [g, h]) = (then.0, otherwise.0);
+                // SAFETY: as in `splat`.
+                Self(unsafe {
+                    [
+                        arch::$blend(g, e, arch::$compare::<{ arch::_CMP_GT_OQ }>(a, c)),
+                        arch::$blend(h, f, arch::$compare::<{ arch::_CMP_GT_OQ }>(b, d)),
+                    ]
+                })
+            }
+
+            #[inline(always)]
             fn mul_add(self, by: Self, plus: Self) -> Self {
                 let ([a, b], [c, d], [e, f]) = (self.0, by.0, plus.0);
                 // SAFETY: as in `splat`.
@@ -291,6 +360,10 @@ halves!(
     _mm256_add_ps,
     _mm256_sub_ps,
     _mm256_mul_ps,
+    _mm256_div_ps,
+    _mm256_sqrt_ps,
+    _mm256_andnot_ps,
+    _mm256_blendv_ps,
     _mm256_fmadd_ps,
     _mm256_cmp_ps,
     _mm256_and_ps,
@@ -307,6 +380,10 @@ halves!(
     _mm256_add_pd,
     _mm256_sub_pd,
     _mm256_mul_pd,
+    _mm256_div_pd,
+    _mm256_sqrt_pd,
+    _mm256_andnot_pd,
+    _mm256_blendv_pd,
     _mm256_fmadd_pd,
     _mm256_cmp_pd,
     _mm256_and_pd
