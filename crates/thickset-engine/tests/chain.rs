@@ -138,11 +138,22 @@ fn by_margin(
         .zip(u.chunks(rows))
         .zip(classes.chunks(chain.rows()))
     {
-        let numbers: Vec<f64> = classes.iter().map(|class| f64::from(u8::from(*class == 1))).collect();
-        tile.run(&side_by_side(x, features), output, &side_by_side(&numbers, 1));
+        let numbers: Vec<f64> = classes
+            .iter()
+            .map(|class| f64::from(u8::from(*class == 1)))
+            .collect();
+        tile.run(
+            &side_by_side(x, features),
+            output,
+            &side_by_side(&numbers, 1),
+        );
         let gradient = one_by_one(tile.gradient(), features, classes.len());
         let curvature = one_by_one(tile.curvature(), 1, classes.len());
-        for ((g, u), curvature) in gradient.chunks(features).zip(u.chunks(features)).zip(curvature) {
+        for ((g, u), curvature) in gradient
+            .chunks(features)
+            .zip(u.chunks(features))
+            .zip(curvature)
+        {
             let along: f64 = g.iter().zip(u).map(|(g, u)| g * u).sum();
             found[2].extend(g.iter().map(|g| along * curvature * g));
         }

@@ -4,6 +4,11 @@
 //! [`RowSoftmax`](crate::kernel::RowSoftmax) for two classes. With `e = exp(z_other - z_top)`, the less probable class has
 //! `q = e / (1 + e)`, the other one `1 / (1 + e)`.
 
+#![expect(unsafe_code, reason = "conversions through pointers")]
+#![expect(
+    clippy::needless_range_loop,
+    reason = "plain counters keep a loop in one function"
+)]
 #![expect(
     clippy::inline_always,
     reason = "a loop is compiled for the instruction set of the function it is inlined into"
@@ -66,14 +71,12 @@ impl<T: Real> MarginTile for MarginRun<'_, T> {
         self.gradient.resize(x.len(), [0.0; LANES]);
         T::vectorised(Enter {
             from: x,
-            room: self.run.room.numbers(),
             to: self.run.input.numbers(),
             width: self.features,
         });
         self.run.ascend(rows);
         T::vectorised(Leave {
             from: last(&mut self.run.places).activation.value.numbers(),
-            room: self.run.room.numbers(),
             to: &mut self.logits,
             width: 2,
         });
@@ -99,14 +102,12 @@ impl<T: Real> MarginTile for MarginRun<'_, T> {
         });
         T::vectorised(Enter {
             from: &self.seeds,
-            room: self.run.room.numbers(),
             to: last(&mut self.run.places).adjoint.numbers(),
             width: 2,
         });
         self.run.descend(rows, ActivationState::pullback);
         T::vectorised(Leave {
             from: self.run.input.numbers(),
-            room: self.run.room.numbers(),
             to: &mut self.gradient,
             width: self.features,
         });
@@ -125,10 +126,9 @@ impl<T: Real> MarginTile for MarginRun<'_, T> {
     }
 }
 
-/// Puts rows of so many numbers into a tile, by way of `room`, where they are converted in one go.
+/// Puts rows of so many numbers into a tile.
 struct Enter<'a, T> {
     from: &'a [Lanes],
-    room: &'a mut [T],
     to: &'a mut [T],
     width: usize,
 }
@@ -136,23 +136,19 @@ struct Enter<'a, T> {
 impl<T: Real> Task<T> for Enter<'_, T> {
     #[inline(always)]
     fn run<V: Vector<Number = T>>(self) {
-        let room = &mut self.room[..self.from.len() * LANES];
-        for (to, from) in room.iter_mut().zip(self.from.as_flattened()) {
-            *to = T::from_f64(*from);
-        }
-        let eights = room.as_chunks::<LANES>().0.chunks_exact(self.width);
-        for (eight, from) in eights.enumerate() {
-            for (place, from) in from.iter().enumerate() {
-                self.to[place * tile_rows::<T>() + eight * LANES..][..LANES].copy_from_slice(from);
+        for (eight, from) in self.from.chunks_exact(self.width).enumerate() {
+            for place in 0..self.width {
+                let to = &mut self.to[place * tile_rows::<T>() + eight * LANES..][..LANES];
+                // SAFETY: both are eight numbers.
+                unsafe { V::narrow(from[place].as_ptr(), to.as_mut_ptr()) };
             }
         }
     }
 }
 
-/// Takes rows out of a tile, the same way.
+/// Takes rows out of a tile.
 struct Leave<'a, T> {
     from: &'a [T],
-    room: &'a mut [T],
     to: &'a mut [Lanes],
     width: usize,
 }
@@ -160,19 +156,12 @@ struct Leave<'a, T> {
 impl<T: Real> Task<T> for Leave<'_, T> {
     #[inline(always)]
     fn run<V: Vector<Number = T>>(self) {
-        let room = &mut self.room[..self.to.len() * LANES];
-        let eights = room
-            .as_chunks_mut::<LANES>()
-            .0
-            .chunks_exact_mut(self.width);
-        for (eight, to) in eights.enumerate() {
-            for (place, to) in to.iter_mut().enumerate() {
-                let start = place * tile_rows::<T>() + eight * LANES;
-                to.copy_from_slice(&self.from[start..][..LANES]);
+        for (eight, to) in self.to.chunks_exact_mut(self.width).enumerate() {
+            for place in 0..self.width {
+                let from = &self.from[place * tile_rows::<T>() + eight * LANES..][..LANES];
+                // SAFETY: both are eight numbers.
+                unsafe { V::widen(from.as_ptr(), to[place].as_mut_ptr()) };
             }
-        }
-        for (to, from) in self.to.as_flattened_mut().iter_mut().zip(room) {
-            *to = from.to_f64();
         }
     }
 }
@@ -194,9 +183,7 @@ impl LaneLoop for Heads<'_> {
         let logits = self.logits.as_chunks::<2>().0.iter().zip(self.odds);
         let found = self.seeds.as_chunks_mut::<2>().0.iter_mut();
         let found = found.zip(self.curvature);
-        for (((logits, odds), class), (seeds, curvature)) in
-            logits.zip(self.classes).zip(found)
-        {
+        for (((logits, odds), class), (seeds, curvature)) in logits.zip(self.classes).zip(found) {
             let [first, second] = [R::load(&logits[0]), R::load(&logits[1])];
             let (class, odds) = (R::load(class), R::load(odds));
             let sum = one + odds;

@@ -105,7 +105,7 @@ pub(super) struct Run<'m, T> {
     /// What enters or leaves at the input's side: rows, gradient, direction, product.
     pub(super) input: Scratch<T>,
     /// Of what enters or leaves.
-    pub(super) room: Scratch<T>,
+    room: Scratch<T>,
     output: Output,
     classes: Vec<usize>,
     logits: Vec<f64>,

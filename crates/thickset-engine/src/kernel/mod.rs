@@ -39,11 +39,11 @@ pub(crate) use head::Softmax as RowSoftmax;
 pub(crate) use margin_product::margin_product;
 pub(crate) use matrix_product::Side;
 pub(crate) use real::Real;
-pub(crate) use simd::{Task, Vector};
 pub(crate) use row_tile::{
     Activation, ActivationState, PackedMatrix, boundary_numbers, multiply, pack_rows, tile_numbers,
     tile_rows, unpack_rows,
 };
+pub(crate) use simd::{Task, Vector};
 
 pub use batch_product::{Factor, batch_product};
 pub use channel::{channel_broadcast, channel_dot, channel_scale, channel_shift, channel_sum};

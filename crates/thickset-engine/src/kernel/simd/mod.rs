@@ -28,6 +28,8 @@ pub use vector_loop::{VectorLoop, sum_of_pairs, vectorised};
 use std::fmt::Debug;
 use std::ops::{Add, AddAssign, Mul};
 
+use super::real::Real;
+
 /// A register of [`Vector::LANES`] numbers, 64 bytes of them.
 pub(crate) trait Vector: Copy {
     type Number: Number;
@@ -78,6 +80,36 @@ pub(crate) trait Vector: Copy {
     fn mul_add(self, by: Self, plus: Self) -> Self;
     /// `self` where `decider` is positive, else zero.
     fn gated(self, decider: Self) -> Self;
+
+    /// Eight numbers as numbers of this type.
+    ///
+    /// # Safety
+    /// Both must be valid for eight numbers.
+    #[inline(always)]
+    unsafe fn narrow(from: *const f64, to: *mut Self::Number)
+    where
+        Self::Number: Real,
+    {
+        for lane in 0..LANES {
+            // SAFETY: the caller vouches for them.
+            unsafe { *to.add(lane) = Self::Number::from_f64(*from.add(lane)) };
+        }
+    }
+
+    /// Eight numbers of this type as they are.
+    ///
+    /// # Safety
+    /// Both must be valid for eight numbers.
+    #[inline(always)]
+    unsafe fn widen(from: *const Self::Number, to: *mut f64)
+    where
+        Self::Number: Real,
+    {
+        for lane in 0..LANES {
+            // SAFETY: the caller vouches for them.
+            unsafe { *to.add(lane) = (*from.add(lane)).to_f64() };
+        }
+    }
 }
 
 /// A kernel, written once for every register type. Implementations mark `run` as `#[inline(always)]`, so that it is

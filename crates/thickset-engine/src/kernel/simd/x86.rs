@@ -5,7 +5,7 @@ use std::arch::x86_64 as arch;
 use super::{Task, Vector};
 
 macro_rules! wide {
-    ($name:ident, $register:ident, $number:ty, $splat:ident, $load:ident, $store:ident, $add:ident, $sub:ident, $mul:ident, $div:ident, $sqrt:ident, $abs:ident, $blend:ident, $mul_add:ident, $compare:ident, $kept:ident $(, $transpose:ident)?) => {
+    ($name:ident, $register:ident, $number:ty, $splat:ident, $load:ident, $store:ident, $add:ident, $sub:ident, $mul:ident, $div:ident, $sqrt:ident, $abs:ident, $blend:ident, $mul_add:ident, $compare:ident, $kept:ident $(, $transpose:ident, $narrow:ident, $widen:ident)?) => {
         /// An AVX-512 register. Private to this module, which makes one only where the processor is known to have them.
         #[derive(Clone, Copy)]
         struct $name(arch::$register);
@@ -42,6 +42,18 @@ macro_rules! wide {
                 ) {
                     // SAFETY: as in `splat`; the caller vouches for the rows.
                     unsafe { $transpose(from, from_rows, to, to_rows) }
+                }
+
+                #[inline(always)]
+                unsafe fn narrow(from: *const f64, to: *mut $number) {
+                    // SAFETY: as in `splat`; the caller vouches for the numbers.
+                    unsafe { $narrow(from, to) }
+                }
+
+                #[inline(always)]
+                unsafe fn widen(from: *const $number, to: *mut f64) {
+                    // SAFETY: as in `splat`; the caller vouches for the numbers.
+                    unsafe { $widen(from, to) }
                 }
             )?
 
@@ -149,6 +161,44 @@ unsafe fn transpose_f32(from: *const f32, from_rows: &[usize], to: *mut f32, to_
     }
 }
 
+/// Eight numbers, rounded.
+#[inline(always)]
+unsafe fn narrow_whole(from: *const f64, to: *mut f32) {
+    // SAFETY: the caller vouches for AVX-512 and for the numbers.
+    unsafe { arch::_mm256_storeu_ps(to, arch::_mm512_cvtpd_ps(arch::_mm512_loadu_pd(from))) }
+}
+
+/// Eight numbers, as they are.
+#[inline(always)]
+unsafe fn widen_whole(from: *const f32, to: *mut f64) {
+    // SAFETY: as above.
+    unsafe { arch::_mm512_storeu_pd(to, arch::_mm512_cvtps_pd(arch::_mm256_loadu_ps(from))) }
+}
+
+/// Eight numbers, rounded, four at a time.
+#[inline(always)]
+unsafe fn narrow_halves(from: *const f64, to: *mut f32) {
+    for half in [0, 4] {
+        // SAFETY: the caller vouches for AVX2 and for the numbers.
+        unsafe {
+            let four = arch::_mm256_cvtpd_ps(arch::_mm256_loadu_pd(from.add(half)));
+            arch::_mm_storeu_ps(to.add(half), four);
+        }
+    }
+}
+
+/// Eight numbers, as they are, four at a time.
+#[inline(always)]
+unsafe fn widen_halves(from: *const f32, to: *mut f64) {
+    for half in [0, 4] {
+        // SAFETY: as above.
+        unsafe {
+            let four = arch::_mm256_cvtps_pd(arch::_mm_loadu_ps(from.add(half)));
+            arch::_mm256_storeu_pd(to.add(half), four);
+        }
+    }
+}
+
 wide!(
     Wide32,
     __m512,
@@ -166,7 +216,9 @@ wide!(
     _mm512_fmadd_ps,
     _mm512_cmp_ps_mask,
     _mm512_maskz_mov_ps,
-    transpose_f32
+    transpose_f32,
+    narrow_whole,
+    widen_whole
 );
 wide!(
     Wide64,
@@ -229,7 +281,7 @@ unsafe fn transpose_quarters(
 }
 
 macro_rules! halves {
-    ($name:ident, $register:ident, $number:ty, $lanes:literal, $splat:ident, $load:ident, $store:ident, $add:ident, $sub:ident, $mul:ident, $div:ident, $sqrt:ident, $and_not:ident, $blend:ident, $mul_add:ident, $compare:ident, $and:ident $(, $transpose:ident)?) => {
+    ($name:ident, $register:ident, $number:ty, $lanes:literal, $splat:ident, $load:ident, $store:ident, $add:ident, $sub:ident, $mul:ident, $div:ident, $sqrt:ident, $and_not:ident, $blend:ident, $mul_add:ident, $compare:ident, $and:ident $(, $transpose:ident, $narrow:ident, $widen:ident)?) => {
         /// Two AVX2 registers as one. Private to this module, which makes one only where the processor is known to have them.
         #[derive(Clone, Copy)]
         struct $name([arch::$register; 2]);
@@ -269,6 +321,18 @@ macro_rules! halves {
                 ) {
                     // SAFETY: as in `splat`; the caller vouches for the rows.
                     unsafe { $transpose(from, from_rows, to, to_rows) }
+                }
+
+                #[inline(always)]
+                unsafe fn narrow(from: *const f64, to: *mut $number) {
+                    // SAFETY: as in `splat`; the caller vouches for the numbers.
+                    unsafe { $narrow(from, to) }
+                }
+
+                #[inline(always)]
+                unsafe fn widen(from: *const $number, to: *mut f64) {
+                    // SAFETY: as in `splat`; the caller vouches for the numbers.
+                    unsafe { $widen(from, to) }
                 }
             )?
 
@@ -367,7 +431,9 @@ halves!(
     _mm256_fmadd_ps,
     _mm256_cmp_ps,
     _mm256_and_ps,
-    transpose_quarters
+    transpose_quarters,
+    narrow_halves,
+    widen_halves
 );
 halves!(
     Halves64,
