@@ -31,7 +31,7 @@ mod tensor;
 mod training_step;
 mod whole_file;
 
-pub use chain::{Chain, Tile};
+pub use chain::{Chain, MarginTile, Tile};
 pub use device_kind::DeviceKind;
 pub use error::{Error, Result};
 pub use file::{MAX_FILE_BYTES, StoredModel};

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use thickset_engine::layer::{Linear, Relu, Softplus};
 use thickset_engine::{
     Chain, DType, Device, Init, Network, NetworkBuilder, Output, Parameter, ParameterSource, Role,
-    Tensor, TensorData, one_hot,
+    Tensor, TensorData, kernel::LANES, one_hot,
 };
 
 /// Draws in [-1, 1), the same for the same seed.
@@ -100,6 +100,69 @@ fn by_chain(chain: &Chain, x: &[f64], u: &[f64], output: Output, classes: &[usiz
     Found(found)
 }
 
+/// Rows side by side, eight at a time, zeros beyond the last.
+fn side_by_side(rows: &[f64], width: usize) -> Vec<[f64; LANES]> {
+    let mut lanes = vec![[0.0; LANES]; (rows.len() / width).div_ceil(LANES) * width];
+    for (row, numbers) in rows.chunks(width).enumerate() {
+        for (place, number) in numbers.iter().enumerate() {
+            lanes[row / LANES * width + place][row % LANES] = *number;
+        }
+    }
+    lanes
+}
+
+/// The first rows of those.
+fn one_by_one(lanes: &[[f64; LANES]], width: usize, rows: usize) -> Vec<f64> {
+    (0..rows * width)
+        .map(|place| {
+            let (row, number) = (place / width, place % width);
+            lanes[row / LANES * width + number][row % LANES]
+        })
+        .collect()
+}
+
+/// The same with rows side by side; `None` where that is not offered.
+fn by_margin(
+    chain: &Chain,
+    x: &[f64],
+    u: &[f64],
+    output: Output,
+    classes: &[usize],
+) -> Option<Found> {
+    let mut tile = chain.margin_tile()?;
+    let mut found = [const { Vec::new() }; 3];
+    let features = x.len() / classes.len();
+    let rows = chain.rows() * features;
+    for ((x, u), classes) in x
+        .chunks(rows)
+        .zip(u.chunks(rows))
+        .zip(classes.chunks(chain.rows()))
+    {
+        let numbers: Vec<f64> = classes
+            .iter()
+            .map(|class| f64::from(u8::from(*class == 1)))
+            .collect();
+        tile.run(
+            &side_by_side(x, features),
+            output,
+            &side_by_side(&numbers, 1),
+        );
+        let gradient = one_by_one(tile.gradient(), features, classes.len());
+        let curvature = one_by_one(tile.curvature(), 1, classes.len());
+        for ((g, u), curvature) in gradient
+            .chunks(features)
+            .zip(u.chunks(features))
+            .zip(curvature)
+        {
+            let along: f64 = g.iter().zip(u).map(|(g, u)| g * u).sum();
+            found[2].extend(g.iter().map(|g| along * curvature * g));
+        }
+        found[0].extend(one_by_one(tile.logits(), 2, classes.len()));
+        found[1].extend(gradient);
+    }
+    Some(Found(found))
+}
+
 fn largest(values: &[f64]) -> f64 {
     values
         .iter()
@@ -147,6 +210,14 @@ proptest! {
         let tolerance = if wide { 1e-11 } else { 1e-4 };
         let least = 0.01 * largest(&expected[0]).max(0.1);
         near("product", &got[2], &expected[2], tolerance, least);
+        let by_margin = by_margin(&chain, &x, &u, output, &picked);
+        let is_smooth = smooth.is_some() && !hidden.is_empty();
+        prop_assert_eq!(by_margin.is_some(), classes == 2 && !is_smooth);
+        if let Some(Found(by_margin)) = by_margin {
+            prop_assert_eq!(&by_margin[0], &got[0], "logits side by side");
+            prop_assert_eq!(&by_margin[1], &got[1], "gradient side by side");
+            near("product side by side", &by_margin[2], &got[2], 1e-12, 1e-300);
+        }
         // A row alone, and one in another place of its tile.
         for row in [rows / 2, rows - 1] {
             let place = row * features..(row + 1) * features;

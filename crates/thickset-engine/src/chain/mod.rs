@@ -17,12 +17,14 @@
 //! - The chain copies the weights: it does not follow a network that is trained on. Nothing is recorded for `backward`.
 
 mod head;
+mod margin;
 mod tile;
 
 use crate::tensor::DType;
 
+use self::margin::MarginRun;
 use self::tile::{Maps, Run};
-use crate::kernel::tile_rows;
+use crate::kernel::{Lanes, tile_rows};
 use crate::{Network, Output};
 
 /// A network packed for tiles of rows: the logits, input gradients and Hessian products of [`Network::pass`], in a fraction of
@@ -55,6 +57,27 @@ pub trait Tile {
     /// # Panics
     /// If there are not as many directions or products as rows.
     fn hessian_product(&mut self, direction: &[f64], product: &mut [f64]);
+}
+
+/// Some rows of a [`Chain`] of two classes that is piecewise linear, side by side: number `i` of row `r` is lane `r % 8` of
+/// number `(r / 8) * n + i`, where each row has `n`. The output is a function `f` of the margin between the classes,
+/// whose gradient does not bend, so that the Hessian follows from the gradient `g`: it is `(f'' / f'^2) g g^T`.
+pub trait MarginTile {
+    /// Runs rows, at most [`Chain::rows`], forward to the logits and back to the gradient of each row's `output` for its class, 0
+    /// or 1. The bits are those of [`Tile::run`].
+    ///
+    /// # Panics
+    /// If rows and classes do not fit the network or each other.
+    fn run(&mut self, x: &[Lanes], output: Output, classes: &[Lanes]);
+
+    /// Of the rows of the last run, two each.
+    fn logits(&self) -> &[Lanes];
+
+    /// Of the rows of the last run.
+    fn gradient(&self) -> &[Lanes];
+
+    /// `f'' / f'^2` at the rows of the last run; zero where the output no longer changes in numbers.
+    fn curvature(&self) -> &[Lanes];
 }
 
 impl Network {
@@ -93,6 +116,16 @@ impl Chain {
         match &self.0 {
             Kind::F32(maps) => Box::new(Run::new(maps)),
             Kind::F64(maps) => Box::new(Run::new(maps)),
+        }
+    }
+
+    /// Room for a tile of rows side by side, where the output depends on a margin: two classes, and no smooth activation.
+    #[must_use]
+    pub fn margin_tile(&self) -> Option<Box<dyn MarginTile + '_>> {
+        match &self.0 {
+            Kind::F32(maps) if maps.depends_on_margin_only => Some(Box::new(MarginRun::new(maps))),
+            Kind::F64(maps) if maps.depends_on_margin_only => Some(Box::new(MarginRun::new(maps))),
+            Kind::F32(_) | Kind::F64(_) => None,
         }
     }
 }

@@ -18,10 +18,10 @@ use crate::{Output, interrupt};
 #[derive(Debug)]
 pub(super) struct Maps<T> {
     list: Vec<Map<T>>,
-    features: usize,
+    pub(super) features: usize,
     classes: usize,
     /// Two classes and a piecewise linear network: the output is a function of the margin, whose gradient does not bend.
-    depends_on_margin_only: bool,
+    pub(super) depends_on_margin_only: bool,
 }
 
 /// A linear map with what follows it.
@@ -83,21 +83,27 @@ fn numbers<T: Real>(tensor: &crate::tensor::Tensor<2>) -> Vec<T> {
 }
 
 /// Room for the rows between two maps.
-struct Place<T> {
+pub(super) struct Place<T> {
     /// The output of the map before.
-    activation: ActivationState<T>,
+    pub(super) activation: ActivationState<T>,
     /// An adjoint on its way down, or its change.
-    adjoint: Scratch<T>,
+    pub(super) adjoint: Scratch<T>,
     /// The change of the output on its way up.
     tangent: Scratch<T>,
+}
+
+/// The place behind the last map.
+pub(super) fn last<T>(places: &mut [Place<T>]) -> &mut Place<T> {
+    let last = places.last_mut();
+    last.unwrap_or_else(|| unreachable!("a chain has a map"))
 }
 
 /// A tile's room, and what was found of its rows.
 pub(super) struct Run<'m, T> {
     of: &'m Maps<T>,
-    places: Vec<Place<T>>,
+    pub(super) places: Vec<Place<T>>,
     /// What enters or leaves at the input's side: rows, gradient, direction, product.
-    input: Scratch<T>,
+    pub(super) input: Scratch<T>,
     /// Of what enters or leaves.
     room: Scratch<T>,
     output: Output,
@@ -149,9 +155,8 @@ impl<'m, T: Real> Run<'m, T> {
         self.classes.len()
     }
 
-    /// From the input to the logits.
-    fn forward(&mut self) {
-        let rows = self.rows();
+    /// From the input to the logits, which stay in the last place.
+    pub(super) fn ascend(&mut self, rows: usize) {
         let mut before = self.input.numbers();
         for (map, place) in self.of.list.iter().zip(&mut self.places) {
             let out = place.activation.value.numbers();
@@ -159,12 +164,6 @@ impl<'m, T: Real> Run<'m, T> {
             place.activation.forward();
             before = place.activation.value.numbers();
         }
-        unpack_rows(
-            before,
-            self.of.classes,
-            self.room.numbers(),
-            &mut self.logits,
-        );
     }
 
     /// From the input's change to that of the logits, which goes where the seeds are.
@@ -188,15 +187,22 @@ impl<'m, T: Real> Run<'m, T> {
     /// From the seeds to the input. `step` is what the activations do.
     fn backward(&mut self, step: impl Fn(&mut ActivationState<T>, &mut [T])) {
         let rows = self.rows();
-        let Some(last) = self.places.last_mut() else {
-            return;
-        };
+        let last = last(&mut self.places);
         pack_rows(
             &self.seeds,
             self.of.classes,
             self.room.numbers(),
             last.adjoint.numbers(),
         );
+        self.descend(rows, step);
+    }
+
+    /// From the adjoint in the last place to the input.
+    pub(super) fn descend(
+        &mut self,
+        rows: usize,
+        step: impl Fn(&mut ActivationState<T>, &mut [T]),
+    ) {
         for (place, map) in self.of.list.iter().enumerate().rev() {
             let (below, here) = self.places.split_at_mut(place);
             let adjoint = here[0].adjoint.numbers();
@@ -263,7 +269,13 @@ impl<T: Real> Tile for Run<'_, T> {
         }
         self.gradient.resize(rows * features, 0.0);
         pack_rows(x, features, self.room.numbers(), self.input.numbers());
-        self.forward();
+        self.ascend(rows);
+        unpack_rows(
+            last(&mut self.places).activation.value.numbers(),
+            count,
+            self.room.numbers(),
+            &mut self.logits,
+        );
         self.hot.clear();
         self.hot.resize(rows * count, 0.0);
         for (hot, class) in self.hot.chunks_mut(count).zip(classes) {

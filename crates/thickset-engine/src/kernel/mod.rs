@@ -43,6 +43,7 @@ pub(crate) use row_tile::{
     Activation, ActivationState, PackedMatrix, boundary_numbers, multiply, pack_rows, tile_numbers,
     tile_rows, unpack_rows,
 };
+pub(crate) use simd::{Task, Vector};
 
 pub use batch_product::{Factor, batch_product};
 pub use channel::{channel_broadcast, channel_dot, channel_scale, channel_shift, channel_sum};
@@ -53,7 +54,8 @@ pub use linear::{affine, linear, linear_input, linear_weight};
 pub use max_pool::{PoolShape, max_pool_indices, pool_gather, pool_scatter};
 pub use node_scale::{node_column_dot, node_row_dot, node_scale};
 pub use simd::{
-    Instructions, VectorLoop, instructions, requested_instructions, sum_of_pairs, vectorised,
+    Instructions, LANES, LaneLoop, Lanes, Register, VectorLoop, by_lanes, instructions,
+    requested_instructions, sum_of_lanes, sum_of_pairs, vectorised,
 };
 pub use softplus::{softplus, softplus_slope};
 pub use triangle::{matrix_to_triangle, triangle_to_matrix};

@@ -9,6 +9,7 @@ use thickset_engine::Output;
 use super::AttackOption;
 use super::constraint::{Multipliers, Observation};
 use super::goal::{Goal, Goals, OfShares, shares};
+use super::lane_descent::LaneDescent;
 use super::outcome::Attacked;
 use super::state::{AttackState, RowStatus};
 use super::threat::ball::Surface;
@@ -117,9 +118,17 @@ impl<'a> Descent<'a> {
             .surrogate
             .map_or_else(String::new, |beta| format!(" {beta}"));
         let shares = if attack.shares { " shares" } else { "" };
-        let mut streams = self
-            .state
-            .streams(&format!("attack start {}{shares}{twin}", attack.kind));
+        // Only random starts draw.
+        let mut streams = if attack.restarts > 1 {
+            self.state
+                .streams(&format!("attack start {}{shares}{twin}", attack.kind))
+        } else {
+            Vec::new()
+        };
+        let mut by_lanes = match trace {
+            None => LaneDescent::new(&self.state, &self.goals)?,
+            Some(_) => None,
+        };
         for run in 0..self.state.attack.restarts {
             let mut start = self.state.origin().to_vec();
             if run > 0 {
@@ -131,6 +140,10 @@ impl<'a> Descent<'a> {
                 {
                     z.copy_from_slice(&self.state.attack.threat.draw(x, Surface::Ball, stream));
                 }
+            }
+            if let Some(by_lanes) = &mut by_lanes {
+                by_lanes.descend(&mut self.state, &start, run == 0)?;
+                continue;
             }
             let parts = self.state.kept().len();
             let rules = (0..self.state.count())

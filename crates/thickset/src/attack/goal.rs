@@ -34,6 +34,11 @@ pub trait Goal: Send {
     fn slope(&mut self, step: usize, importance: &[f64], slope: &mut [f64]) {
         self.evaluate(step, importance, slope);
     }
+
+    /// The gradient, where it is the same at every step and for all importances; `None` where it may differ.
+    fn weights(&self) -> Option<&[f64]> {
+        None
+    }
 }
 
 /// A goal for importances as shares of their sum, `s_i = I_i / sum_j |I_j|`: their size, which on a binary network is mostly
@@ -113,6 +118,10 @@ impl Goal for Weighted {
 
     fn slope(&mut self, _: usize, _: &[f64], slope: &mut [f64]) {
         slope.copy_from_slice(&self.0);
+    }
+
+    fn weights(&self) -> Option<&[f64]> {
+        Some(&self.0)
     }
 }
 

@@ -31,6 +31,7 @@ mod config;
 mod descent;
 mod goal;
 mod kept;
+mod lane_descent;
 mod option;
 mod outcome;
 mod start_points;

@@ -59,6 +59,8 @@ impl<'a> Networks<'a> {
 pub struct AttackState<'a> {
     pub(super) attack: &'a CheckedAttack,
     pub(super) network: &'a Network,
+    /// The network as a chain, if it is one and directions are its own.
+    pub(super) own_chain: Option<&'a Chain>,
     /// Evaluates the network.
     probe: Box<dyn Probe + 'a>,
     /// Evaluates the twin, if directions come from one.
@@ -103,8 +105,11 @@ struct WorstPoint {
     point: Vec<f64>,
     kept: usize,
     held: bool,
-    /// P@k after each step of the run from the row itself, 1 where the prediction changed; up to the first below the bound.
-    path: Vec<f64>,
+    /// Steps noted of the run from the row itself.
+    steps: usize,
+    /// The first step after which P@k was below that of tables, and below the attack's bound.
+    first_change: Option<usize>,
+    manipulation_epoch: Option<usize>,
     last: Option<Last>,
     finish: Option<Finish>,
 }
@@ -159,7 +164,9 @@ impl<'a> AttackState<'a> {
             point: row.to_vec(),
             kept: attack.k,
             held: true,
-            path: Vec::new(),
+            steps: 0,
+            first_change: None,
+            manipulation_epoch: None,
             last: None,
             finish: None,
         });
@@ -180,6 +187,7 @@ impl<'a> AttackState<'a> {
             worst: worst.collect(),
             attack,
             network,
+            own_chain: networks.chain.as_ref().filter(|_| networks.twin.is_none()),
             probe,
             twin_probe: twin_probe.transpose()?,
             top,
@@ -357,50 +365,75 @@ impl<'a> AttackState<'a> {
 
     /// Keeps the point of a row of the latest evaluation if it is the worst so far.
     pub fn keep_if_worst(&mut self, row: usize, points: &[f64]) {
-        let RowStatus { kept, held } = self.status[row];
+        let status = self.status[row];
         let features = self.features();
-        let counts = held || self.ignores_predictions();
-        let worst = &mut self.worst[row];
-        if counts && kept < worst.kept {
-            worst.kept = kept;
-            worst.held = held;
-            worst
-                .point
-                .copy_from_slice(&points[row * features..(row + 1) * features]);
+        let counts = status.held || self.ignores_predictions();
+        if counts && status.kept < self.worst[row].kept {
+            let point = &points[row * features..(row + 1) * features];
+            self.keep(row, status, point.iter().copied());
         }
+    }
+
+    /// Keeps this point of a row as the worst so far.
+    pub(super) fn keep(&mut self, row: usize, status: RowStatus, point: impl Iterator<Item = f64>) {
+        let worst = &mut self.worst[row];
+        worst.kept = status.kept;
+        worst.held = status.held;
+        for (to, from) in worst.point.iter_mut().zip(point) {
+            *to = from;
+        }
+    }
+
+    /// How many features a row's set has kept at its worst point so far.
+    pub(super) fn least_kept(&self, row: usize) -> usize {
+        self.worst[row].kept
     }
 
     /// Notes a step of a row's run from the row itself, which is the latest evaluation.
     pub(super) fn note_step(&mut self, row: usize) {
         let RowStatus { kept, held } = self.status[row];
-        let is_over = |path: &[f64]| path.last().is_some_and(|last| *last < self.attack.bound);
-        let counts = held || self.ignores_predictions();
-        let precision = if counts {
-            as_f64(kept) / as_f64(self.attack.k)
-        } else {
-            1.0
-        };
-        if !is_over(&self.worst[row].path) {
-            self.worst[row].path.push(precision);
+        self.worst[row].steps += 1;
+        if held || self.ignores_predictions() {
+            self.note_kept(row, self.worst[row].steps, kept);
         }
     }
 
-    fn ignores_predictions(&self) -> bool {
+    /// Notes how many features a row's set has kept after this step of the run from the row itself, counted from 1.
+    pub(super) fn note_kept(&mut self, row: usize, step: usize, kept: usize) {
+        let precision = as_f64(kept) / as_f64(self.attack.k);
+        let worst = &mut self.worst[row];
+        if worst.manipulation_epoch.is_some() {
+            return;
+        }
+        if precision < manipulation_epoch::TABLE_BOUND {
+            worst.first_change.get_or_insert(step);
+        }
+        if precision < self.attack.bound {
+            worst.manipulation_epoch = Some(step);
+        }
+    }
+
+    pub(super) fn ignores_predictions(&self) -> bool {
         self.attack.constraint.behaviour().ignores_predictions()
     }
 
     /// Notes where a row's first run ended.
     pub fn note_end(&mut self, row: usize, points: &[f64], status: RowStatus, stopped: bool) {
-        let (features, k) = (self.features(), self.attack.k);
-        let worst = &mut self.worst[row];
-        if worst.last.is_none() {
-            worst.last = Some(Last {
-                point: points[row * features..(row + 1) * features].to_vec(),
-                precision: as_f64(status.kept) / as_f64(k),
-                held: status.held,
-                stopped,
-            });
+        let features = self.features();
+        if self.worst[row].last.is_none() {
+            let point = points[row * features..(row + 1) * features].to_vec();
+            self.end_at(row, point, status, stopped);
         }
+    }
+
+    /// The row's first run ended at this point.
+    pub(super) fn end_at(&mut self, row: usize, point: Vec<f64>, status: RowStatus, stopped: bool) {
+        self.worst[row].last = Some(Last {
+            point,
+            precision: as_f64(status.kept) / as_f64(self.attack.k),
+            held: status.held,
+            stopped,
+        });
     }
 
     /// Reports the point of a row of the latest evaluation, whether it is worse than another or not, and how the search
@@ -420,19 +453,12 @@ impl<'a> AttackState<'a> {
     /// The rows after the attack.
     ///
     /// # Errors
-    /// Only for values that are not finite, which a count never is.
+    /// None so far; a search passes them on to its caller.
     pub fn finish(self) -> Result<Vec<Attacked>> {
         let k = as_f64(self.attack.k);
         let attack = self.attack.kind;
-        let bound = self.attack.bound;
-        let first_below = |path: &[f64], bound: f64| {
-            if path.is_empty() {
-                return Ok(None);
-            }
-            manipulation_epoch::score(path, bound)
-        };
         let rows = self.worst.into_iter().zip(self.classes);
-        rows.map(|(worst, class)| {
+        let attacked = rows.map(|(worst, class)| {
             let precision = as_f64(worst.kept) / k;
             let last = worst.last.unwrap_or_else(|| Last {
                 point: worst.point.clone(),
@@ -440,19 +466,19 @@ impl<'a> AttackState<'a> {
                 held: worst.held,
                 stopped: false,
             });
-            Ok(Attacked {
+            Attacked {
                 class,
                 attack,
                 perturbed: worst.point,
                 precision,
                 held: worst.held,
-                first_change: first_below(&worst.path, manipulation_epoch::TABLE_BOUND)?,
-                manipulation_epoch: first_below(&worst.path, bound)?,
+                first_change: worst.first_change,
+                manipulation_epoch: worst.manipulation_epoch,
                 last,
                 finish: worst.finish,
-            })
-        })
-        .collect()
+            }
+        });
+        Ok(attacked.collect())
     }
 }
 
@@ -592,8 +618,8 @@ mod tests {
             state.note_step(0);
             state.note_step(1);
         }
-        assert_eq!(state.worst[0].path, [1.0, 0.0]);
-        assert_eq!(state.worst[1].path, [1.0; 4]);
+        assert_eq!(state.worst[0].manipulation_epoch, Some(2));
+        assert_eq!(state.worst[1].manipulation_epoch, None);
         let found = state.finish().unwrap();
         assert_eq!(
             (found[0].first_change, found[1].first_change),
@@ -682,7 +708,7 @@ mod tests {
         state.keep_if_worst(0, &row);
         state.note_step(0);
         state.note_end(0, &row, status, false);
-        assert_eq!(state.worst[0].path, [0.5]);
+        assert_eq!(state.worst[0].first_change, Some(1));
         let mut points = vec![9.0; 3];
         state.project(&mut points);
         let ball = attack.threat.ball();

@@ -8,9 +8,13 @@
     reason = "a loop is compiled for the instruction set of the function it is inlined into"
 )]
 
+mod by_lanes;
+
 use std::cmp::Ordering;
 
 use thickset_engine::kernel::{VectorLoop, vectorised};
+
+pub(crate) use by_lanes::{KeptByLanes, TopKByLanes};
 
 use crate::check::{as_f64, check_finite, check_length, check_not_empty};
 use crate::{Error, Result};

@@ -27,7 +27,7 @@ pub enum Instructions {
 
 impl Instructions {
     /// Widest first.
-    const ALL: &[Self] = &[
+    pub(crate) const ALL: &[Self] = &[
         #[cfg(target_arch = "x86_64")]
         Self::Avx512,
         #[cfg(target_arch = "x86_64")]

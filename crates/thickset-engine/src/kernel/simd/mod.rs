@@ -14,6 +14,7 @@
 )]
 
 mod instructions;
+mod lanes;
 mod vector_loop;
 #[cfg(target_arch = "x86_64")]
 mod x86;
@@ -21,10 +22,13 @@ mod x86;
 #[cfg(test)]
 pub(crate) use instructions::with_instructions;
 pub use instructions::{Instructions, instructions, requested_instructions};
+pub use lanes::{LANES, LaneLoop, Lanes, Register, by_lanes, sum_of_lanes};
 pub use vector_loop::{VectorLoop, sum_of_pairs, vectorised};
 
 use std::fmt::Debug;
 use std::ops::{Add, AddAssign, Mul};
+
+use super::real::Real;
 
 /// A register of [`Vector::LANES`] numbers, 64 bytes of them.
 pub(crate) trait Vector: Copy {
@@ -66,10 +70,46 @@ pub(crate) trait Vector: Copy {
     fn add(self, other: Self) -> Self;
     fn sub(self, other: Self) -> Self;
     fn mul(self, other: Self) -> Self;
+    fn div(self, other: Self) -> Self;
+    fn sqrt(self) -> Self;
+    /// The numbers without their signs.
+    fn abs(self) -> Self;
+    /// `then` where `self > than`, else `otherwise`.
+    fn if_greater(self, than: Self, then: Self, otherwise: Self) -> Self;
     /// `self * by + plus`.
     fn mul_add(self, by: Self, plus: Self) -> Self;
     /// `self` where `decider` is positive, else zero.
     fn gated(self, decider: Self) -> Self;
+
+    /// Eight numbers as numbers of this type.
+    ///
+    /// # Safety
+    /// Both must be valid for eight numbers.
+    #[inline(always)]
+    unsafe fn narrow(from: *const f64, to: *mut Self::Number)
+    where
+        Self::Number: Real,
+    {
+        for lane in 0..LANES {
+            // SAFETY: the caller vouches for them.
+            unsafe { *to.add(lane) = Self::Number::from_f64(*from.add(lane)) };
+        }
+    }
+
+    /// Eight numbers of this type as they are.
+    ///
+    /// # Safety
+    /// Both must be valid for eight numbers.
+    #[inline(always)]
+    unsafe fn widen(from: *const Self::Number, to: *mut f64)
+    where
+        Self::Number: Real,
+    {
+        for lane in 0..LANES {
+            // SAFETY: the caller vouches for them.
+            unsafe { *to.add(lane) = (*from.add(lane)).to_f64() };
+        }
+    }
 }
 
 /// A kernel, written once for every register type. Implementations mark `run` as `#[inline(always)]`, so that it is
@@ -138,6 +178,32 @@ macro_rules! portable {
             #[inline(always)]
             fn mul(self, other: Self) -> Self {
                 Self(std::array::from_fn(|lane| self.0[lane] * other.0[lane]))
+            }
+
+            #[inline(always)]
+            fn div(self, other: Self) -> Self {
+                Self(std::array::from_fn(|lane| self.0[lane] / other.0[lane]))
+            }
+
+            #[inline(always)]
+            fn sqrt(self) -> Self {
+                Self(std::array::from_fn(|lane| self.0[lane].sqrt()))
+            }
+
+            #[inline(always)]
+            fn abs(self) -> Self {
+                Self(std::array::from_fn(|lane| self.0[lane].abs()))
+            }
+
+            #[inline(always)]
+            fn if_greater(self, than: Self, then: Self, otherwise: Self) -> Self {
+                Self(std::array::from_fn(|lane| {
+                    if self.0[lane] > than.0[lane] {
+                        then.0[lane]
+                    } else {
+                        otherwise.0[lane]
+                    }
+                }))
             }
 
             #[inline(always)]

@@ -7,7 +7,7 @@
     reason = "a loop is compiled for the instruction set of the function it is inlined into"
 )]
 
-use super::{Number, Task, Vector};
+use super::{LANES, Number, Task, Vector};
 
 /// A loop over numbers. Implementations mark `run`, and what it calls, as `#[inline(always)]`, so that it is compiled for each
 /// instruction set.
@@ -38,9 +38,6 @@ pub fn vectorised<L: VectorLoop>(work: L) -> L::Output {
     });
     output.unwrap_or_else(|| unreachable!("a task runs once"))
 }
-
-/// Numbers that are summed side by side.
-const LANES: usize = 8;
 
 /// The sum of `term(a, b)` over the numbers of two slices of the same length: eight sums side by side, each in ascending
 /// order, then those, then what fills no eight.

@@ -5,7 +5,7 @@ use std::arch::x86_64 as arch;
 use super::{Task, Vector};
 
 macro_rules! wide {
-    ($name:ident, $register:ident, $number:ty, $splat:ident, $load:ident, $store:ident, $add:ident, $sub:ident, $mul:ident, $mul_add:ident, $compare:ident, $kept:ident $(, $transpose:ident)?) => {
+    ($name:ident, $register:ident, $number:ty, $splat:ident, $load:ident, $store:ident, $add:ident, $sub:ident, $mul:ident, $div:ident, $sqrt:ident, $abs:ident, $blend:ident, $mul_add:ident, $compare:ident, $kept:ident $(, $transpose:ident, $narrow:ident, $widen:ident)?) => {
         /// An AVX-512 register. Private to this module, which makes one only where the processor is known to have them.
         #[derive(Clone, Copy)]
         struct $name(arch::$register);
@@ -43,6 +43,18 @@ macro_rules! wide {
                     // SAFETY: as in `splat`; the caller vouches for the rows.
                     unsafe { $transpose(from, from_rows, to, to_rows) }
                 }
+
+                #[inline(always)]
+                unsafe fn narrow(from: *const f64, to: *mut $number) {
+                    // SAFETY: as in `splat`; the caller vouches for the numbers.
+                    unsafe { $narrow(from, to) }
+                }
+
+                #[inline(always)]
+                unsafe fn widen(from: *const $number, to: *mut f64) {
+                    // SAFETY: as in `splat`; the caller vouches for the numbers.
+                    unsafe { $widen(from, to) }
+                }
             )?
 
             #[inline(always)]
@@ -61,6 +73,33 @@ macro_rules! wide {
             fn mul(self, other: Self) -> Self {
                 // SAFETY: as in `splat`.
                 Self(unsafe { arch::$mul(self.0, other.0) })
+            }
+
+            #[inline(always)]
+            fn div(self, other: Self) -> Self {
+                // SAFETY: as in `splat`.
+                Self(unsafe { arch::$div(self.0, other.0) })
+            }
+
+            #[inline(always)]
+            fn sqrt(self) -> Self {
+                // SAFETY: as in `splat`.
+                Self(unsafe { arch::$sqrt(self.0) })
+            }
+
+            #[inline(always)]
+            fn abs(self) -> Self {
+                // SAFETY: as in `splat`.
+                Self(unsafe { arch::$abs(self.0) })
+            }
+
+            #[inline(always)]
+            fn if_greater(self, than: Self, then: Self, otherwise: Self) -> Self {
+                // SAFETY: as in `splat`.
+                Self(unsafe {
+                    let is_greater = arch::$compare::<{ arch::_CMP_GT_OQ }>(self.0, than.0);
+                    arch::$blend(is_greater, otherwise.0, then.0)
+                })
             }
 
             #[inline(always)]
@@ -122,6 +161,44 @@ unsafe fn transpose_f32(from: *const f32, from_rows: &[usize], to: *mut f32, to_
     }
 }
 
+/// Eight numbers, rounded.
+#[inline(always)]
+unsafe fn narrow_whole(from: *const f64, to: *mut f32) {
+    // SAFETY: the caller vouches for AVX-512 and for the numbers.
+    unsafe { arch::_mm256_storeu_ps(to, arch::_mm512_cvtpd_ps(arch::_mm512_loadu_pd(from))) }
+}
+
+/// Eight numbers, as they are.
+#[inline(always)]
+unsafe fn widen_whole(from: *const f32, to: *mut f64) {
+    // SAFETY: as above.
+    unsafe { arch::_mm512_storeu_pd(to, arch::_mm512_cvtps_pd(arch::_mm256_loadu_ps(from))) }
+}
+
+/// Eight numbers, rounded, four at a time.
+#[inline(always)]
+unsafe fn narrow_halves(from: *const f64, to: *mut f32) {
+    for half in [0, 4] {
+        // SAFETY: the caller vouches for AVX2 and for the numbers.
+        unsafe {
+            let four = arch::_mm256_cvtpd_ps(arch::_mm256_loadu_pd(from.add(half)));
+            arch::_mm_storeu_ps(to.add(half), four);
+        }
+    }
+}
+
+/// Eight numbers, as they are, four at a time.
+#[inline(always)]
+unsafe fn widen_halves(from: *const f32, to: *mut f64) {
+    for half in [0, 4] {
+        // SAFETY: as above.
+        unsafe {
+            let four = arch::_mm256_cvtps_pd(arch::_mm_loadu_ps(from.add(half)));
+            arch::_mm256_storeu_pd(to.add(half), four);
+        }
+    }
+}
+
 wide!(
     Wide32,
     __m512,
@@ -132,10 +209,16 @@ wide!(
     _mm512_add_ps,
     _mm512_sub_ps,
     _mm512_mul_ps,
+    _mm512_div_ps,
+    _mm512_sqrt_ps,
+    _mm512_abs_ps,
+    _mm512_mask_blend_ps,
     _mm512_fmadd_ps,
     _mm512_cmp_ps_mask,
     _mm512_maskz_mov_ps,
-    transpose_f32
+    transpose_f32,
+    narrow_whole,
+    widen_whole
 );
 wide!(
     Wide64,
@@ -147,6 +230,10 @@ wide!(
     _mm512_add_pd,
     _mm512_sub_pd,
     _mm512_mul_pd,
+    _mm512_div_pd,
+    _mm512_sqrt_pd,
+    _mm512_abs_pd,
+    _mm512_mask_blend_pd,
     _mm512_fmadd_pd,
     _mm512_cmp_pd_mask,
     _mm512_maskz_mov_pd
@@ -194,7 +281,7 @@ unsafe fn transpose_quarters(
 }
 
 macro_rules! halves {
-    ($name:ident, $register:ident, $number:ty, $lanes:literal, $splat:ident, $load:ident, $store:ident, $add:ident, $sub:ident, $mul:ident, $mul_add:ident, $compare:ident, $and:ident $(, $transpose:ident)?) => {
+    ($name:ident, $register:ident, $number:ty, $lanes:literal, $splat:ident, $load:ident, $store:ident, $add:ident, $sub:ident, $mul:ident, $div:ident, $sqrt:ident, $and_not:ident, $blend:ident, $mul_add:ident, $compare:ident, $and:ident $(, $transpose:ident, $narrow:ident, $widen:ident)?) => {
         /// Two AVX2 registers as one. Private to this module, which makes one only where the processor is known to have them.
         #[derive(Clone, Copy)]
         struct $name([arch::$register; 2]);
@@ -235,6 +322,18 @@ macro_rules! halves {
                     // SAFETY: as in `splat`; the caller vouches for the rows.
                     unsafe { $transpose(from, from_rows, to, to_rows) }
                 }
+
+                #[inline(always)]
+                unsafe fn narrow(from: *const f64, to: *mut $number) {
+                    // SAFETY: as in `splat`; the caller vouches for the numbers.
+                    unsafe { $narrow(from, to) }
+                }
+
+                #[inline(always)]
+                unsafe fn widen(from: *const $number, to: *mut f64) {
+                    // SAFETY: as in `splat`; the caller vouches for the numbers.
+                    unsafe { $widen(from, to) }
+                }
             )?
 
             #[inline(always)]
@@ -256,6 +355,40 @@ macro_rules! halves {
                 let ([a, b], [c, d]) = (self.0, other.0);
                 // SAFETY: as in `splat`.
                 Self(unsafe { [arch::$mul(a, c), arch::$mul(b, d)] })
+            }
+
+            #[inline(always)]
+            fn div(self, other: Self) -> Self {
+                let ([a, b], [c, d]) = (self.0, other.0);
+                // SAFETY: as in `splat`.
+                Self(unsafe { [arch::$div(a, c), arch::$div(b, d)] })
+            }
+
+            #[inline(always)]
+            fn sqrt(self) -> Self {
+                let [a, b] = self.0;
+                // SAFETY: as in `splat`.
+                Self(unsafe { [arch::$sqrt(a), arch::$sqrt(b)] })
+            }
+
+            #[inline(always)]
+            fn abs(self) -> Self {
+                let ([a, b], [sign, _]) = (self.0, Self::splat(-0.0).0);
+                // SAFETY: as in `splat`.
+                Self(unsafe { [arch::$and_not(sign, a), arch::$and_not(sign, b)] })
+            }
+
+            #[inline(always)]
+            fn if_greater(self, than: Self, then: Self, otherwise: Self) -> Self {
+                let ([a, b], [c, d]) = (self.0, than.0);
+                let ([e, f], [g, h]) = (then.0, otherwise.0);
+                // SAFETY: as in `splat`.
+                Self(unsafe {
+                    [
+                        arch::$blend(g, e, arch::$compare::<{ arch::_CMP_GT_OQ }>(a, c)),
+                        arch::$blend(h, f, arch::$compare::<{ arch::_CMP_GT_OQ }>(b, d)),
+                    ]
+                })
             }
 
             #[inline(always)]
@@ -291,10 +424,16 @@ halves!(
     _mm256_add_ps,
     _mm256_sub_ps,
     _mm256_mul_ps,
+    _mm256_div_ps,
+    _mm256_sqrt_ps,
+    _mm256_andnot_ps,
+    _mm256_blendv_ps,
     _mm256_fmadd_ps,
     _mm256_cmp_ps,
     _mm256_and_ps,
-    transpose_quarters
+    transpose_quarters,
+    narrow_halves,
+    widen_halves
 );
 halves!(
     Halves64,
@@ -307,6 +446,10 @@ halves!(
     _mm256_add_pd,
     _mm256_sub_pd,
     _mm256_mul_pd,
+    _mm256_div_pd,
+    _mm256_sqrt_pd,
+    _mm256_andnot_pd,
+    _mm256_blendv_pd,
     _mm256_fmadd_pd,
     _mm256_cmp_pd,
     _mm256_and_pd

@@ -323,6 +323,19 @@ impl Threat {
         }
     }
 
+    /// Whether the set is a Euclidean ball with bounds of single features or without, and every point of it one that can be.
+    pub(super) fn is_ball_with_bounds(&self) -> bool {
+        self.ball.norm == Norm::L2
+            && self.groups.is_empty()
+            && self.flags.is_empty()
+            && self.whole.is_empty()
+    }
+
+    /// Whether any feature has a bound of its own.
+    pub(super) fn is_bounded(&self) -> bool {
+        self.is_bounded
+    }
+
     /// The points at which the model is evaluated: `z` with whole numbers and categories made so, rounded towards `x`.
     pub(crate) fn settle(&self, x: &[f64], z: &[f64], point: &mut [f64]) {
         point.copy_from_slice(z);

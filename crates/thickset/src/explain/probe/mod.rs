@@ -8,7 +8,7 @@ mod by_line;
 mod by_tensor;
 mod by_tile;
 
-use thickset_engine::{Chain, Network};
+use thickset_engine::{Chain, Network, Output};
 
 use self::by_line::ByLine;
 use self::by_tensor::ByTensor;
@@ -44,11 +44,31 @@ pub(crate) trait Probe {
     );
 }
 
+impl ReductionConfig {
+    /// Whether importances are the sizes of single numbers, or those themselves; `None` where they are neither.
+    fn is_absolute(self) -> Option<bool> {
+        match self {
+            Self::Absolute => Some(true),
+            Self::Signed => Some(false),
+            Self::ChannelSum | Self::NormalisedAbsolute => None,
+        }
+    }
+}
+
 impl CheckedExplain {
     /// The chain of a network, where it shows this explanation with the same bits as tensors do: what is measured does not depend on the way.
     pub(crate) fn same_bits_chain(&self, network: &Network) -> Option<Chain> {
         let gradient = self.config.explanation.behaviour().plain_gradient();
         gradient.and_then(|_| Chain::new(network))
+    }
+
+    /// What is differentiated, and whether importances are sizes, where they are the plain gradient's own numbers or their sizes.
+    pub(crate) fn plain_gradient(&self) -> Option<(Output, bool)> {
+        let of = self.config.explanation.behaviour().plain_gradient()?;
+        if self.groups.is_some() {
+            return None;
+        }
+        Some((of.into(), self.config.reduce.is_absolute()?))
     }
 
     /// A probe of a network; `chain` is that network's, if it is one.
@@ -61,15 +81,12 @@ impl CheckedExplain {
         chain: Option<&'n Chain>,
         to: Binding<'_>,
     ) -> Result<Box<dyn Probe + 'n>> {
-        let is_absolute = match self.config.reduce {
-            ReductionConfig::Absolute => Some(true),
-            ReductionConfig::Signed => Some(false),
-            ReductionConfig::ChannelSum | ReductionConfig::NormalisedAbsolute => None,
-        };
         let method = self.config.explanation.behaviour();
-        if let (Some(config), Some(chain), Some(is_absolute)) =
-            (method.contributions(), chain, is_absolute)
-            && let Some(lines) = Lines::new(network, &config.row(network.features()))
+        if let (Some(config), Some(chain), Some(is_absolute)) = (
+            method.contributions(),
+            chain,
+            self.config.reduce.is_absolute(),
+        ) && let Some(lines) = Lines::new(network, &config.row(network.features()))
         {
             self.check_binding(network, to)?;
             let groups = self.groups.clone();
@@ -81,17 +98,9 @@ impl CheckedExplain {
                 groups,
             )));
         }
-        let gradient = method.plain_gradient();
-        if let (Some(of), None, Some(chain), Some(is_absolute)) =
-            (gradient, &self.groups, chain, is_absolute)
-        {
+        if let (Some((of, is_absolute)), Some(chain)) = (self.plain_gradient(), chain) {
             self.check_binding(network, to)?;
-            return Ok(Box::new(ByTile::new(
-                chain,
-                of.into(),
-                to.classes,
-                is_absolute,
-            )));
+            return Ok(Box::new(ByTile::new(chain, of, to.classes, is_absolute)));
         }
         Ok(Box::new(ByTensor {
             network,
