@@ -33,13 +33,16 @@ pub trait Register:
     fn store(self, to: &mut Lanes);
 
     /// The square roots.
+    #[must_use]
     fn sqrt(self) -> Self;
 
     /// The numbers without their signs.
+    #[must_use]
     fn abs(self) -> Self;
 
-    /// `then` where `self > than`, else `otherwise`; so it is where either is not a number.
-    fn if_greater(self, than: Self, then: Self, otherwise: Self) -> Self;
+    /// `then` where `self > other`, else `otherwise`; so it is where either is not a number.
+    #[must_use]
+    fn if_greater(self, other: Self, then: Self, otherwise: Self) -> Self;
 }
 
 /// A loop over registers. Implementations mark `run`, and what it calls, as `#[inline(always)]`, so that it is compiled for
@@ -153,8 +156,8 @@ impl<V: Vector<Number = f64>> Register for Of<V> {
     }
 
     #[inline(always)]
-    fn if_greater(self, than: Self, then: Self, otherwise: Self) -> Self {
-        Self(self.0.if_greater(than.0, then.0, otherwise.0))
+    fn if_greater(self, other: Self, then: Self, otherwise: Self) -> Self {
+        Self(self.0.if_greater(other.0, then.0, otherwise.0))
     }
 }
 
