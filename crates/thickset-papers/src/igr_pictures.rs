@@ -103,6 +103,12 @@ fn add(
             pictures,
         });
     }
+    if rows.is_empty() {
+        bench.add_finding(format!(
+            "{name}: both models predict none of the attacked images as labelled, so there is nothing to show; more --train-rows or --epochs help"
+        ));
+        return Ok(());
+    }
     bench.add_finding(format!(
         "{name}: the first {} of the attacked images that both models predict as labelled",
         rows.len()
