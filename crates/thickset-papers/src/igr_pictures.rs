@@ -105,7 +105,7 @@ fn add(
     }
     if rows.is_empty() {
         bench.add_finding(format!(
-            "{name}: both models predict none of the attacked images as labelled, so there is nothing to show; more --train-rows or --epochs help"
+            "{name}: none of the attacked images is predicted as labelled by both models, so there is nothing to show; more --train-rows or --epochs help"
         ));
         return Ok(());
     }
