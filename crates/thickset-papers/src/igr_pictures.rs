@@ -103,6 +103,12 @@ fn add(
             pictures,
         });
     }
+    if rows.is_empty() {
+        bench.add_finding(format!(
+            "{name}: none of the attacked images is predicted as labelled by both models, so there is nothing to show; more --train-rows or --epochs help"
+        ));
+        return Ok(());
+    }
     bench.add_finding(format!(
         "{name}: the first {} of the attacked images that both models predict as labelled",
         rows.len()
