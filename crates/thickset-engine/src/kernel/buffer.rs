@@ -5,9 +5,11 @@
     reason = "memory that is written before it is read, and in parallel"
 )]
 
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::mem::{MaybeUninit, size_of};
+use std::ptr::NonNull;
 
 use rayon::prelude::*;
 
@@ -18,15 +20,81 @@ use super::simd::Number;
 #[repr(align(64))]
 struct Line(#[expect(dead_code, reason = "read through the numbers that overlay it")] [u8; 64]);
 
+/// The size of a huge page. Kernels walk scratch in steps of many pages, and with pages of the usual size much of their time
+/// goes into finding out where those are.
+const HUGE_PAGE: usize = 2 << 20;
+
+/// Memory of a scratch, zero at first.
+struct Lines {
+    start: NonNull<Line>,
+    count: usize,
+}
+
+// SAFETY: it owns its memory alone, which is plain data.
+unsafe impl Send for Lines {}
+
+impl Lines {
+    const fn none() -> Self {
+        Self {
+            start: NonNull::dangling(),
+            count: 0,
+        }
+    }
+
+    fn new(count: usize) -> Self {
+        if count == 0 {
+            return Self::none();
+        }
+        let layout = Self::layout(count);
+        #[expect(
+            clippy::cast_ptr_alignment,
+            reason = "the layout is at least as aligned as a line"
+        )]
+        // SAFETY: the layout is not empty; what it gives is asked for and written within its bounds.
+        unsafe {
+            let Some(start) = NonNull::new(alloc(layout).cast::<Line>()) else {
+                handle_alloc_error(layout);
+            };
+            #[cfg(all(target_os = "linux", not(miri)))]
+            if layout.size() >= HUGE_PAGE {
+                // Only a wish: where the system has no huge pages, others do.
+                libc::madvise(start.as_ptr().cast(), layout.size(), libc::MADV_HUGEPAGE);
+            }
+            start.write_bytes(0, count);
+            Self { start, count }
+        }
+    }
+
+    /// Whole huge pages, or lines where there are fewer.
+    fn layout(count: usize) -> Layout {
+        let size = count.saturating_mul(size_of::<Line>());
+        let layout = if size < HUGE_PAGE {
+            Layout::from_size_align(size, align_of::<Line>())
+        } else {
+            Layout::from_size_align(size, HUGE_PAGE).map(|layout| layout.pad_to_align())
+        };
+        layout.expect("scratch that a machine can hold")
+    }
+}
+
+impl Drop for Lines {
+    fn drop(&mut self) {
+        if self.count > 0 {
+            // SAFETY: it came from `alloc` with the same layout.
+            unsafe { dealloc(self.start.as_ptr().cast(), Self::layout(self.count)) };
+        }
+    }
+}
+
 thread_local! {
     /// Free scratch of this thread, the last freed last. Allocating it anew in every call would fault its pages in anew.
-    static FREE: RefCell<Vec<Vec<Line>>> = const { RefCell::new(Vec::new()) };
+    static FREE: RefCell<Vec<Lines>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Numbers of scratch, aligned to 64 bytes, of unspecified but initialised content. A guard and no closure, so that kernels
 /// which hold one stay a single function, compiled for one instruction set.
 pub(crate) struct Scratch<T> {
-    lines: Vec<Line>,
+    lines: Lines,
     numbers: usize,
     of: PhantomData<T>,
 }
@@ -34,10 +102,11 @@ pub(crate) struct Scratch<T> {
 impl<T: Number> Scratch<T> {
     pub(crate) fn new(numbers: usize) -> Self {
         let wanted = (numbers * size_of::<T>()).div_ceil(size_of::<Line>());
-        let mut lines = FREE.with_borrow_mut(Vec::pop).unwrap_or_default();
-        if lines.len() < wanted {
-            lines.clear();
-            lines.resize(wanted, Line([0; 64]));
+        let mut lines = FREE.with_borrow_mut(Vec::pop).unwrap_or(Lines::none());
+        if lines.count < wanted {
+            // What is too small goes before its successor comes.
+            drop(std::mem::replace(&mut lines, Lines::none()));
+            lines = Lines::new(wanted);
         }
         Self {
             lines,
@@ -48,14 +117,16 @@ impl<T: Number> Scratch<T> {
 
     pub(crate) fn numbers(&mut self) -> &mut [T] {
         // SAFETY: the lines are initialised, aligned to 64 bytes and hold at least `numbers` numbers, which are plain data.
-        unsafe { std::slice::from_raw_parts_mut(self.lines.as_mut_ptr().cast::<T>(), self.numbers) }
+        unsafe {
+            std::slice::from_raw_parts_mut(self.lines.start.as_ptr().cast::<T>(), self.numbers)
+        }
     }
 }
 
 impl<T> Drop for Scratch<T> {
     fn drop(&mut self) {
         // A thread that is going away needs no scratch.
-        let lines = std::mem::take(&mut self.lines);
+        let lines = std::mem::replace(&mut self.lines, Lines::none());
         let _ = FREE.try_with(|free| free.borrow_mut().push(lines));
     }
 }
