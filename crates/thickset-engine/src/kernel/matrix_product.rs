@@ -20,6 +20,8 @@ use crate::tensor::Array;
 
 /// Registers side by side in a tile.
 const REGISTERS: usize = 2;
+/// The most lanes of a register.
+const MOST_LANES: usize = 16;
 /// Rows of a tile: 16 accumulators with two registers each.
 const TILE_ROWS: usize = 8;
 /// Rows of a tile one register wide, where there are few registers and each takes two of the processor's: 12 of its 16.
@@ -201,19 +203,14 @@ fn pack<T: Number>(b: Strided<'_, T>, [first, taken, columns]: [usize; 3], packe
     let width = REGISTERS * T::LANES;
     let pack = |(panel, values): (usize, &mut [T])| {
         let left = panel * width;
-        let here = width.min(columns - left);
-        for (depth, row) in values.chunks_exact_mut(width).enumerate() {
-            let start = (first + depth) * b.row_step + left * b.column_step;
-            if b.column_step == 1 {
-                row[..here].copy_from_slice(&b.values[start..start + here]);
-            } else {
-                let column = b.values[start..].iter().step_by(b.column_step);
-                for (value, &number) in row[..here].iter_mut().zip(column) {
-                    *value = number;
-                }
-            }
-            row[here..].fill(T::default());
-        }
+        T::vectorised(Pack {
+            b: Strided {
+                values: &b.values[first * b.row_step + left * b.column_step..],
+                ..b
+            },
+            here: width.min(columns - left),
+            values,
+        });
     };
     if taken * columns >= PARALLEL_PACK {
         packed
@@ -225,6 +222,54 @@ fn pack<T: Number>(b: Strided<'_, T>, [first, taken, columns]: [usize; 3], packe
             .chunks_exact_mut(taken * width)
             .enumerate()
             .for_each(pack);
+    }
+}
+
+/// Packs one panel, `here` columns of which there are.
+struct Pack<'a, T> {
+    b: Strided<'a, T>,
+    here: usize,
+    values: &'a mut [T],
+}
+
+impl<T: Number> Task<T> for Pack<'_, T> {
+    #[inline(always)]
+    fn run<V: Vector<Number = T>>(self) {
+        let Self { b, here, values } = self;
+        let width = REGISTERS * V::LANES;
+        let taken = values.len() / width;
+        let mut packed = 0;
+        if b.row_step == 1 && here == width {
+            packed = taken / V::LANES * V::LANES;
+            let (mut columns, mut rows) = ([0; MOST_LANES], [0; MOST_LANES]);
+            for lane in 0..V::LANES {
+                columns[lane] = lane * b.column_step;
+                rows[lane] = lane * width;
+            }
+            assert!(packed == 0 || (width - 1) * b.column_step + packed <= b.values.len());
+            for depth in (0..packed).step_by(V::LANES) {
+                for column in (0..width).step_by(V::LANES) {
+                    // SAFETY: the last number of the last column has been checked, and there is room for every row.
+                    unsafe {
+                        let from = b.values.as_ptr().add(column * b.column_step + depth);
+                        let to = values.as_mut_ptr().add(depth * width + column);
+                        V::transpose(from, &columns, to, &rows);
+                    }
+                }
+            }
+        }
+        for (depth, row) in values.chunks_exact_mut(width).enumerate().skip(packed) {
+            let start = depth * b.row_step;
+            if b.column_step == 1 {
+                row[..here].copy_from_slice(&b.values[start..start + here]);
+            } else {
+                let column = b.values[start..].iter().step_by(b.column_step);
+                for (value, &number) in row[..here].iter_mut().zip(column) {
+                    *value = number;
+                }
+            }
+            row[here..].fill(T::default());
+        }
     }
 }
 
