@@ -2,8 +2,8 @@
 
 use crate::tensor::{DType, Tensor, TensorData};
 
-use crate::kernel::{Dense, requested_instructions};
-use crate::layer::{BatchStatistics, Form, GatedLinear, Gates, Layer, Part};
+use crate::kernel::{Dense, JoinedPool, requested_instructions};
+use crate::layer::{BatchStatistics, Follower, Form, GatedLinear, Gates, Layer, Linearised, Part};
 use crate::parameter::{Parameter, ParameterSource, Role, Scope};
 use crate::pass::{Layers, Pass};
 use crate::{Error, Result, interrupt};
@@ -216,8 +216,11 @@ impl Network {
     #[must_use]
     pub fn logits_fitting(&self, x: Tensor<2>) -> (Tensor<2>, Vec<BatchStatistics>) {
         let mut statistics = Vec::new();
-        let outputs = run(&self.nodes, &x, |node, inputs| {
-            node.layer.forward_fitting(inputs, &mut statistics)
+        let outputs = run(&self.nodes, &x, true, |node, joined, inputs| {
+            match joined.linearise(node, inputs) {
+                Some((output, _)) => output,
+                None => node.layer.forward_fitting(inputs, &mut statistics),
+            }
         });
         (last(outputs), statistics)
     }
@@ -252,8 +255,10 @@ impl Network {
     /// Runs layer by layer, and keeps every layer linearised where it ran.
     pub(crate) fn layers(&self, x: &Tensor<2>) -> Layers {
         let mut linearised = Vec::with_capacity(self.nodes.len());
-        let outputs = run(&self.nodes, x, |node, inputs| {
-            let (output, at) = node.layer.linearise(inputs);
+        let outputs = run(&self.nodes, x, false, |node, joined, inputs| {
+            let (output, at) = joined
+                .linearise(node, inputs)
+                .unwrap_or_else(|| node.layer.linearise(inputs));
             linearised.push(at);
             output
         });
@@ -315,14 +320,107 @@ impl Network {
     }
 }
 
+/// How a layer runs with those that follow it.
+enum Joined {
+    /// By itself.
+    Not,
+    /// Together with what alone reads it, a channel affine and max pooling or one of the two; ReLU may follow the pooling. Its
+    /// output is theirs.
+    With(Box<Followers>),
+    /// It is one of those: what it reads is its own output already.
+    Done,
+}
+
+struct Followers {
+    affine: Option<[Tensor<2>; 2]>,
+    pool: Option<JoinedPool>,
+}
+
+impl Joined {
+    /// How each of some first layers runs. The last of them gives its own output, and lets that of the layer before it be read.
+    /// Statistics are followed by themselves.
+    fn of(nodes: &[Node], with_statistics: bool) -> Vec<Self> {
+        let mut readers = vec![0; nodes.len()];
+        for source in nodes.iter().flat_map(|node| &node.inputs) {
+            if let Source::Layer(read) = source {
+                readers[*read] += 1;
+            }
+        }
+        // The layer that alone reads this one.
+        let follower = |place: usize| {
+            let node = nodes[..nodes.len() - 1].get(place + 1)?;
+            let is_alone = readers[place] == 1 && node.inputs == [Source::Layer(place)];
+            is_alone.then_some(&*node.layer)
+        };
+        let mut joined: Vec<Self> = Vec::with_capacity(nodes.len());
+        while joined.len() < nodes.len() {
+            let place = joined.len();
+            let layer = &nodes[place].layer;
+            let (mut end, mut affine, mut pool) = (place, None, None);
+            if let Some(next) = follower(end)
+                && !(with_statistics && next.has_statistics())
+                && let Some(numbers) = next.channel_affine()
+                && layer.joins(Follower::ChannelAffine(numbers[0].dims()[1]))
+            {
+                affine = Some(numbers);
+                end += 1;
+            }
+            if let Some(next) = follower(end)
+                && let Some(shape) = next.pool()
+                && layer.joins(Follower::Pool)
+            {
+                end += 1;
+                let gated =
+                    follower(end).is_some_and(|next| matches!(next.part(), Some(Part::Relu)));
+                end += usize::from(gated);
+                pool = Some(JoinedPool { shape, gated });
+            }
+            if end == place {
+                joined.push(Self::Not);
+            } else {
+                joined.push(Self::With(Box::new(Followers { affine, pool })));
+                joined.extend((place..end).map(|_| Self::Done));
+            }
+        }
+        joined
+    }
+
+    /// Output and linearised layer where it does not run by itself.
+    fn linearise(
+        self,
+        node: &Node,
+        inputs: &[Tensor<2>],
+    ) -> Option<(Tensor<2>, Box<dyn Linearised>)> {
+        match self {
+            Self::Not => None,
+            Self::With(with) => node.layer.linearise_joined(inputs, with.affine, with.pool),
+            Self::Done => Some((inputs[0].clone(), Box::new(Identity))),
+        }
+    }
+}
+
+/// A layer that gives what it reads.
+struct Identity;
+
+impl Linearised for Identity {
+    fn pullback(&self, g: Tensor<2>) -> Vec<Tensor<2>> {
+        vec![g]
+    }
+
+    fn tangent(&self, v: &[Tensor<2>]) -> Tensor<2> {
+        v[0].clone()
+    }
+}
+
 /// The outputs of some first layers of a network.
 fn run(
     nodes: &[Node],
     x: &Tensor<2>,
-    mut step: impl FnMut(&Node, &[Tensor<2>]) -> Tensor<2>,
+    with_statistics: bool,
+    mut step: impl FnMut(&Node, Joined, &[Tensor<2>]) -> Tensor<2>,
 ) -> Vec<Tensor<2>> {
     let mut outputs: Vec<Tensor<2>> = Vec::with_capacity(nodes.len());
-    for node in nodes {
+    for (node, joined) in nodes.iter().zip(Joined::of(nodes, with_statistics)) {
         interrupt::check();
         let inputs: Vec<_> = node
             .inputs
@@ -332,7 +430,7 @@ fn run(
                 Source::Layer(place) => outputs[*place].clone(),
             })
             .collect();
-        outputs.push(step(node, &inputs));
+        outputs.push(step(node, joined, &inputs));
     }
     outputs
 }
@@ -349,7 +447,8 @@ fn forward(nodes: &[Node], x: Tensor<2>) -> Tensor<2> {
         }
     }
     let mut outputs: Vec<Option<Tensor<2>>> = Vec::with_capacity(nodes.len());
-    for (place, node) in nodes.iter().enumerate() {
+    let joined = Joined::of(nodes, false);
+    for (place, (node, joined)) in nodes.iter().zip(joined).enumerate() {
         interrupt::check();
         let read = |source: &Source| match source {
             Source::Input => x.clone(),
@@ -363,7 +462,11 @@ fn forward(nodes: &[Node], x: Tensor<2>) -> Tensor<2> {
                 outputs[*read] = None;
             }
         }
-        outputs.push(Some(node.layer.forward(&inputs)));
+        let output = match joined.linearise(node, &inputs) {
+            Some((output, _)) => output,
+            None => node.layer.forward(&inputs),
+        };
+        outputs.push(Some(output));
     }
     let last = outputs.pop().flatten();
     last.expect("the builder makes no network without a layer")

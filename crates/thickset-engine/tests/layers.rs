@@ -15,8 +15,8 @@ use thickset_engine::layer::{
     YeoJohnson,
 };
 use thickset_engine::{
-    DType, Device, Init, NetworkBuilder, Parameter, ParameterSource, Result, Role, Scope, Source,
-    Tensor, TensorData,
+    DType, Device, Init, Network, NetworkBuilder, Output, Parameter, ParameterSource, Result, Role,
+    Scope, Source, Tensor, TensorData, one_hot,
 };
 
 /// Step of the central differences: truncation and rounding are both near 1e-10 in f64.
@@ -957,4 +957,73 @@ fn gates_of_a_block_are_shares_and_one_that_is_far_ahead_has_it_alone() {
     let got = gates(Gating::Argmax, vec![0.6, 0.4, 0.5, 0.5]);
     let open: Vec<bool> = got.into_iter().map(|share| share > 0.5).collect();
     assert_eq!(open, [true, false, true, false]);
+}
+
+/// Convolutions with and without bias, batch normalisation, pooling and ReLU, with `apart` between them or nothing.
+fn convolutions(apart: bool) -> Network {
+    let mut draws = Draws(7);
+    let mut builder = NetworkBuilder::new(2 * 36, &mut draws);
+    let separate = |builder: &mut NetworkBuilder<'_>| {
+        if apart {
+            builder.then(|_| LeakyRelu::new(1.0)).unwrap();
+        }
+    };
+    let first = ConvShape::square([2, 6, 6], 3, 3, 1, 1);
+    builder
+        .then(|scope| Conv2d::new(first, false, scope))
+        .unwrap();
+    separate(&mut builder);
+    builder.then(|scope| BatchNorm::new(3, scope)).unwrap();
+    separate(&mut builder);
+    builder.then(|_| Ok(Relu)).unwrap();
+    for (image, with_bias) in [([3, 6, 6], false), ([4, 3, 3], true)] {
+        let conv = ConvShape::square(image, 4, 3, 1, 1);
+        let pool = PoolShape::square([4, image[1], image[2]], if with_bias { 3 } else { 2 });
+        builder
+            .then(|scope| Conv2d::new(conv, with_bias, scope))
+            .unwrap();
+        separate(&mut builder);
+        if !with_bias {
+            builder.then(|scope| BatchNorm::new(4, scope)).unwrap();
+            separate(&mut builder);
+        }
+        builder.then(|_| MaxPool::new(pool)).unwrap();
+        separate(&mut builder);
+        builder.then(|_| Ok(Relu)).unwrap();
+    }
+    builder.then(|scope| Linear::new(4, 3, scope)).unwrap();
+    let mut network = builder.finish().unwrap();
+    network.track();
+    network
+}
+
+#[test]
+fn layers_that_run_together_give_what_they_give_one_by_one() {
+    let x = Draws(100).tensor([5, 2 * 36]);
+    let v = Draws(1000).tensor([5, 2 * 36]);
+    let classes = one_hot(&[0, 1, 2, 0, 1], 3, DType::F64, &Device::cpu());
+    let all = |network: &Network| {
+        let pass = network.pass(x.clone());
+        let gradient = pass.input_gradient(Output::Probability, classes.clone());
+        let product = gradient.hessian_product(v.clone());
+        let (fitting, _) = network.logits_fitting(x.clone());
+        let results = [pass.logits(), gradient.value(), product, fitting];
+        let loss = results.iter().fold(None, |sum: Option<Tensor<1>>, result| {
+            let squares = (result.clone() * result.clone()).sum();
+            Some(sum.map_or(squares.clone(), |sum| sum + squares))
+        });
+        let gradients = loss.unwrap().backward();
+        let weights = network.parameters().into_iter();
+        let slopes = weights.filter_map(|parameter| parameter.value.grad(&gradients));
+        let mut numbers = values(&network.logits(x.clone()));
+        for tensor in results.iter().cloned().chain(slopes) {
+            numbers.extend(values(&tensor));
+        }
+        numbers
+    };
+    let (joined, apart) = (all(&convolutions(false)), all(&convolutions(true)));
+    assert_eq!(joined.len(), apart.len());
+    for (joined, apart) in joined.into_iter().zip(apart) {
+        close("a number of layers that run together", joined, apart);
+    }
 }

@@ -113,6 +113,32 @@ impl PoolShape {
         self.channels * self.height * self.width
     }
 
+    /// Whether the windows are pairs of pixels in pairs of lines that cover the image, enough of them for [`pairs`].
+    #[inline(always)]
+    fn has_pairs(&self) -> bool {
+        self.window == [2; 2]
+            && self.stride == [2; 2]
+            && self.padding == [[0; 2]; 2]
+            && self.height.is_multiple_of(2)
+            && self.width.is_multiple_of(2)
+            && self.width >= 2 * pairs::FEW
+    }
+
+    /// Whether a pixel may lie in several windows.
+    fn overlaps(&self) -> bool {
+        (0..2).any(|axis| self.stride[axis] < self.window[axis])
+    }
+
+    /// Pixels of an input image.
+    pub(crate) fn in_pixels(&self) -> usize {
+        self.height * self.width
+    }
+
+    /// Pixels of an output image.
+    pub(crate) fn out_pixels(&self) -> usize {
+        self.out_height() * self.out_width()
+    }
+
     /// Numbers in an output row.
     #[must_use]
     pub fn out_features(&self) -> usize {
@@ -221,10 +247,11 @@ fn find<T: Number>(x: &[T], rows: usize, shape: &PoolShape) -> Vec<i32> {
     })
 }
 
-struct Find<'a, T> {
-    x: &'a [T],
-    shape: &'a PoolShape,
-    found: &'a mut [i32],
+/// Finds the maxima of one row.
+pub(super) struct Find<'a, T> {
+    pub(super) x: &'a [T],
+    pub(super) shape: &'a PoolShape,
+    pub(super) found: &'a mut [i32],
 }
 
 impl<T: Number> Task<T> for Find<'_, T> {
@@ -236,10 +263,14 @@ impl<T: Number> Task<T> for Find<'_, T> {
             let (channel, y) = (line / shape.out_height(), line % shape.out_height());
             let rows = shape.covered(0, y);
             let first = channel * shape.height;
-            if shape.window == [2; 2] && shape.stride == [2; 2] && shape.padding == [[0; 2]; 2] {
+            if shape.has_pairs() {
                 let corner = (first + rows.start) * shape.width;
-                let (above, below) = x[corner..].split_at(shape.width);
-                find_pairs(above, below, corner, shape.width, found);
+                let lines = x[corner..corner + 2 * shape.width].split_at(shape.width);
+                if found.len() < pairs::MANY {
+                    pairs::find::<T, { pairs::FEW }>(lines, index(corner), found);
+                } else {
+                    pairs::find::<T, { pairs::MANY }>(lines, index(corner), found);
+                }
             } else {
                 for (window, found) in found.iter_mut().enumerate() {
                     let rows = first + rows.start..first + rows.end;
@@ -254,27 +285,6 @@ impl<T: Number> Task<T> for Find<'_, T> {
 #[inline(always)]
 fn index(at: usize) -> i32 {
     i32::try_from(at).unwrap_or(i32::MAX)
-}
-
-/// The maxima of a line of two by two windows, without branches, so that it becomes vector code.
-#[inline(always)]
-fn find_pairs<T: Number>(above: &[T], below: &[T], corner: usize, width: usize, found: &mut [i32]) {
-    let (mut at, down) = (index(corner), index(width));
-    let windows = above.chunks_exact(2).zip(below.chunks_exact(2));
-    for ((above, below), found) in windows.zip(found) {
-        let (mut best, mut place) = (above[0], at);
-        for (value, candidate) in [
-            (above[1], at + 1),
-            (below[0], at + down),
-            (below[1], at + down + 1),
-        ] {
-            let higher = value > best;
-            best = if higher { value } else { best };
-            place = if higher { candidate } else { place };
-        }
-        *found = place;
-        at += 2;
-    }
 }
 
 /// The index of the maximum of some rows and columns.
@@ -293,35 +303,238 @@ fn maximum<T: Number>(x: &[T], rows: Range<usize>, columns: Range<usize>, width:
     index(at)
 }
 
-fn gather<T: Copy + Default + Send + Sync>(x: &[T], indices: &[i32], shape: &PoolShape) -> Vec<T> {
+fn gather<T: Number>(x: &[T], indices: &[i32], shape: &PoolShape) -> Vec<T> {
     let (inputs, outputs) = (shape.in_features(), shape.out_features());
+    let maxima = Maxima::new(shape, indices);
     by_row(indices.len() / outputs, outputs, |row, gathered| {
-        let x = &x[row * inputs..][..inputs];
-        for (value, &index) in gathered.iter_mut().zip(&indices[row * outputs..]) {
-            *value = x[position(index)];
-        }
+        maxima.gather(row, &x[row * inputs..][..inputs], gathered);
     })
 }
 
-fn scatter<T: Copy + Default + Send + Sync + std::ops::AddAssign>(
-    g: &[T],
-    indices: &[i32],
-    rows: usize,
-    shape: &PoolShape,
-) -> Vec<T> {
+fn scatter<T: Number>(g: &[T], indices: &[i32], rows: usize, shape: &PoolShape) -> Vec<T> {
     let outputs = shape.out_features();
-    by_row(rows, shape.in_features(), |row, sums| {
-        let of_row = row * outputs..(row + 1) * outputs;
-        for (&value, &index) in g[of_row.clone()].iter().zip(&indices[of_row]) {
-            sums[position(index)] += value;
-        }
+    let maxima = Maxima::new(shape, indices);
+    by_row(rows, shape.in_features(), |row, image| {
+        maxima.scatter(
+            row,
+            0..shape.channels,
+            &g[row * outputs..][..outputs],
+            image,
+        );
     })
+}
+
+/// Where the maxima of some rows lie: the indices of [`max_pool_indices`], negative where a window has none.
+#[derive(Clone, Copy)]
+pub(super) struct Maxima<'a> {
+    pub(super) shape: &'a PoolShape,
+    indices: &'a [i32],
+}
+
+impl<'a> Maxima<'a> {
+    pub(super) fn new(shape: &'a PoolShape, indices: &'a [i32]) -> Self {
+        Self { shape, indices }
+    }
+
+    /// Those of some of the rows.
+    pub(super) fn part(&self, rows: Range<usize>) -> Self {
+        let outputs = self.shape.out_features();
+        Self {
+            indices: &self.indices[rows.start * outputs..rows.end * outputs],
+            ..*self
+        }
+    }
+
+    fn of_row(&self, row: usize) -> &'a [i32] {
+        let outputs = self.shape.out_features();
+        &self.indices[row * outputs..(row + 1) * outputs]
+    }
+
+    /// Gathers the numbers of an image at the maxima of a row; zero where there is none.
+    pub(super) fn gather<T: Number>(&self, row: usize, image: &[T], gathered: &mut [T]) {
+        T::vectorised(Gather {
+            shape: self.shape,
+            indices: self.of_row(row),
+            image: &image[..self.shape.in_features()],
+            gathered,
+        });
+    }
+
+    /// Writes some channels of the image that is zero but at the maxima of a row, where it has the row's numbers.
+    pub(super) fn scatter<T: Number>(
+        &self,
+        row: usize,
+        channels: Range<usize>,
+        numbers: &[T],
+        image: &mut [T],
+    ) {
+        let outputs = self.shape.out_pixels();
+        let range = channels.start * outputs..channels.end * outputs;
+        T::vectorised(Scatter {
+            shape: self.shape,
+            indices: &self.of_row(row)[range.clone()],
+            numbers: &numbers[range],
+            image: &mut image[..channels.len() * self.shape.in_pixels()],
+            first: channels.start * self.shape.in_pixels(),
+        });
+    }
+}
+
+struct Gather<'a, T> {
+    shape: &'a PoolShape,
+    indices: &'a [i32],
+    image: &'a [T],
+    gathered: &'a mut [T],
+}
+
+impl<T: Number> Task<T> for Gather<'_, T> {
+    #[inline(always)]
+    fn run<V: Vector<Number = T>>(self) {
+        let Self { shape, image, .. } = self;
+        if !shape.has_pairs() {
+            for (value, &index) in self.gathered.iter_mut().zip(self.indices) {
+                *value = image.get(position(index)).copied().unwrap_or_default();
+            }
+            return;
+        }
+        let (width, count) = (shape.width, shape.out_width());
+        let of_line = self.gathered.chunks_exact_mut(count);
+        let of_line = of_line.zip(self.indices.chunks_exact(count));
+        let lines = image.chunks_exact(2 * width).zip(of_line).enumerate();
+        for (line, (pixels, (gathered, indices))) in lines {
+            let (pixels, corner) = (pixels.split_at(width), index(line * 2 * width));
+            if count < pairs::MANY {
+                pairs::gather::<T, { pairs::FEW }>(pixels, corner, indices, gathered);
+            } else {
+                pairs::gather::<T, { pairs::MANY }>(pixels, corner, indices, gathered);
+            }
+        }
+    }
+}
+
+struct Scatter<'a, T> {
+    shape: &'a PoolShape,
+    indices: &'a [i32],
+    numbers: &'a [T],
+    image: &'a mut [T],
+    /// The image's first number's index.
+    first: usize,
+}
+
+impl<T: Number> Task<T> for Scatter<'_, T> {
+    #[inline(always)]
+    fn run<V: Vector<Number = T>>(self) {
+        let Self { shape, image, .. } = self;
+        image.fill(T::default());
+        let numbers = self.numbers.iter().zip(self.indices);
+        if shape.overlaps() {
+            for (&value, &index) in numbers {
+                if let Some(sum) = image.get_mut(position(index).wrapping_sub(self.first)) {
+                    *sum += value;
+                }
+            }
+        } else {
+            for (&value, &index) in numbers {
+                if let Some(place) = image.get_mut(position(index).wrapping_sub(self.first)) {
+                    *place = value;
+                }
+            }
+        }
+    }
 }
 
 /// A negative index becomes one that no row has.
 #[inline]
 fn position(index: i32) -> usize {
     usize::try_from(index).unwrap_or(usize::MAX)
+}
+
+/// Two lines of pixels and the windows of two by two on them, some windows at a time; the last ones overlap with those before.
+mod pairs {
+    use crate::kernel::simd::Number;
+
+    /// How many windows go at a time, where there are as many.
+    pub(super) const MANY: usize = 8;
+    /// And where there are fewer.
+    pub(super) const FEW: usize = 4;
+
+    /// How far into its two lines the index of a window's maximum is, from its upper left pixel; lanes of windows.
+    #[inline(always)]
+    fn offsets<const N: usize>(indices: &[i32; N], corner: i32, start: usize) -> [i32; N] {
+        let mut offsets = [0; N];
+        let mut at = corner + super::index(2 * start);
+        for (offset, &index) in offsets.iter_mut().zip(indices) {
+            *offset = index.wrapping_sub(at);
+            at += 2;
+        }
+        offsets
+    }
+
+    /// Finds where each window's maximum is; `corner` is the index of the first pixel.
+    #[inline(always)]
+    pub(super) fn find<T: Number, const N: usize>(
+        (above, below): (&[T], &[T]),
+        corner: i32,
+        found: &mut [i32],
+    ) {
+        let (count, down) = (found.len(), super::index(above.len()));
+        for start in (0..count).step_by(N) {
+            let start = start.min(count - N);
+            let pixels = 2 * start..2 * (start + N);
+            let (above, below) = (&above[pixels.clone()], &below[pixels]);
+            let mut places = [0; N];
+            let mut at = corner + super::index(2 * start);
+            for i in 0..N {
+                let (mut best, mut place) = (above[2 * i], at);
+                for (value, candidate) in [
+                    (above[2 * i + 1], at + 1),
+                    (below[2 * i], at + down),
+                    (below[2 * i + 1], at + down + 1),
+                ] {
+                    let higher = value > best;
+                    best = if higher { value } else { best };
+                    place = if higher { candidate } else { place };
+                }
+                places[i] = place;
+                at += 2;
+            }
+            found[start..start + N].copy_from_slice(&places);
+        }
+    }
+
+    /// Gathers the number of each window at its index, or zero.
+    #[inline(always)]
+    pub(super) fn gather<T: Number, const N: usize>(
+        (above, below): (&[T], &[T]),
+        corner: i32,
+        indices: &[i32],
+        gathered: &mut [T],
+    ) {
+        let (count, down) = (gathered.len(), super::index(above.len()));
+        for start in (0..count).step_by(N) {
+            let start = start.min(count - N);
+            let pixels = 2 * start..2 * (start + N);
+            let (above, below) = (&above[pixels.clone()], &below[pixels]);
+            let Some(indices) = indices[start..].first_chunk::<N>() else {
+                return;
+            };
+            let offsets = offsets(indices, corner, start);
+            let mut values = [T::default(); N];
+            for i in 0..N {
+                let mut value = T::default();
+                for (pixel, offset) in [
+                    (above[2 * i], 0),
+                    (above[2 * i + 1], 1),
+                    (below[2 * i], down),
+                    (below[2 * i + 1], down + 1),
+                ] {
+                    value = if offsets[i] == offset { pixel } else { value };
+                }
+                values[i] = value;
+            }
+            gathered[start..start + N].copy_from_slice(&values);
+        }
+    }
 }
 
 #[cfg(test)]

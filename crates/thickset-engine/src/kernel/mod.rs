@@ -46,7 +46,10 @@ pub(crate) use row_tile::{
 
 pub use batch_product::{Factor, batch_product};
 pub use channel::{channel_broadcast, channel_dot, channel_scale, channel_shift, channel_sum};
-pub use conv::{ConvShape, conv2d, conv2d_input, conv2d_weight};
+pub use conv::{
+    ConvShape, JoinedConv, JoinedPool, conv2d, conv2d_input, conv2d_input_joined, conv2d_joined,
+    conv2d_weight, joined_conv2d,
+};
 pub use gate::gate;
 pub use head::{cross_entropy, loss_seed, probability_seed, probability_seed_tangent};
 pub use linear::{affine, linear, linear_input, linear_weight};

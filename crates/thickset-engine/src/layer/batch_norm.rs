@@ -51,10 +51,12 @@ impl BatchNorm {
         })
     }
 
-    /// `gamma / sqrt(var + eps)` with the running variance.
-    fn factor(&self) -> Tensor<2> {
+    /// The scale and the shift of each channel by the running statistics.
+    fn affine(&self) -> [Tensor<2>; 2] {
         let deviation = (self.running_variance.value.clone() + EPSILON).sqrt();
-        self.scale.value.clone() / deviation
+        let factor = self.scale.value.clone() / deviation;
+        let shift = self.shift.value.clone() - self.running_mean.value.clone() * factor.clone();
+        [factor, shift]
     }
 }
 
@@ -79,13 +81,17 @@ impl Layer for BatchNorm {
     }
 
     fn linearise(&self, inputs: &[Tensor<2>]) -> (Tensor<2>, Box<dyn Linearised>) {
+        let [factor, shift] = self.affine();
         let at = ScaledChannels {
-            factor: self.factor(),
+            factor,
             channels: self.channels,
         };
-        let shift = self.shift.value.clone() - self.running_mean.value.clone() * at.factor.clone();
         let scaled = channel_scale(single(inputs), at.factor.clone(), self.channels);
         (channel_shift(scaled, shift, self.channels), Box::new(at))
+    }
+
+    fn channel_affine(&self) -> Option<[Tensor<2>; 2]> {
+        Some(self.affine())
     }
 
     fn forward_fitting(

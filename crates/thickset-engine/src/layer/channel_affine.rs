@@ -73,6 +73,10 @@ impl Layer for ChannelAffine {
         )
     }
 
+    fn channel_affine(&self) -> Option<[Tensor<2>; 2]> {
+        Some([self.scale.value.clone(), self.shift.value.clone()])
+    }
+
     fn parameters(&self) -> Vec<&Parameter> {
         vec![&self.scale, &self.shift]
     }

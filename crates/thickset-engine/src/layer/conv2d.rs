@@ -2,9 +2,15 @@
 
 use crate::tensor::Tensor;
 
-use super::{Form, Layer, Linearised, single};
-use crate::kernel::{ConvShape, channel_shift, conv2d, conv2d_input};
+use super::{Follower, Form, Layer, Linearised, single};
+use crate::kernel::{
+    ConvShape, JoinedConv, JoinedPool, channel_shift, conv2d, conv2d_input, conv2d_input_joined,
+    conv2d_joined, joined_conv2d,
+};
 use crate::{Init, Parameter, Result, Scope};
+
+/// How many weights there may be for each number of an output row, for a channel affine to run together with a convolution.
+const MOST_WEIGHTS: usize = 8;
 
 /// A convolution of any [`ConvShape`]; the bias is optional.
 #[derive(Clone, Debug)]
@@ -70,6 +76,34 @@ impl Layer for Conv2d {
         (self.forward(inputs), Box::new(at))
     }
 
+    fn joins(&self, follower: Follower) -> bool {
+        match follower {
+            Follower::ChannelAffine(channels) => {
+                // Scaling the gradient of many weights takes longer than scaling few images.
+                let weights = self.shape.out_channels * self.shape.fan_in();
+                self.bias.is_none()
+                    && channels == self.shape.out_channels
+                    && weights <= MOST_WEIGHTS * self.shape.out_features()
+            }
+            Follower::Pool => true,
+        }
+    }
+
+    fn linearise_joined(
+        &self,
+        inputs: &[Tensor<2>],
+        affine: Option<[Tensor<2>; 2]>,
+        pool: Option<JoinedPool>,
+    ) -> Option<(Tensor<2>, Box<dyn Linearised>)> {
+        let weight = self.weight.value.clone();
+        let affine = match affine {
+            Some(affine) => affine.map(Some),
+            None => [None, self.bias.as_ref().map(|bias| bias.value.clone())],
+        };
+        let (output, at) = joined_conv2d(single(inputs), weight.clone(), affine, self.shape, pool);
+        Some((output, Box::new(JoinedAt { weight, at })))
+    }
+
     fn parameters(&self) -> Vec<&Parameter> {
         std::iter::once(&self.weight).chain(&self.bias).collect()
     }
@@ -92,6 +126,22 @@ impl Layer for Conv2d {
 struct At {
     weight: Tensor<2>,
     shape: ConvShape,
+}
+
+/// The convolution and what follows it, where they ran.
+struct JoinedAt {
+    weight: Tensor<2>,
+    at: JoinedConv,
+}
+
+impl Linearised for JoinedAt {
+    fn pullback(&self, g: Tensor<2>) -> Vec<Tensor<2>> {
+        vec![conv2d_input_joined(g, self.weight.clone(), &self.at)]
+    }
+
+    fn tangent(&self, v: &[Tensor<2>]) -> Tensor<2> {
+        conv2d_joined(single(v), self.weight.clone(), &self.at)
+    }
 }
 
 impl Linearised for At {

@@ -54,6 +54,10 @@ impl Layer for MaxPool {
         (pool_gather(x, at.indices.clone(), self.shape), Box::new(at))
     }
 
+    fn pool(&self) -> Option<PoolShape> {
+        Some(self.shape)
+    }
+
     fn is_curved(&self) -> bool {
         false
     }

@@ -71,6 +71,7 @@ pub use sliding_average_pool::{Divisor, SlidingAveragePool};
 pub use softmax::Softmax;
 pub use yeo_johnson::YeoJohnson;
 
+use crate::kernel::{JoinedPool, PoolShape};
 use crate::tensor::Tensor;
 
 use crate::parameter::Parameter;
@@ -131,6 +132,33 @@ pub trait Layer: std::fmt::Debug + Send + Sync {
         true
     }
 
+    /// How it pools, if it is max pooling.
+    fn pool(&self) -> Option<PoolShape> {
+        None
+    }
+
+    /// The scale and the shift of each channel, `[1, channels]` both, if that is all it does.
+    fn channel_affine(&self) -> Option<[Tensor<2>; 2]> {
+        None
+    }
+
+    /// What of the layers that follow it can run together with it: [a channel affine](Layer::channel_affine) of so many channels,
+    /// and max pooling.
+    fn joins(&self, _follower: Follower) -> bool {
+        false
+    }
+
+    /// Output after a channel affine and max pooling with or without ReLU, each where it is given, and the layers linearised as
+    /// one.
+    fn linearise_joined(
+        &self,
+        _inputs: &[Tensor<2>],
+        _affine: Option<[Tensor<2>; 2]>,
+        _pool: Option<JoinedPool>,
+    ) -> Option<(Tensor<2>, Box<dyn Linearised>)> {
+        None
+    }
+
     /// What it is to a [`crate::Chain`], if it can be part of one.
     fn part(&self) -> Option<Part<'_>> {
         None
@@ -153,6 +181,15 @@ pub trait Layer: std::fmt::Debug + Send + Sync {
 
     /// A copy that shares the tensors.
     fn boxed(&self) -> Box<dyn Layer>;
+}
+
+/// A layer that may run together with the one that it reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Follower {
+    /// A scale and a shift for each of so many channels.
+    ChannelAffine(usize),
+    /// Max pooling.
+    Pool,
 }
 
 /// A layer that can be part of a [`crate::Chain`].

@@ -12,8 +12,9 @@
 use rayon::prelude::*;
 
 use super::patches::Patches;
+use super::rows::{Images, Outputs};
 use super::shape::ConvShape;
-use crate::kernel::buffer::{Scratch, Shared, by_row, filled};
+use crate::kernel::buffer::{Scratch, Shared, by_row};
 use crate::kernel::register_tile::{MOST_COLUMNS, REGISTERS, Target, Walk, columns, product};
 use crate::kernel::simd::{Number, Task, Vector};
 
@@ -24,35 +25,35 @@ const JOB_PIXELS: usize = 512;
 const JOB_STEPS: usize = 64;
 
 /// The convolution of `rows` images `x` with `w`, `[out_channels, fan_in]`.
-pub(crate) fn forward<T: Number>(x: &[T], w: &[T], rows: usize, shape: &ConvShape) -> Vec<T> {
-    let (depth, outputs, pixels) = (shape.fan_in(), shape.out_channels, shape.out_pixels());
-    let mut groups = Scratch::new(outputs.next_multiple_of(4) * depth);
-    grouped(outputs, depth, groups.numbers(), |row, step| {
+pub(crate) fn forward<T: Number>(x: &[T], w: &[T], shape: &ConvShape, outputs: Outputs<'_, T>) {
+    let (depth, channels, pixels) = (shape.fan_in(), shape.out_channels, shape.out_pixels());
+    let mut groups = Scratch::new(channels.next_multiple_of(4) * depth);
+    grouped(channels, depth, groups.numbers(), |row, step| {
         w[row * depth + step]
     });
     let groups = &*groups.numbers();
     let job_rows = JOB_PIXELS.div_ceil(pixels);
     let patches = Patches::new(shape);
     let (starts, steps) = (patches.starts(job_rows * pixels), patches.steps());
-    // SAFETY: the jobs write every output of every row once.
-    unsafe {
-        filled(rows * shape.out_features(), |out| {
-            x.par_chunks(job_rows * shape.in_features())
-                .enumerate()
-                .for_each(|(job, images)| {
-                    let out = Shared(out.at(job * job_rows * shape.out_features()));
-                    let (starts, steps) = (&starts[..], &steps[..]);
-                    let layout = (patches, starts, steps);
-                    // SAFETY: the outputs of this job's images, which no other job has.
-                    let task = Forward::new(images, layout, shape, groups, out);
-                    T::vectorised(task);
-                });
-        })
-    }
+    x.par_chunks(job_rows * shape.in_features())
+        .enumerate()
+        .for_each(|(job, images)| {
+            let first = job * job_rows;
+            let rows = first..first + images.len() / shape.in_features();
+            let mut room = Scratch::new(rows.len() * outputs.room());
+            let room = room.numbers();
+            let out = Shared(outputs.target(first, room));
+            let layout = (patches, &starts[..], &steps[..]);
+            // SAFETY: the images of this job, which no other job has and which are all written before they are finished.
+            unsafe {
+                T::vectorised(Forward::new(images, layout, shape, groups, out));
+                outputs.finish(rows, room);
+            }
+        });
 }
 
 /// The gradient of `<forward(x, w), g>` with respect to `x`.
-pub(crate) fn input<T: Number>(g: &[T], w: &[T], rows: usize, shape: &ConvShape) -> Vec<T> {
+pub(crate) fn input<T: Number>(g: Images<'_, T>, w: &[T], shape: &ConvShape) -> Vec<T> {
     let (depth, outputs) = (shape.fan_in(), shape.out_channels);
     let mut groups = Scratch::new(depth.next_multiple_of(4) * outputs);
     grouped(depth, outputs, groups.numbers(), |step, output| {
@@ -61,9 +62,10 @@ pub(crate) fn input<T: Number>(g: &[T], w: &[T], rows: usize, shape: &ConvShape)
     let groups = &*groups.numbers();
     let patches = Patches::new(shape);
     let steps = patches.steps();
-    by_row(rows, shape.in_features(), |row, out| {
+    by_row(g.rows(), shape.in_features(), |row, out| {
+        let mut room = Scratch::new(g.room());
         T::vectorised(Input {
-            g: &g[row * shape.out_features()..][..shape.out_features()],
+            g: g.row(row, room.numbers()),
             patches,
             shape,
             steps: &steps,
@@ -144,7 +146,7 @@ impl<T: Number, F: Fn(usize, usize) -> T> Task<T> for Group<T, F> {
     }
 }
 
-/// One panel, `panel[step][pixel]`, times one group of `count` columns, into `target`.
+/// One panel, `panel[step][pixel]` with steps so far apart, times one group of `count` columns, into `target`.
 ///
 /// # Safety
 /// The panel and the group must have `depth` steps, and the target `count` columns of a panel's pixels.
@@ -152,7 +154,7 @@ impl<T: Number, F: Fn(usize, usize) -> T> Task<T> for Group<T, F> {
 unsafe fn panel_by_group<V: Vector>(
     depth: usize,
     count: usize,
-    panel: *const V::Number,
+    (panel, step): (*const V::Number, usize),
     group: *const V::Number,
     target: Target<V::Number>,
 ) {
@@ -160,7 +162,7 @@ unsafe fn panel_by_group<V: Vector>(
         blocks: 1,
         inner: depth,
         wide_register: V::LANES,
-        wide_step: REGISTERS * V::LANES,
+        wide_step: step,
         narrow_step: count,
         narrow_block: 0,
     };
@@ -260,7 +262,7 @@ impl<T: Number> Task<T> for Forward<'_, T> {
                 // edge buffer.
                 unsafe {
                     let group = self.groups[first * depth..].as_ptr();
-                    panel_by_group::<V>(depth, count, panel.as_ptr(), group, target);
+                    panel_by_group::<V>(depth, count, (panel.as_ptr(), width), group, target);
                 }
                 if !direct {
                     for column in 0..count.min(outputs - first) {
@@ -300,11 +302,19 @@ impl<T: Number> Task<T> for Input<'_, T> {
         let (depth, pixels) = (shape.out_channels, shape.out_pixels());
         let width = REGISTERS * V::LANES;
         let panels = pixels.div_ceil(width);
-        let mut scratch = Scratch::new(patches.padded() + (depth + MOST_COLUMNS) * panels * width);
+        // What is read once is read where it lies, but for a last panel that is not full.
+        let in_place = if self.steps.len() <= MOST_COLUMNS {
+            pixels / width
+        } else {
+            0
+        };
+        let packed_size = depth * (panels - in_place) * width;
+        let size = patches.padded() + packed_size + MOST_COLUMNS * panels * width;
+        let mut scratch = Scratch::new(size);
         let (padded, scratch) = scratch.numbers().split_at_mut(patches.padded());
-        let (packed, values) = scratch.split_at_mut(depth * panels * width);
+        let (packed, values) = scratch.split_at_mut(packed_size);
         for (output, plane) in g.chunks_exact(pixels).enumerate() {
-            for (panel, plane) in plane.chunks(width).enumerate() {
+            for (panel, plane) in plane[in_place * width..].chunks(width).enumerate() {
                 let lanes = &mut packed[(panel * depth + output) * width..][..width];
                 lanes[..plane.len()].copy_from_slice(plane);
                 lanes[plane.len()..].fill(T::default());
@@ -321,12 +331,17 @@ impl<T: Number> Task<T> for Input<'_, T> {
                     register: V::LANES,
                     column: panels * width,
                 };
+                let panel = if panel < in_place {
+                    (g[panel * width..].as_ptr(), pixels)
+                } else {
+                    let packed = &packed[(panel - in_place) * depth * width..];
+                    (packed.as_ptr(), width)
+                };
                 // SAFETY: the panel and the group have a step for every output channel, and `values` a column of all panels
                 // for every column of the group.
                 unsafe {
-                    let packed = packed[panel * depth * width..].as_ptr();
                     let group = self.groups[first * depth..].as_ptr();
-                    panel_by_group::<V>(depth, count, packed, group, target);
+                    panel_by_group::<V>(depth, count, panel, group, target);
                 }
             }
             for (&step, values) in self.steps[first..]

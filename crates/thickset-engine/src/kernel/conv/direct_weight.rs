@@ -12,6 +12,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::patches::Patches;
+use super::rows::Images;
 use super::shape::ConvShape;
 use crate::kernel::buffer::Scratch;
 use crate::kernel::register_tile::{MOST_COLUMNS, REGISTERS, Target, Walk, columns, product};
@@ -25,7 +26,8 @@ const PARTS: usize = 16;
 const WEIGHT_PANELS: usize = 8;
 
 /// The gradient of `<forward(x, w), g>` with respect to `w`, `[out_channels, fan_in]`.
-pub(crate) fn weight<T: Number>(x: &[T], g: &[T], rows: usize, shape: &ConvShape) -> Vec<T> {
+pub(crate) fn weight<T: Number>(x: &[T], g: Images<'_, T>, shape: &ConvShape) -> Vec<T> {
+    let rows = g.rows();
     let patches = Patches::new(shape);
     let (depth, outputs) = (shape.fan_in(), shape.out_channels);
     // A part is laid out as registers of output channels: `[block of lanes][step][lane]`.
@@ -40,7 +42,7 @@ pub(crate) fn weight<T: Number>(x: &[T], g: &[T], rows: usize, shape: &ConvShape
         .for_each(|(part, sums)| {
             let (from, to) = (part * part_rows, rows.min((part + 1) * part_rows));
             let x = &x[from * shape.in_features()..to * shape.in_features()];
-            let g = &g[from * shape.out_features()..to * shape.out_features()];
+            let g = g.part(from..to);
             let (starts, steps) = (&starts, &steps);
             T::vectorised(Weight {
                 x,
@@ -71,7 +73,7 @@ pub(crate) fn weight<T: Number>(x: &[T], g: &[T], rows: usize, shape: &ConvShape
 
 struct Weight<'a, T> {
     x: &'a [T],
-    g: &'a [T],
+    g: Images<'a, T>,
     patches: Patches,
     shape: &'a ConvShape,
     starts: &'a [usize],
@@ -98,13 +100,13 @@ impl<T: Number> Task<T> for Weight<'_, T> {
         // The last tile of columns may read past the last step of the last panel: `MOST_COLUMNS` steps more.
         let panels_size = (WEIGHT_PANELS * depth + MOST_COLUMNS) * width;
         sums.fill(T::default());
-        let mut scratch = Scratch::new(padded + panels_size + blocks * lanes * held);
+        let wide_size = blocks * lanes * held;
+        let mut scratch = Scratch::new(padded + panels_size + wide_size + g.room());
         let (padded, scratch) = scratch.numbers().split_at_mut(padded);
-        let (panels, wide) = scratch.split_at_mut(panels_size);
-        for (x, g) in x
-            .chunks_exact(shape.in_features())
-            .zip(g.chunks_exact(outputs * pixels))
-        {
+        let (panels, scratch) = scratch.split_at_mut(panels_size);
+        let (wide, room) = scratch.split_at_mut(wide_size);
+        for (row, x) in x.chunks_exact(shape.in_features()).enumerate() {
+            let g = g.row(row, room);
             patches.pad(x, &mut padded[..patches.padded()]);
             for (chunk, starts) in self.starts.chunks(held).enumerate() {
                 let count = starts.len().div_ceil(width);

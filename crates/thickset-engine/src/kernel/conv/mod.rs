@@ -7,11 +7,16 @@
 mod composed;
 mod direct;
 mod direct_weight;
+mod joined;
 mod patches;
+mod rows;
 mod shape;
 mod winograd;
 
+pub use joined::{JoinedConv, JoinedPool, conv2d_input_joined, conv2d_joined, joined_conv2d};
 pub use shape::ConvShape;
+
+use self::rows::{Images, Outputs};
 
 use crate::kernel::adjoint::Bilinear;
 use crate::kernel::simd::Number;
@@ -96,22 +101,24 @@ fn check_weight(w: &Tensor<2>, shape: &ConvShape) {
 /// The three operations on rows of numbers in one group, by the algorithm that suits the type and the shape; the number of
 /// rows has no say, so that a row's bits do not depend on it.
 trait Algorithm: Number {
-    fn forward(x: &[Self], w: &[Self], rows: usize, shape: &ConvShape) -> Vec<Self> {
-        direct::forward(x, w, rows, shape)
+    /// Gives the images of `rows` rows to `outputs`.
+    fn forward(x: &[Self], w: &[Self], shape: &ConvShape, outputs: Outputs<'_, Self>) {
+        direct::forward(x, w, shape, outputs);
     }
 
-    fn input(g: &[Self], w: &[Self], rows: usize, shape: &ConvShape) -> Vec<Self> {
-        direct::input(g, w, rows, shape)
+    fn input(g: Images<'_, Self>, w: &[Self], shape: &ConvShape) -> Vec<Self> {
+        direct::input(g, w, shape)
     }
 
-    fn weight(x: &[Self], g: &[Self], rows: usize, shape: &ConvShape) -> Vec<Self> {
-        direct_weight::weight(x, g, rows, shape)
+    fn weight(x: &[Self], g: Images<'_, Self>, shape: &ConvShape) -> Vec<Self> {
+        direct_weight::weight(x, g, shape)
     }
 }
 
 /// The three operations group by group: the channels of one group are gathered, convolved and put where they belong.
 mod by_group {
-    use super::{Algorithm, ConvShape};
+    use super::joined::plain_forward;
+    use super::{Algorithm, ConvShape, Images};
 
     pub(super) fn forward<T: Algorithm>(
         x: &[T],
@@ -120,7 +127,7 @@ mod by_group {
         shape: &ConvShape,
     ) -> Vec<T> {
         if shape.groups == 1 {
-            return T::forward(x, w, rows, shape);
+            return plain_forward(x, w, rows, shape);
         }
         let group = shape.of_group();
         let mut out = vec![T::default(); rows * shape.out_features()];
@@ -129,7 +136,7 @@ mod by_group {
             .enumerate()
         {
             let x = gathered(x, place, shape.in_features(), group.in_features());
-            let part = T::forward(&x, w, rows, &group);
+            let part = plain_forward(&x, w, rows, &group);
             put(
                 &part,
                 place,
@@ -143,7 +150,7 @@ mod by_group {
 
     pub(super) fn input<T: Algorithm>(g: &[T], w: &[T], rows: usize, shape: &ConvShape) -> Vec<T> {
         if shape.groups == 1 {
-            return T::input(g, w, rows, shape);
+            return T::input(Images::plain(g, shape.out_features()), w, shape);
         }
         let group = shape.of_group();
         let mut out = vec![T::default(); rows * shape.in_features()];
@@ -152,7 +159,7 @@ mod by_group {
             .enumerate()
         {
             let g = gathered(g, place, shape.out_features(), group.out_features());
-            let part = T::input(&g, w, rows, &group);
+            let part = T::input(Images::plain(&g, group.out_features()), w, &group);
             put(
                 &part,
                 place,
@@ -164,16 +171,16 @@ mod by_group {
         out
     }
 
-    pub(super) fn weight<T: Algorithm>(x: &[T], g: &[T], rows: usize, shape: &ConvShape) -> Vec<T> {
+    pub(super) fn weight<T: Algorithm>(x: &[T], g: &[T], shape: &ConvShape) -> Vec<T> {
         if shape.groups == 1 {
-            return T::weight(x, g, rows, shape);
+            return T::weight(x, Images::plain(g, shape.out_features()), shape);
         }
         let group = shape.of_group();
         (0..shape.groups)
             .flat_map(|place| {
                 let x = gathered(x, place, shape.in_features(), group.in_features());
                 let g = gathered(g, place, shape.out_features(), group.out_features());
-                T::weight(&x, &g, rows, &group)
+                T::weight(&x, Images::plain(&g, group.out_features()), &group)
             })
             .collect()
     }
@@ -227,27 +234,27 @@ mod testing {
 }
 
 impl Algorithm for f32 {
-    fn forward(x: &[f32], w: &[f32], rows: usize, shape: &ConvShape) -> Vec<f32> {
+    fn forward(x: &[f32], w: &[f32], shape: &ConvShape, outputs: Outputs<'_, f32>) {
         if by_winograd(shape) {
-            winograd::forward(x, w, rows, shape)
+            winograd::forward(x, w, shape, outputs);
         } else {
-            direct::forward(x, w, rows, shape)
+            direct::forward(x, w, shape, outputs);
         }
     }
 
-    fn input(g: &[f32], w: &[f32], rows: usize, shape: &ConvShape) -> Vec<f32> {
+    fn input(g: Images<'_, f32>, w: &[f32], shape: &ConvShape) -> Vec<f32> {
         if by_winograd(shape) {
-            winograd::input(g, w, rows, shape)
+            winograd::input(g, w, shape)
         } else {
-            direct::input(g, w, rows, shape)
+            direct::input(g, w, shape)
         }
     }
 
-    fn weight(x: &[f32], g: &[f32], rows: usize, shape: &ConvShape) -> Vec<f32> {
+    fn weight(x: &[f32], g: Images<'_, f32>, shape: &ConvShape) -> Vec<f32> {
         if by_winograd(shape) {
-            winograd::weight(x, g, rows, shape)
+            winograd::weight(x, g, shape)
         } else {
-            direct_weight::weight(x, g, rows, shape)
+            direct_weight::weight(x, g, shape)
         }
     }
 }
@@ -281,9 +288,8 @@ fn weight(x: &Array, g: &Array, shape: ConvShape) -> Array {
     if x.device() == Device::Gpu {
         return gpu::conv2d_weight(x, g, &shape);
     }
-    let [rows, _] = size(x);
     by_type!(
-        |x, g| by_group::weight(x, g, rows, &shape),
+        |x, g| by_group::weight(x, g, &shape),
         [shape.out_channels, shape.fan_in()]
     )
 }

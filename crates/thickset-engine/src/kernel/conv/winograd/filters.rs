@@ -122,19 +122,22 @@ pub(crate) struct TransformBack<'a> {
     sums: &'a [f32],
     frequency: usize,
     out_block: usize,
+    /// The input channels that the sums are of.
+    channels: Range<usize>,
     shape: &'a ConvShape,
     out: Shared<f32>,
 }
 
 impl<'a> TransformBack<'a> {
-    /// The sums of one block of outputs, frequencies so far apart.
+    /// The sums of one block of outputs and some input channels, frequencies so far apart.
     ///
     /// # Safety
-    /// The sums must hold a register for every input channel at each frequency. Until the task has run, `out` must be valid
-    /// for the weights of `shape`, and nobody else may use those of the block.
+    /// The sums must hold a register for each of the channels, which the shape must have, at each frequency. Until the task
+    /// has run, `out` must be valid for the weights of `shape`, and nobody else may use those of the block and the channels.
     pub(crate) unsafe fn new(
         (sums, frequency): (&'a [f32], usize),
         out_block: usize,
+        channels: Range<usize>,
         shape: &'a ConvShape,
         out: Shared<f32>,
     ) -> Self {
@@ -142,6 +145,7 @@ impl<'a> TransformBack<'a> {
             sums,
             frequency,
             out_block,
+            channels,
             shape,
             out,
         }
@@ -165,10 +169,10 @@ impl Task<f32> for TransformBack<'_> {
             outputs[lane] = lane * fan_in;
         }
         let mut taps = [0.0; LANES * TAPS * LANES];
-        for first in (0..shape.in_channels).step_by(LANES) {
-            let channels = LANES.min(shape.in_channels - first);
+        for first in self.channels.clone().step_by(LANES) {
+            let channels = LANES.min(self.channels.end - first);
             for step in 0..channels {
-                let from = self.sums[(first + step) * LANES..].as_ptr();
+                let from = self.sums[(first - self.channels.start + step) * LANES..].as_ptr();
                 // SAFETY: the sums hold the step at each frequency, and there is room for nine taps of sixteen steps.
                 unsafe {
                     let points = load::<V, IN>(from, IN * frequency, frequency);

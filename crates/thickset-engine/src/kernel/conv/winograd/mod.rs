@@ -31,6 +31,7 @@ use rayon::prelude::*;
 use self::filters::{TransformWeights, Weights};
 use self::points::{FREQUENCIES, OUT};
 use self::tiling::{LANES, Spectrum, Tiling, TransformTiles, apart};
+use super::rows::{Images, Outputs, Pooling};
 use crate::kernel::ConvShape;
 use crate::kernel::buffer::{Scratch, Shared, filled};
 use crate::kernel::register_tile::{REGISTERS, Target, Walk, columns, product};
@@ -40,7 +41,7 @@ use crate::kernel::simd::{Number, Task, Vector};
 const JOB_BYTES: usize = 1 << 20;
 
 /// How many tiles there may be for jobs to take outputs instead of rows, and how many blocks of outputs a job then takes.
-const FEW_TILES: usize = 48;
+const FEW_TILES: usize = 96;
 const JOB_BLOCKS: usize = 2;
 
 /// How many blocks of input channels such a job transforms weights of at a time.
@@ -68,8 +69,8 @@ pub(crate) fn pays(shape: &ConvShape) -> bool {
         && fits(shape.in_height, shape.in_width)
 }
 
-/// The convolution of `rows` images `x` with `w`.
-pub(crate) fn forward(x: &[f32], w: &[f32], rows: usize, shape: &ConvShape) -> Vec<f32> {
+/// The convolution of images `x` with `w`.
+pub(crate) fn forward(x: &[f32], w: &[f32], shape: &ConvShape, outputs: Outputs<'_, f32>) {
     let weights = Weights {
         numbers: w,
         outputs: shape.out_channels,
@@ -78,11 +79,12 @@ pub(crate) fn forward(x: &[f32], w: &[f32], rows: usize, shape: &ConvShape) -> V
         step: 9,
         flipped: false,
     };
-    convolve(x, rows, Tiling::of_input(shape), weights)
+    let x = Images::plain(x, shape.in_features());
+    convolve(x, Tiling::of_input(shape), weights, outputs);
 }
 
 /// The gradient of `<forward(x, w), g>` with respect to `x`.
-pub(crate) fn input(g: &[f32], w: &[f32], rows: usize, shape: &ConvShape) -> Vec<f32> {
+pub(crate) fn input(g: Images<'_, f32>, w: &[f32], shape: &ConvShape) -> Vec<f32> {
     let weights = Weights {
         numbers: w,
         outputs: shape.in_channels,
@@ -91,10 +93,17 @@ pub(crate) fn input(g: &[f32], w: &[f32], rows: usize, shape: &ConvShape) -> Vec
         step: shape.fan_in(),
         flipped: true,
     };
-    convolve(g, rows, Tiling::of_output(shape), weights)
+    let features = shape.in_features();
+    // SAFETY: the convolution gives every image, and the vector has room for all of them.
+    unsafe {
+        filled(g.rows() * features, |out| {
+            let outputs = Outputs::new(out, features, [None; 2], Pooling::None);
+            convolve(g, Tiling::of_output(shape), weights, outputs);
+        })
+    }
 }
 
-fn convolve(images: &[f32], rows: usize, tiling: Tiling, weights: Weights) -> Vec<f32> {
+fn convolve(images: Images<'_, f32>, tiling: Tiling, weights: Weights, outputs: Outputs<'_, f32>) {
     let places = tiling.places();
     let out_places = tiling.out_places();
     let job = Job {
@@ -104,29 +113,39 @@ fn convolve(images: &[f32], rows: usize, tiling: Tiling, weights: Weights) -> Ve
         out_places: &out_places,
         weights,
     };
-    // SAFETY: either way the jobs write every output of every row once.
-    unsafe {
-        filled(rows * weights.outputs * tiling.out_pixels(), |out| {
-            if rows * tiling.tiles() <= FEW_TILES {
-                by_outputs(job, rows, out);
-            } else {
-                by_rows(job, rows, out);
-            }
-        })
+    let rows = images.rows();
+    if rows * tiling.tiles() > FEW_TILES {
+        by_rows(job, outputs);
+        return;
     }
+    let mut room = Scratch::new(rows * images.room());
+    let mut images = images;
+    if images.room() > 0 {
+        let whole = room.numbers();
+        for (row, room) in whole.chunks_exact_mut(images.room()).enumerate() {
+            images.row(row, room);
+        }
+        images = Images::plain(whole, tiling.features());
+    }
+    let mut out_room = Scratch::new(rows * outputs.room());
+    let out_room = out_room.numbers();
+    let out = Shared(outputs.target(0, out_room));
+    by_outputs(Job { images, ..job }, out);
+    // SAFETY: the jobs have written every output of every row.
+    unsafe { outputs.finish(0..rows, out_room) };
 }
 
 /// What every job knows.
 #[derive(Clone, Copy)]
 struct Job<'a> {
-    images: &'a [f32],
+    images: Images<'a, f32>,
     tiling: Tiling,
     places: &'a [usize],
     out_places: &'a [usize],
     weights: Weights<'a>,
 }
 
-fn by_rows(job: Job, rows: usize, out: Shared<f32>) {
+fn by_rows(job: Job, outputs: Outputs<'_, f32>) {
     let Job {
         images,
         tiling,
@@ -149,15 +168,16 @@ fn by_rows(job: Job, rows: usize, out: Shared<f32>) {
     });
     let transformed = &*transformed.numbers();
 
+    let rows = images.rows();
     let job_rows = job_rows(rows, &tiling, weights.outputs);
-    let jobs = images.par_chunks(job_rows * tiling.features()).enumerate();
-    jobs.for_each(|(index, images)| {
-        let out = Shared(out.at(index * job_rows * weights.outputs * tiling.out_pixels()));
-        // SAFETY: the weights are there, and the outputs of these images are no other job's.
-        let task =
-            unsafe { ConvolveRows::new(Job { images, ..job }, (transformed, frequency), out) };
-        f32::vectorised(task);
-    });
+    (0..rows.div_ceil(job_rows))
+        .into_par_iter()
+        .for_each(|index| {
+            let rows = index * job_rows..((index + 1) * job_rows).min(rows);
+            // SAFETY: the weights are there, and no other job has these rows.
+            let task = unsafe { ConvolveRows::new(job, rows, (transformed, frequency), outputs) };
+            f32::vectorised(task);
+        });
 }
 
 /// How many rows one job takes: as many as its cache holds, but no fewer than make reading the weights worth while, and an
@@ -173,13 +193,14 @@ fn job_rows(rows: usize, tiling: &Tiling, outputs: usize) -> usize {
     rows.div_ceil(jobs).max(1)
 }
 
-fn by_outputs(job: Job, rows: usize, out: Shared<f32>) {
+fn by_outputs(job: Job, out: Shared<f32>) {
     let Job {
         images,
         tiling,
         weights,
         ..
     } = job;
+    let rows = images.rows();
     // The last columns of a product may overhang by three tiles.
     let tiles = (rows * tiling.tiles()).next_multiple_of(4);
     let blocks = tiling.blocks();
@@ -189,7 +210,7 @@ fn by_outputs(job: Job, rows: usize, out: Shared<f32>) {
     (0..rows * blocks).into_par_iter().for_each(|index| {
         let (row, block) = (index / blocks, index % blocks);
         let start = Shared(to.at((block * tiles + row * tiling.tiles()) * LANES));
-        let image = &images[row * tiling.features()..(row + 1) * tiling.features()];
+        let image = images.part(row..row + 1);
         let to = Spectrum { start, frequency };
         // SAFETY: there is room for every row and block, and no other job has this one.
         let task = unsafe {
@@ -205,9 +226,8 @@ fn by_outputs(job: Job, rows: usize, out: Shared<f32>) {
         .for_each(|index| {
             let out_blocks = index * JOB_BLOCKS..((index + 1) * JOB_BLOCKS).min(out_blocks);
             // SAFETY: the tiles are there, and these outputs of all rows are no other job's.
-            let task = unsafe {
-                ConvolveOutputs::new(job, rows, (transformed, frequency), out_blocks, out)
-            };
+            let task =
+                unsafe { ConvolveOutputs::new(job, (transformed, frequency), out_blocks, out) };
             f32::vectorised(task);
         });
 }
@@ -265,28 +285,30 @@ unsafe fn multiply<V: Vector<Number = f32>>(
 
 struct ConvolveRows<'a> {
     job: Job<'a>,
+    rows: Range<usize>,
     /// The weights.
     transformed: &'a [f32],
     frequency: usize,
-    out: Shared<f32>,
+    outputs: Outputs<'a, f32>,
 }
 
 impl<'a> ConvolveRows<'a> {
-    /// The images of a job by transformed weights, frequencies so far apart.
+    /// Some of a job's images by transformed weights, frequencies so far apart.
     ///
     /// # Safety
-    /// The weights must be those of all blocks and steps. Until the task has run, `out` must be valid for the outputs of the
-    /// images and used by nobody else.
+    /// The weights must be those of all blocks and steps. Until the task has run, nobody else may use the outputs of the rows.
     unsafe fn new(
         job: Job<'a>,
+        rows: Range<usize>,
         (transformed, frequency): (&'a [f32], usize),
-        out: Shared<f32>,
+        outputs: Outputs<'a, f32>,
     ) -> Self {
         Self {
             job,
+            rows,
             transformed,
             frequency,
-            out,
+            outputs,
         }
     }
 }
@@ -302,19 +324,21 @@ impl Task<f32> for ConvolveRows<'_> {
             weights,
             ..
         } = self.job;
-        let rows = images.len() / tiling.features();
+        let rows = self.rows.len();
         let tiles = (rows * tiling.tiles()).next_multiple_of(4);
         let (blocks, out_blocks) = (tiling.blocks(), weights.outputs.div_ceil(LANES));
         let (frequency, sum_frequency) = (apart(blocks * tiles), apart(out_blocks * tiles));
         let size = FREQUENCIES * (frequency + sum_frequency) + tiling.padded();
-        let mut scratch = Scratch::<f32>::new(size);
+        let mut scratch = Scratch::<f32>::new(size + self.outputs.room());
         let (transformed, rest) = scratch.numbers().split_at_mut(FREQUENCIES * frequency);
-        let (sums, laid) = rest.split_at_mut(FREQUENCIES * sum_frequency);
+        let (sums, rest) = rest.split_at_mut(FREQUENCIES * sum_frequency);
+        let (laid, room) = rest.split_at_mut(tiling.padded());
 
         let to = Spectrum {
             start: Shared(transformed.as_mut_ptr()),
             frequency,
         };
+        let images = images.part(self.rows.clone());
         // SAFETY: the scratch has room for all blocks and is this task's own.
         unsafe { TransformTiles::new(images, (tiling, places), 0..blocks, tiles, to) }.run::<V>();
         for f in 0..FREQUENCIES {
@@ -324,10 +348,10 @@ impl Task<f32> for ConvolveRows<'_> {
             // SAFETY: the weights hold all blocks and steps, the tiles all steps, the sums all blocks.
             unsafe { multiply::<V>((wide, out_blocks), (narrow, tiles), blocks, sums, false) };
         }
-        for row in 0..rows {
-            let out = self.out.at(row * weights.outputs * tiling.out_pixels());
+        for (index, row) in self.rows.enumerate() {
+            let out = self.outputs.target(row, room);
             for block in 0..out_blocks {
-                let start = sums[(block * tiles + row * tiling.tiles()) * LANES..].as_ptr();
+                let start = sums[(block * tiles + index * tiling.tiles()) * LANES..].as_ptr();
                 let from = Spectrum {
                     start,
                     frequency: sum_frequency,
@@ -336,13 +360,14 @@ impl Task<f32> for ConvolveRows<'_> {
                 // SAFETY: the sums hold the row's tiles, and the row is one of this job's.
                 unsafe { tiling.transform_back::<V>(from, out, block, out_places, laid) };
             }
+            // SAFETY: every channel of the row has been written.
+            unsafe { self.outputs.finish(row..row + 1, room) };
         }
     }
 }
 
 struct ConvolveOutputs<'a> {
     job: Job<'a>,
-    rows: usize,
     /// The tiles.
     transformed: &'a [f32],
     frequency: usize,
@@ -351,21 +376,19 @@ struct ConvolveOutputs<'a> {
 }
 
 impl<'a> ConvolveOutputs<'a> {
-    /// Some blocks of outputs of `rows` images, whose transformed tiles are given, frequencies so far apart.
+    /// Some blocks of outputs of a job's images, whose transformed tiles are given, frequencies so far apart.
     ///
     /// # Safety
     /// The tiles must be those of all rows and blocks. Until the task has run, `out` must be valid for the outputs of the
     /// rows, and nobody else may use those of these blocks.
     unsafe fn new(
         job: Job<'a>,
-        rows: usize,
         (transformed, frequency): (&'a [f32], usize),
         out_blocks: Range<usize>,
         out: Shared<f32>,
     ) -> Self {
         Self {
             job,
-            rows,
             transformed,
             frequency,
             out_blocks,
@@ -383,7 +406,8 @@ impl Task<f32> for ConvolveOutputs<'_> {
             weights,
             ..
         } = self.job;
-        let tiles = (self.rows * tiling.tiles()).next_multiple_of(4);
+        let rows = self.job.images.rows();
+        let tiles = (rows * tiling.tiles()).next_multiple_of(4);
         let (blocks, out_blocks) = (tiling.blocks(), self.out_blocks.len());
         let (frequency, sum_frequency) = (
             apart(out_blocks * SLAB_BLOCKS * LANES),
@@ -414,7 +438,7 @@ impl Task<f32> for ConvolveOutputs<'_> {
                 };
             }
         }
-        for row in 0..self.rows {
+        for row in 0..rows {
             let out = self.out.at(row * weights.outputs * tiling.out_pixels());
             for (index, block) in self.out_blocks.clone().enumerate() {
                 let start = sums[(index * tiles + row * tiling.tiles()) * LANES..].as_ptr();

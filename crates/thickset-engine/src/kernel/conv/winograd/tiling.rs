@@ -11,6 +11,7 @@ use std::ops::Range;
 use super::points::{GradientPoints, IN, InputPoints, OUT, OutputFromPoints, load, square, store};
 use crate::kernel::ConvShape;
 use crate::kernel::buffer::{Scratch, Shared};
+use crate::kernel::conv::rows::Images;
 use crate::kernel::simd::{Task, Vector};
 
 /// Channels of a block: the lanes of a register of `f32`.
@@ -227,7 +228,7 @@ impl Tiling {
 
 /// Transforms some blocks of some images: `[frequency][block][tile][lane]`.
 pub(crate) struct TransformTiles<'a> {
-    images: &'a [f32],
+    images: Images<'a, f32>,
     tiling: Tiling,
     places: &'a [usize],
     blocks: Range<usize>,
@@ -244,7 +245,7 @@ impl<'a> TransformTiles<'a> {
     /// Until the task has run, `to` must be valid for the tiles of all images and blocks at each frequency, and used by
     /// nobody else.
     pub(crate) unsafe fn new(
-        images: &'a [f32],
+        images: Images<'a, f32>,
         (tiling, places): (Tiling, &'a [usize]),
         blocks: Range<usize>,
         tiles: usize,
@@ -270,10 +271,11 @@ impl Task<f32> for TransformTiles<'_> {
             places,
             ..
         } = self;
-        let mut padded = Scratch::new(tiling.padded());
-        let padded = padded.numbers();
+        let mut padded = Scratch::new(tiling.padded() + images.room());
+        let (padded, room) = padded.numbers().split_at_mut(tiling.padded());
         padded.fill(0.0);
-        for (row, image) in images.chunks_exact(tiling.features()).enumerate() {
+        for row in 0..images.rows() {
+            let image = images.row(row, room);
             for (index, block) in self.blocks.clone().enumerate() {
                 let tile = index * self.tiles + row * tiling.tiles();
                 let start = self.to.start.at(tile * LANES);

@@ -3,6 +3,10 @@
 //!
 //! The rows go in chunks. Within a chunk each job takes a frequency; its sums run over the rows in order, tile by tile,
 //! whatever the number of threads and the size of the chunks.
+//!
+//! Deep in a network there are few tiles and many weights, and the sums of all frequencies are many times as large as the
+//! tiles. There each job takes some weights and all frequencies, so that its sums never leave its cache. The bits are the same
+//! either way.
 
 #![expect(unsafe_code, reason = "vector products over packed operands")]
 #![expect(
@@ -19,6 +23,7 @@ use super::points::FREQUENCIES;
 use super::tiling::{LANES, Spectrum, Tiling, TransformTiles, apart};
 use crate::kernel::ConvShape;
 use crate::kernel::buffer::{Scratch, Shared, filled};
+use crate::kernel::conv::rows::Images;
 use crate::kernel::register_tile::{REGISTERS, Target, Walk, product};
 use crate::kernel::simd::{Number, Task, Vector};
 
@@ -36,14 +41,23 @@ const COLUMNS: usize = 8;
 /// How many blocks of outputs one job takes.
 const JOB_BLOCKS: usize = 4;
 
+/// How many tiles there may be for jobs to take weights instead of frequencies.
+const FEW_TILES: usize = 96;
+
 /// The gradient of `<forward(x, w), g>` with respect to `w`, `[out_channels, fan_in]`.
-pub(crate) fn weight(x: &[f32], g: &[f32], rows: usize, shape: &ConvShape) -> Vec<f32> {
+pub(crate) fn weight(x: &[f32], g: Images<'_, f32>, shape: &ConvShape) -> Vec<f32> {
+    let rows = g.rows();
     let tiling = Tiling::of_input(shape);
     let (blocks, out_blocks) = (tiling.blocks(), shape.out_channels.div_ceil(LANES));
     let line = FREQUENCIES * LANES * size_of::<f32>();
     let bytes = CHUNK_BYTES.max(CHUNK_SUMS * line * out_blocks * blocks * LANES);
     let chunk_rows = bytes / (line * (blocks + out_blocks) * tiling.tiles());
-    let mut tiles = Tiles::new(shape, chunk_rows.clamp(1, rows.max(1)));
+    let chunk_rows = chunk_rows.clamp(1, rows.max(1));
+    let mut tiles = Tiles::new(shape, chunk_rows);
+    if rows == chunk_rows && rows * tiling.tiles() <= FEW_TILES {
+        tiles.transform(x, g);
+        return by_weights(&mut tiles);
+    }
     let mut sums = Sums::new(shape);
     for (chunk, (x, g)) in tiles.chunks(x, g).enumerate() {
         tiles.transform(x, g);
@@ -53,6 +67,35 @@ pub(crate) fn weight(x: &[f32], g: &[f32], rows: usize, shape: &ConvShape) -> Ve
         sums.numbers.numbers().fill(0.0);
     }
     sums.weights()
+}
+
+/// The weights of tiles that are all there, some blocks at a time.
+fn by_weights(tiles: &mut Tiles) -> Vec<f32> {
+    let (blocks, out_blocks, shape) = (tiles.blocks(), tiles.out_blocks(), tiles.shape);
+    let (frequency, out_frequency) = (tiles.frequency(), tiles.out_frequency());
+    let (room, count) = (tiles.room, tiles.count);
+    let inputs = &*tiles.inputs.numbers();
+    let gradients = &*tiles.gradients.numbers();
+    let pairs = out_blocks.div_ceil(REGISTERS);
+    // SAFETY: each job writes the weights of its blocks of outputs and inputs, and together they have all blocks.
+    unsafe {
+        filled(shape.out_channels * shape.fan_in(), |out| {
+            (0..pairs * blocks).into_par_iter().for_each(|job| {
+                let (first, block) = (job / blocks * REGISTERS, job % blocks);
+                let task = MultiplyBack {
+                    inputs: (&inputs[block * room * LANES..], frequency),
+                    gradients: (gradients, out_frequency),
+                    room,
+                    count,
+                    block,
+                    out_blocks: first..(first + REGISTERS).min(out_blocks),
+                    shape,
+                    out,
+                };
+                f32::vectorised(task);
+            });
+        })
+    }
 }
 
 /// Transformed tiles of the inputs and of the outputs' gradients, `[frequency][block][tile][lane]`.
@@ -106,15 +149,17 @@ impl<'a> Tiles<'a> {
     fn chunks<'b>(
         &self,
         x: &'b [f32],
-        g: &'b [f32],
-    ) -> impl Iterator<Item = (&'b [f32], &'b [f32])> + use<'b> {
+        g: Images<'b, f32>,
+    ) -> impl Iterator<Item = (&'b [f32], Images<'b, f32>)> + use<'b> {
         let rows = self.room / self.tiling.tiles();
+        let all = g.rows();
         x.chunks(rows * self.shape.in_features())
-            .zip(g.chunks(rows * self.shape.out_features()))
+            .enumerate()
+            .map(move |(chunk, x)| (x, g.part(chunk * rows..((chunk + 1) * rows).min(all))))
     }
 
     /// Transforms the rows of `x` and `g`, in parallel.
-    fn transform(&mut self, x: &[f32], g: &[f32]) {
+    fn transform(&mut self, x: &[f32], g: Images<'_, f32>) {
         let (blocks, out_blocks, room) = (self.blocks(), self.out_blocks(), self.room);
         let (frequency, out_frequency) = (self.frequency(), self.out_frequency());
         let inputs = Shared(self.inputs.numbers().as_mut_ptr());
@@ -131,6 +176,7 @@ impl<'a> Tiles<'a> {
                 if block < blocks {
                     let start = Shared(inputs.at(at(block)));
                     let image = &x[row * shape.in_features()..(row + 1) * shape.in_features()];
+                    let image = Images::plain(image, shape.in_features());
                     let to = Spectrum { start, frequency };
                     // SAFETY: there is room for every row and block, and no other job has this one.
                     let task = unsafe {
@@ -139,16 +185,16 @@ impl<'a> Tiles<'a> {
                     f32::vectorised(task);
                 } else {
                     let block = block - blocks;
-                    let image = &g[row * shape.out_features()..(row + 1) * shape.out_features()];
+                    let first = block * LANES;
+                    let channels = first..(first + LANES).min(shape.out_channels);
                     let start = Shared(gradients.at(at(block)));
                     let to = Spectrum {
                         start,
                         frequency: out_frequency,
                     };
-                    let gradient = (image, shape.out_channels);
                     // SAFETY: as above.
                     let task = unsafe {
-                        TransformGradient::new((tiling, out_places), gradient, block, to)
+                        TransformGradient::new((tiling, out_places), (g, row), channels, to)
                     };
                     f32::vectorised(task);
                 }
@@ -222,9 +268,10 @@ impl<'a> Sums<'a> {
         unsafe {
             filled(shape.out_channels * shape.fan_in(), |out| {
                 (0..out_blocks).into_par_iter().for_each(|out_block| {
-                    let sums = &sums[out_block * blocks * LANES * LANES..];
+                    let sums = (&sums[out_block * blocks * LANES * LANES..], frequency);
+                    let channels = 0..shape.in_channels;
                     // SAFETY: the sums hold every channel of the block, whose weights no other job has.
-                    let task = TransformBack::new((sums, frequency), out_block, shape, out);
+                    let task = TransformBack::new(sums, out_block, channels, shape, out);
                     f32::vectorised(task);
                 });
             })
@@ -234,27 +281,27 @@ impl<'a> Sums<'a> {
 
 struct TransformGradient<'a> {
     tiling: Tiling,
-    gradient: (&'a [f32], usize),
-    block: usize,
+    gradient: (Images<'a, f32>, usize),
+    channels: Range<usize>,
     out_places: &'a [usize],
     to: Spectrum<Shared<f32>>,
 }
 
 impl<'a> TransformGradient<'a> {
-    /// One block of an output's gradient of so many channels, whose tiling has these [`Tiling::out_places`].
+    /// One block of channels of a row of an output's gradient, whose tiling has these [`Tiling::out_places`].
     ///
     /// # Safety
     /// Until the task has run, `to` must be valid for the tiles of one image at each frequency and used by nobody else.
     unsafe fn new(
         (tiling, out_places): (Tiling, &'a [usize]),
-        gradient: (&'a [f32], usize),
-        block: usize,
+        gradient: (Images<'a, f32>, usize),
+        channels: Range<usize>,
         to: Spectrum<Shared<f32>>,
     ) -> Self {
         Self {
             tiling,
             gradient,
-            block,
+            channels,
             out_places,
             to,
         }
@@ -266,20 +313,24 @@ impl Task<f32> for TransformGradient<'_> {
     fn run<V: Vector<Number = f32>>(self) {
         let Self {
             tiling,
-            gradient,
-            block,
+            gradient: (images, row),
+            channels,
             out_places,
             ..
         } = self;
-        let mut laid = Scratch::new(tiling.padded());
-        let laid = laid.numbers();
+        let mut laid = Scratch::new(tiling.padded() + images.room());
+        let (laid, room) = laid.numbers().split_at_mut(tiling.padded());
         laid.fill(0.0);
+        let gradient = (
+            images.channels(row, channels.clone(), tiling.out_pixels(), room),
+            channels.len(),
+        );
         let to = Spectrum {
             start: self.to.start.at(0),
             frequency: self.to.frequency,
         };
         // SAFETY: the target has room for the row's tiles at each frequency.
-        unsafe { tiling.transform_gradient::<V>(gradient, block, out_places, laid, to) };
+        unsafe { tiling.transform_gradient::<V>(gradient, 0, out_places, laid, to) };
     }
 }
 
@@ -362,6 +413,70 @@ impl Task<f32> for Multiply<'_> {
                         product::<V, 1>(registers, COLUMNS, &walk, wide, narrow, target, keep);
                     }
                 }
+            }
+        }
+    }
+}
+
+/// The weights of a pair of blocks of outputs by one block of inputs, over all frequencies.
+struct MultiplyBack<'a> {
+    /// Tiles of the block of inputs and of all gradients; frequencies so far apart.
+    inputs: (&'a [f32], usize),
+    gradients: (&'a [f32], usize),
+    room: usize,
+    count: usize,
+    block: usize,
+    out_blocks: Range<usize>,
+    shape: &'a ConvShape,
+    /// All weights, of which no other job has these.
+    out: Shared<f32>,
+}
+
+impl Task<f32> for MultiplyBack<'_> {
+    #[inline(always)]
+    fn run<V: Vector<Number = f32>>(self) {
+        let registers = self.out_blocks.len();
+        let frequency = apart(REGISTERS * LANES);
+        let mut scratch = Scratch::<f32>::new(FREQUENCIES * frequency);
+        let sums = scratch.numbers();
+        for f in 0..FREQUENCIES {
+            let inputs = &self.inputs.0[f * self.inputs.1..][..self.count * LANES];
+            let gradients = &self.gradients.0[f * self.gradients.1..];
+            let gradients = &gradients[self.out_blocks.start * self.room * LANES..];
+            assert!(gradients.len() >= ((registers - 1) * self.room + self.count) * LANES);
+            for start in (0..self.count).step_by(DEPTH) {
+                let walk = Walk {
+                    blocks: 1,
+                    inner: DEPTH.min(self.count - start),
+                    wide_register: self.room * LANES,
+                    wide_step: LANES,
+                    narrow_step: LANES,
+                    narrow_block: 0,
+                };
+                for column in (0..LANES).step_by(COLUMNS) {
+                    let wide = gradients[start * LANES..].as_ptr();
+                    let narrow = inputs[start * LANES + column..].as_ptr();
+                    let target = Target {
+                        to: sums[f * frequency + column * LANES..].as_mut_ptr(),
+                        register: LANES * LANES,
+                        column: LANES,
+                    };
+                    // SAFETY: the walk stays within the tiles of the blocks, whose length has been checked, the columns
+                    // within one block, and the sums have room for all steps of a pair of blocks.
+                    unsafe {
+                        product::<V, 1>(registers, COLUMNS, &walk, wide, narrow, target, start > 0);
+                    }
+                }
+            }
+        }
+        let first = self.block * LANES;
+        let channels = first..(first + LANES).min(self.shape.in_channels);
+        for (index, out_block) in self.out_blocks.enumerate() {
+            let sums = (&sums[index * LANES * LANES..], frequency);
+            // SAFETY: the sums hold every channel of the block, and the caller vouches that no other job has its weights.
+            unsafe {
+                TransformBack::new(sums, out_block, channels.clone(), self.shape, self.out)
+                    .run::<V>();
             }
         }
     }
