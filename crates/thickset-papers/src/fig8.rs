@@ -56,7 +56,7 @@ pub(crate) fn run(runner: &BenchRunner<'_>) -> Result<Bench> {
 fn sentence(dataset: &str, k: usize, mean: &[f64]) -> String {
     let at = |rank: usize| mean.get(rank - 1).copied().unwrap_or(0.0);
     format!(
-        "{dataset}: the first of {} features has 1, the second {:.3} of it, the {k}th {:.3}, the {}th {:.3}, the last {:.3}",
+        "{dataset}: the first of {} features has 1, the second {:.3} of it, rank {k} has {:.3}, rank {} has {:.3}, the last {:.3}",
         mean.len(),
         at(2),
         at(k),
