@@ -213,10 +213,10 @@ proptest! {
         let by_margin = by_margin(&chain, &x, &u, output, &picked);
         let is_smooth = smooth.is_some() && !hidden.is_empty();
         prop_assert_eq!(by_margin.is_some(), classes == 2 && !is_smooth);
-        if let Some(Found(by_margin)) = by_margin {
-            prop_assert_eq!(&by_margin[0], &got[0], "logits side by side");
-            prop_assert_eq!(&by_margin[1], &got[1], "gradient side by side");
-            near("product side by side", &by_margin[2], &got[2], 1e-12, 1e-300);
+        if let Some(Found([logits, gradient, product])) = by_margin {
+            prop_assert_eq!(&logits, &got[0], "logits side by side");
+            prop_assert_eq!(&gradient, &got[1], "gradient side by side");
+            near("product side by side", &product, &got[2], 1e-12, 1e-300);
         }
         // A row alone, and one in another place of its tile.
         for row in [rows / 2, rows - 1] {

@@ -9,10 +9,6 @@
     clippy::inline_always,
     reason = "a loop is compiled for the instruction set of the function it is inlined into"
 )]
-#![expect(
-    clippy::needless_range_loop,
-    reason = "plain counters keep a loop in one function"
-)]
 
 use thickset_engine::kernel::{LANES, LaneLoop, Lanes, Register, by_lanes, sum_of_lanes};
 use thickset_engine::{DType, MarginTile, Output};
@@ -370,7 +366,6 @@ mod tests {
     use crate::Seed;
     use crate::attack::constraint::no_update::NoUpdateConfig;
     use crate::attack::constraint::none::NoneConfig;
-    use crate::attack::goal::Goals;
     use crate::attack::mse_attack::MseAttackConfig;
     use crate::attack::state::Networks;
     use crate::attack::threat::{BallConfig, Norm};

@@ -26,7 +26,7 @@ pub struct TheoryRecord {
 /// The theory of one row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RowTheory {
-    /// Its number in the data.
+    /// Its number in the file or dataset, counted from 1.
     pub row: u64,
     /// What the theory says of it.
     #[serde(flatten)]
@@ -57,7 +57,10 @@ pub(super) fn of(audit: &CheckedAudit, target: &AuditTarget<'_>) -> Result<Optio
     Ok(Some(TheoryRecord {
         radius: plan.radius,
         rows: rows
-            .map(|(row, theory)| RowTheory { row, theory })
+            .map(|(id, theory)| RowTheory {
+                row: id + 1,
+                theory,
+            })
             .collect(),
     }))
 }
