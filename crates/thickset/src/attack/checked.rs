@@ -66,7 +66,8 @@ impl CheckedAttack {
         rows.check(network)?;
         let features = network.features();
         let networks = Networks::new(network, self.surrogate);
-        let parts: Vec<Points<'_>> = rows.parts(features, networks.chunk_rows()).collect();
+        let count = networks.part_rows(rows.ids.len());
+        let parts: Vec<Points<'_>> = rows.parts(features, count).collect();
         let attacked = parts.into_par_iter().map(|part| {
             let state = AttackState::new(self, &networks, part, seed)?;
             self.run(state, None)

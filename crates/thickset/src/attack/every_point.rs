@@ -138,7 +138,7 @@ pub(super) fn perturb(
     seed: Seed,
 ) -> Result<Vec<(Attacked, KnownPoints)>> {
     let networks = Networks::new(network, None);
-    let count = networks.chunk_rows();
+    let count = networks.part_rows(rows.ids.len());
     let parts: Vec<_> = rows
         .parts(network.features(), count)
         .zip(lists.chunks(count))

@@ -31,6 +31,10 @@ pub(super) struct Networks<'a> {
 /// Tiles of a chunk: what a chunk costs beside its steps is shared by this many, and a small batch still has chunks for
 /// several threads.
 const CHUNK_TILES: usize = 2;
+/// Turns of a thread, so that none waits long for another whose rows take longer.
+const TURNS: usize = 4;
+/// Rows that go through wide registers side by side.
+const SIDE_BY_SIDE: usize = 8;
 
 impl<'a> Networks<'a> {
     /// With a twin of that sharpness, if directions come from one.
@@ -46,12 +50,15 @@ impl<'a> Networks<'a> {
         }
     }
 
-    /// Rows that one thread takes at a time. Results do not depend on it.
-    pub(super) fn chunk_rows(&self) -> usize {
-        match &self.chain {
+    /// Rows that one thread takes at a time, of so many; each thread has several turns if there are enough rows. Results do not depend on it.
+    pub(super) fn part_rows(&self, rows: usize) -> usize {
+        let most = match &self.chain {
             Some(chain) => CHUNK_TILES * chain.rows(),
             None => chunk_rows(self.network.features()),
-        }
+        };
+        let turns = TURNS * rayon::current_num_threads();
+        let even = rows.div_ceil(turns).next_multiple_of(SIDE_BY_SIDE);
+        most.min(even)
     }
 }
 

@@ -206,8 +206,8 @@ impl CheckedCertify {
         self.radius_below(network, rows, None)
     }
 
-    /// The same where it is known of each row at which size some move changes its set: where the search goes gate by gate, only
-    /// smaller moves are looked at.
+    /// The same where it is known of each row at which size some move changes its set: of contributions, and where the search goes gate
+    /// by gate, only smaller moves are looked at.
     ///
     /// # Errors
     /// As for [`CheckedCertify::radius`].
@@ -218,7 +218,10 @@ impl CheckedCertify {
         known: Option<&[f64]>,
     ) -> Result<Vec<CertifiedRadius>> {
         if let Some(asked) = &self.contributions {
-            return self.each_way(asked, network, rows, |_, row| row.radius());
+            return self.each_way(asked, network, rows, |place, row| {
+                let known = known.and_then(|known| known.get(place));
+                row.radius(known.copied().unwrap_or(f64::INFINITY))
+            });
         }
         if segmented::fits(&self.asked(), network)? {
             rows.check(network)?;

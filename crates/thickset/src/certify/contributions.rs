@@ -11,15 +11,17 @@
 //! What is proved is a lower bound: a row may stand further than it says, and no counterexample is looked for. The deployed
 //! contributions are computed in `f64` on dense layers; their rounding, and that of the bounds, is far below [`SLACK`].
 
+pub(super) mod can_leave;
 mod gate_time;
 mod layer_behind;
 pub(super) mod move_set;
 mod over_ways;
 pub(super) mod piece_ways;
-mod pieces;
+pub(super) mod pieces;
 pub(super) mod segments;
 pub(super) mod ways;
 
+use self::can_leave::ClassLines;
 use self::move_set::MoveSet;
 use super::ball::MoveNorm;
 use super::result::{CertifiedRadius, CertifiedWorstCase, Status};
@@ -44,7 +46,10 @@ pub(super) const SLACK: f64 = 1e-9;
 const INPUT_ROUNDING: f64 = 1.0 / 16_777_216.0;
 
 /// Trials of a radius, at most.
-const TRIALS: usize = 12;
+const TRIALS: usize = 18;
+
+/// How near to either end of what is left the next trial may lie.
+const SMALLEST_SHARE: f64 = 0.05;
 
 /// A radius is known well enough when it is known to this share of itself, or to a share of the largest that is asked about.
 const SHARE_OF_ITSELF: f64 = 1.0 / 1024.0;
@@ -66,8 +71,12 @@ pub(super) trait PairBound {
 pub(super) struct Proved<'a> {
     pub(super) bounds: &'a dyn Bounds,
     pub(super) groups: &'a [Vec<usize>],
+    /// What the columns of the row contribute.
+    pub(super) importance: Vec<f64>,
     /// The first k columns of the row.
     pub(super) salient: Vec<usize>,
+    /// Contributions at other points, where they are found by walking.
+    pub(super) walks: Option<ClassLines<'a>>,
     pub(super) norm: MoveNorm,
     /// The largest that is asked about.
     pub(super) radius: f64,
@@ -121,13 +130,22 @@ impl Proved<'_> {
         (0..self.groups.len()).filter(|column| !self.salient.contains(column))
     }
 
-    /// The largest radius at which all are found to stay.
-    pub(super) fn radius(&self) -> CertifiedRadius {
+    /// By how much the salient columns of the row itself are ahead.
+    fn margin_unmoved(&self) -> f64 {
+        let of = |column: usize| self.importance[column];
+        let last = self.salient.iter().map(|column| of(*column));
+        let next = self.others().map(of);
+        last.fold(f64::INFINITY, f64::min) - next.fold(f64::NEG_INFINITY, f64::max)
+    }
+
+    /// The largest radius at which all are found to stay, below a size at which some move is known to change them.
+    pub(super) fn radius(&self, known: f64) -> CertifiedRadius {
         let margin = |radius: f64| {
             let margins = self.moves(radius).map(|set| self.margin(&set));
             margins.fold(f64::INFINITY, f64::min)
         };
-        let (certified, nodes) = largest(self.radius, margin);
+        let most = self.radius.min(known);
+        let (certified, nodes) = largest(most, self.margin_unmoved(), margin);
         CertifiedRadius {
             status: if certified >= self.radius {
                 Status::Certified
@@ -143,8 +161,12 @@ impl Proved<'_> {
     /// How many are proved to stay within the radius.
     pub(super) fn worst_case(&self) -> CertifiedWorstCase {
         let k = self.salient.len();
-        let kept = self.moves(self.radius).map(|set| self.kept_around(&set));
-        let kept = kept.min().unwrap_or(0);
+        let kept = if self.every_column_can_leave() {
+            0
+        } else {
+            let kept = self.moves(self.radius).map(|set| self.kept_around(&set));
+            kept.min().unwrap_or(0)
+        };
         CertifiedWorstCase {
             status: match kept {
                 0 => Status::Unknown,
@@ -184,7 +206,7 @@ impl Proved<'_> {
                 self.margin(&set)
             };
             if limit > 0.0 {
-                largest(limit, margin).0
+                largest(limit, self.margin_unmoved(), margin).0
             } else {
                 0.0
             }
@@ -201,20 +223,24 @@ impl Proved<'_> {
     }
 }
 
-/// The largest size found at which a margin is positive, from 0 to the largest that is asked about, and how many were tried. The next size that is
-/// tried lies where a line through the margins at both ends would be zero; an end that stays twice counts half as much, so that both come closer.
-fn largest(size: f64, margin: impl Fn(f64) -> f64) -> (f64, usize) {
-    let (mut low, mut above) = (0.0, 0.0);
+/// The largest size found at which a margin is positive, from 0, where it is given, to the largest that is asked about, and how many were tried. The next size that is
+/// tried lies where a line through the margins at both ends would be zero; an end that stays twice counts half as much, so that both come closer,
+/// and where two trials have not halved what is left, as beside a jump, the next one does.
+fn largest(size: f64, at_zero: f64, margin: impl Fn(f64) -> f64) -> (f64, usize) {
+    let (mut low, mut above) = (0.0, at_zero);
     let (mut high, mut below) = (size, margin(size));
     if below > 0.0 {
         return (size, 1);
     }
     let mut was_positive = None;
+    let mut left = [f64::INFINITY; 2];
     for trial in 1..=TRIALS {
-        // As long as no margin is positive there is no such line.
+        // Without a margin at the lower end there is no such line.
         let share = above / (above - below);
-        let share = if above > 0.0 && share.is_finite() {
-            share.clamp(0.1, 0.9)
+        let is_slow = high - low > left[0] / 2.0;
+        left = [left[1], high - low];
+        let share = if above > 0.0 && share.is_finite() && !is_slow {
+            share.clamp(SMALLEST_SHARE, 1.0 - SMALLEST_SHARE)
         } else {
             0.5
         };
@@ -245,7 +271,7 @@ mod tests {
     #[test]
     fn the_largest_size_is_found_from_below_in_few_trials() {
         let check = |ends: f64, most: usize, margin: fn(f64) -> f64| {
-            let (found, trials) = largest(0.5, margin);
+            let (found, trials) = largest(0.5, margin(0.0), margin);
             let near = f64::max(ends * SHARE_OF_ITSELF, 0.5 * SHARE_OF_LARGEST);
             assert!(found <= ends && found >= ends - near, "{ends}: {found}");
             assert!(trials <= most, "{ends}: {trials}");
@@ -253,12 +279,12 @@ mod tests {
         check(0.3, 6, |size| 0.3 - size);
         check(0.02, 10, |size| 0.0002 - size * size / 2.0);
         check(0.4, 13, |size| if size < 0.4 { 1.0 } else { -1.0 });
-        assert_eq!(largest(0.5, |_| 1.0), (0.5, 1));
+        assert_eq!(largest(0.5, 1.0, |_| 1.0), (0.5, 1));
         for margin in [-1.0, 0.0, f64::NEG_INFINITY] {
-            let (none, _) = largest(0.5, |_| margin);
+            let (none, _) = largest(0.5, margin, |_| margin);
             assert!(none.abs() < f64::EPSILON, "{margin}: {none}");
         }
-        let (found, _) = largest(0.5, |size| {
+        let (found, _) = largest(0.5, f64::INFINITY, |size| {
             if size < 0.2 {
                 f64::INFINITY
             } else {
@@ -288,6 +314,8 @@ mod tests {
         let proved = Proved {
             bounds: &Apart,
             groups: &[],
+            importance: Vec::new(),
+            walks: None,
             salient: Vec::new(),
             norm: MoveNorm::L2,
             radius: 1.0,
@@ -310,6 +338,8 @@ mod tests {
         let proved = Proved {
             bounds: &Apart,
             groups: &[vec![0]],
+            importance: vec![1.0],
+            walks: None,
             salient: vec![0],
             norm: MoveNorm::L2,
             radius: 1.0,
@@ -377,6 +407,8 @@ mod tests {
         run(&Proved {
             bounds: &bounds,
             groups: &[vec![0], vec![1], vec![2]],
+            importance: vec![gaps[0], gaps[1], 0.0],
+            walks: None,
             salient: vec![0, 1],
             norm: MoveNorm::L2,
             radius,
@@ -392,7 +424,7 @@ mod tests {
             ([0.5, 0.3], 0.25, 0.25, Status::Certified),
         ] {
             proved(gaps, radius, None, |row| {
-                let found = row.radius();
+                let found = row.radius(f64::INFINITY);
                 assert_eq!(found.status, status, "{gaps:?}");
                 let is_near = found.certified <= certified && found.certified > certified - 1e-3;
                 assert!(is_near, "{gaps:?}: {found:?}");
@@ -401,11 +433,20 @@ mod tests {
     }
 
     #[test]
+    fn no_radius_is_looked_for_beyond_a_known_change() {
+        proved([0.5, 0.4], 1.0, None, |row| {
+            let found = row.radius(0.25);
+            assert!((found.certified - 0.25).abs() < 1e-12, "{found:?}");
+            assert_eq!((found.status, found.nodes), (Status::Unknown, 1));
+        });
+    }
+
+    #[test]
     fn a_row_with_other_categories_counts_from_where_it_is() {
         // It is 0.3 away and holds for another 0.04: to the root of 0.09 + 0.0016. Where it is 0.45 away the row itself ends at 0.4.
         for (moved, certified) in [(0.3, 0.0916_f64.sqrt()), (0.45, 0.4)] {
             proved([0.5, 0.4], 1.0, Some(moved), |row| {
-                let found = row.radius();
+                let found = row.radius(f64::INFINITY);
                 let is_near = found.certified <= certified && found.certified > certified - 1e-3;
                 assert!(is_near, "{moved}: {found:?}");
             });
@@ -445,6 +486,8 @@ mod tests {
         let proved = Proved {
             bounds: &bounds,
             groups: &[vec![0], vec![1]],
+            importance: vec![1.0, 0.0],
+            walks: None,
             salient: vec![0],
             norm: MoveNorm::L2,
             radius: 2.0,

@@ -49,13 +49,14 @@ mod search;
 mod stepped;
 mod swaps;
 mod tolerance;
-mod vector;
+pub(crate) mod vector;
 
 #[cfg(test)]
 mod tests;
 
 pub use ball::MoveNorm;
 pub use config::{CertifyConfig, CheckedCertify};
+pub(crate) use contributions::pieces::Pieces;
 pub use explained::Ranked;
 pub use network::{DenseLayer, DenseNetwork};
 pub use result::{CertifiedRadius, CertifiedWorstCase, Counterexample, Status};

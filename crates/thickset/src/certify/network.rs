@@ -22,7 +22,7 @@ impl DenseLayer {
     }
 
     /// The weights of each output.
-    pub(super) fn rows(&self) -> impl DoubleEndedIterator<Item = &[f64]> {
+    pub(crate) fn rows(&self) -> impl DoubleEndedIterator<Item = &[f64]> {
         self.weight.chunks(self.inputs.max(1))
     }
 

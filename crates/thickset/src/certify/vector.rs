@@ -10,7 +10,7 @@ const LANES: usize = 8;
 
 /// `<a, b>`.
 #[inline(always)]
-pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
+pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
     let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
     let mut sums = [0.0; LANES];
     for place in 0..a.len().min(b.len()) {
@@ -30,7 +30,7 @@ pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
 
 /// `y += factor x`.
 #[inline(always)]
-pub(super) fn add_scaled(y: &mut [f64], factor: f64, x: &[f64]) {
+pub(crate) fn add_scaled(y: &mut [f64], factor: f64, x: &[f64]) {
     let count = y.len().min(x.len());
     // So that no place is checked in the loop.
     let (y, x) = (&mut y[..count], &x[..count]);

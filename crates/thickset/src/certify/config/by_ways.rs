@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 use thickset_engine::{DType, Network};
 
+use super::super::contributions::can_leave::ClassLines;
 use super::super::contributions::piece_ways::PieceWays;
 use super::super::contributions::segments::SegmentWays;
 use super::super::contributions::ways::Ways;
@@ -126,6 +127,8 @@ impl CheckedCertify {
                 bounds,
                 groups,
                 salient: TopK::of(&importance, self.k)?.iter().collect(),
+                importance,
+                walks: lines.as_ref().map(|lines| ClassLines { lines, class }),
                 norm,
                 radius: ball.radius,
                 choices: choices.collect(),

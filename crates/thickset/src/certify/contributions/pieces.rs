@@ -61,7 +61,7 @@ fn single_entries(layer: &DenseLayer) -> Option<Vec<(usize, f64)>> {
 
 /// The two layers, and the layer that reads them.
 #[derive(Clone, Debug)]
-pub(super) struct Pieces {
+pub(crate) struct Pieces {
     units: Vec<Unit>,
     /// Of each feature, its units, and what each neuron of the layer behind takes of them.
     columns: Vec<Vec<(Unit, Vec<f64>)>>,
@@ -98,7 +98,7 @@ const KINK_ROUNDING: f64 = 1e-12;
 
 impl Pieces {
     /// `None` where the network does not begin with two such layers.
-    pub(super) fn of(network: &DenseNetwork) -> Option<Self> {
+    pub(crate) fn of(network: &DenseNetwork) -> Option<Self> {
         let [first, second, behind, ..] = &network.hidden[..] else {
             return None;
         };
@@ -184,8 +184,13 @@ impl Pieces {
         .collect()
     }
 
+    /// How the outputs of the layer behind move with a feature, piece by piece.
+    pub(crate) fn slopes(&self, feature: usize) -> &[Vec<f64>] {
+        &self.slopes.0[feature]
+    }
+
     /// The kinks of a feature.
-    pub(super) fn kinks(&self, feature: usize) -> &[f64] {
+    pub(crate) fn kinks(&self, feature: usize) -> &[f64] {
         &self.kinks[feature]
     }
 

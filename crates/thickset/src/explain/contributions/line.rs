@@ -3,7 +3,8 @@
 //! On the way `b + t (x - b)` the values before the gates are piecewise linear in t. A walk starts at the reference with the values
 //! and gates known there, and the slopes of this row's way. It goes on to the first t at which a value reaches zero, opens or
 //! closes that gate, mends slopes and adjoints by what the gate let through, and so on to t = 1. Between two kinks the gradient
-//! is constant: what is added up is its adjoint at the first hidden layer, times the length of the piece.
+//! is constant: what is added up is its adjoint at the first hidden layer, times the length of the piece. Layers of single features before it, as
+//! a binned model has them, make pieces of lines of each feature ([`front`]); where the way comes to another piece is a kink too.
 //!
 //! The gradient of contributions in x is exact too. At a kink the gradient of the score jumps by `c n`, with n the gradient of the
 //! value that reaches zero there; when x moves, the kink moves along the way. So
@@ -15,6 +16,7 @@
     reason = "a loop is compiled for the instruction set of the function it is inlined into"
 )]
 
+mod front;
 mod layer;
 mod matrix;
 mod walk;
@@ -22,21 +24,22 @@ mod walk;
 use thickset_engine::Network;
 use thickset_engine::kernel::{VectorLoop, vectorised};
 
-use self::matrix::{Matrix, add_scaled, dot};
+use self::front::Front;
+use self::matrix::Matrix;
 pub(crate) use self::walk::Walk;
 use super::score_weights;
-use crate::certify::{DenseLayer, DenseNetwork};
+use crate::certify::DenseNetwork;
+use crate::certify::vector::{add_scaled, dot};
 
 /// A network of dense layers with `ReLU`, and the reference that ways start from.
 pub(crate) struct Lines {
-    /// Of each feature, the weights to the first hidden layer.
-    first: Matrix,
-    /// The hidden layers behind the first.
+    front: Front,
+    /// The hidden layers behind the first that a walk goes through.
     later: Vec<Later>,
     reference: Vec<f64>,
-    /// Before the gates, at the reference.
+    /// Before the gates of those layers, at the reference.
     values: Vec<Vec<f64>>,
-    /// Of each class: the score's adjoints before the gates of each hidden layer, at the reference.
+    /// Of each class: the score's adjoints before the gates of each of them, at the reference.
     adjoints: Vec<Vec<Vec<f64>>>,
 }
 
@@ -45,77 +48,35 @@ struct Later {
     rows: Matrix,
     /// Of each input, the weights to its units.
     columns: Matrix,
-    /// What its inputs come to in the layer above, and the units there to its inputs, through the gates as they are at the reference.
-    twice: Option<Twice>,
-}
-
-/// Two layers in one.
-struct Twice {
-    rows: Matrix,
-    columns: Matrix,
-}
-
-impl Twice {
-    /// `above` times `layer`, with the gates between them.
-    fn new(layer: &DenseLayer, above: &DenseLayer, between: &[f64]) -> Self {
-        let product = DenseLayer {
-            weight: above
-                .weight
-                .chunks(above.inputs.max(1))
-                .flat_map(|row| {
-                    let mut sum = vec![0.0; layer.inputs];
-                    for (unit, (weight, value)) in row.iter().zip(between).enumerate() {
-                        if *value > 0.0 {
-                            add_scaled(
-                                &mut sum,
-                                *weight,
-                                &layer.weight[unit * layer.inputs..][..layer.inputs],
-                            );
-                        }
-                    }
-                    sum
-                })
-                .collect(),
-            bias: above.bias.clone(),
-            inputs: layer.inputs,
-        };
-        Self {
-            columns: Matrix::by_inputs(&product),
-            rows: Matrix::new(product.weight, product.inputs),
-        }
-    }
 }
 
 impl Lines {
     /// `None` for any other network.
     pub(crate) fn new(network: &Network, reference: &[f64]) -> Option<Self> {
         let dense = DenseNetwork::of(network).ok()?;
-        let mut layers = dense.hidden.iter();
-        let first = layers.next();
+        let front = Front::new(&dense);
         let mut values: Vec<Vec<f64>> = Vec::with_capacity(dense.hidden.len());
         let mut inputs = reference.to_vec();
         for layer in &dense.hidden {
-            let rows = layer.weight.chunks(layer.inputs.max(1)).zip(&layer.bias);
+            let rows = layer.rows().zip(&layer.bias);
             let before: Vec<f64> = rows.map(|(row, bias)| dot(row, &inputs) + bias).collect();
             inputs = before.iter().map(|value| value.max(0.0)).collect();
             values.push(before);
         }
-        let later: Vec<Later> = layers
-            .enumerate()
-            .map(|(place, layer)| {
-                let above = dense.hidden.get(place + 2);
-                Later {
-                    rows: Matrix::new(layer.weight.clone(), layer.inputs),
-                    columns: Matrix::by_inputs(layer),
-                    twice: above.map(|above| Twice::new(layer, above, &values[place + 1])),
-                }
+        values.drain(..front.skipped);
+        let later: Vec<Later> = dense
+            .hidden
+            .iter()
+            .skip(front.skipped + 1)
+            .map(|layer| Later {
+                rows: Matrix::new(layer.weight.clone(), layer.inputs),
+                columns: Matrix::by_inputs(layer),
             })
             .collect();
         let score = |class: usize| {
             let mut adjoint = vec![0.0; dense.head.inputs];
             let weights = score_weights(class, dense.classes());
-            let rows = dense.head.weight.chunks(dense.head.inputs.max(1));
-            for (row, weight) in rows.zip(weights) {
+            for (row, weight) in dense.head.rows().zip(weights) {
                 add_scaled(&mut adjoint, weight, row);
             }
             let mut adjoints = vec![adjoint];
@@ -123,7 +84,7 @@ impl Lines {
                 let mut below = vec![0.0; layer.rows.width];
                 for (unit, (adjoint, value)) in adjoints[0].iter().zip(values).enumerate() {
                     if *value > 0.0 {
-                        layer.rows.add(unit, *adjoint, &mut below);
+                        add_scaled(&mut below, *adjoint, layer.rows.row(unit));
                     }
                 }
                 adjoints.insert(0, below);
@@ -131,9 +92,9 @@ impl Lines {
             adjoints
         };
         Some(Self {
-            adjoints: (0..dense.classes()).map(score).collect(),
             // Of a linear model the one adjoint is that of the features.
-            first: first.map_or_else(|| Matrix::new(Vec::new(), 0), Matrix::by_inputs),
+            adjoints: (0..dense.classes()).map(score).collect(),
+            front,
             later,
             reference: reference.to_vec(),
             values,
@@ -152,16 +113,9 @@ impl Lines {
     }
 
     /// The gradient in x of the contributions of the latest walk, which was asked to keep its kinks, each times its weight.
-    pub(in super::super) fn gradient(
-        &self,
-        class: usize,
-        weights: &[f64],
-        walk: &mut Walk,
-        out: &mut [f64],
-    ) {
+    pub(crate) fn gradient(&self, weights: &[f64], walk: &mut Walk, out: &mut [f64]) {
         vectorised(Gradient {
             lines: self,
-            class,
             weights,
             walk,
             out,
@@ -187,12 +141,9 @@ impl VectorLoop for Contributions<'_> {
             lines, class, walk, ..
         } = self;
         walk.run(lines, self.x, class);
-        for (feature, (out, way)) in self.out.iter_mut().zip(&walk.way).enumerate() {
-            *out = if *way == 0.0 {
-                0.0
-            } else {
-                way * walk.mean_gradient(lines, class, feature)
-            };
+        let ways = walk.way.iter().zip(&walk.mean_gradient);
+        for (out, (way, gradient)) in self.out.iter_mut().zip(ways) {
+            *out = if *way == 0.0 { 0.0 } else { way * gradient };
         }
     }
 }
@@ -200,7 +151,6 @@ impl VectorLoop for Contributions<'_> {
 /// The gradient after a walk.
 struct Gradient<'a> {
     lines: &'a Lines,
-    class: usize,
     weights: &'a [f64],
     walk: &'a mut Walk,
     out: &'a mut [f64],
@@ -211,8 +161,7 @@ impl VectorLoop for Gradient<'_> {
 
     #[inline(always)]
     fn run(self) {
-        self.walk
-            .gradient(self.lines, self.class, self.weights, self.out);
+        self.walk.gradient(self.lines, self.weights, self.out);
     }
 }
 
@@ -336,7 +285,7 @@ mod tests {
             walk.keeps_kinks = true;
             let (mut out, mut gradient) = (vec![0.0; 5], vec![0.0; 5]);
             lines.contributions(&to, class, &mut walk, &mut out);
-            lines.gradient(class, &weights, &mut walk, &mut gradient);
+            lines.gradient(&weights, &mut walk, &mut gradient);
             for feature in 0..5 {
                 let at = |h: f64| {
                     let mut x = to.clone();

@@ -123,7 +123,7 @@ impl Probe for ByLine<'_> {
                 }
             }
             let out = &mut gradient[row * features..][..features];
-            lines.gradient(classes[row], &weights, walk, out);
+            lines.gradient(&weights, walk, out);
         });
     }
 }

@@ -8,9 +8,8 @@
     reason = "a loop is compiled for the instruction set of the function it is inlined into"
 )]
 
-use std::ops::Range;
-
 use super::matrix::Matrix;
+use crate::certify::vector::add_scaled;
 
 #[derive(Default)]
 pub(super) struct Layer {
@@ -26,8 +25,6 @@ pub(super) struct Layer {
     pub(super) adjoints: Vec<f64>,
     /// The first of the zeros and its unit, while it is known.
     next: Option<(f64, usize)>,
-    /// The units whose gates are not as at the reference.
-    flipped: Vec<usize>,
 }
 
 impl Layer {
@@ -50,12 +47,6 @@ impl Layer {
             numbers.resize(values.len(), with);
         }
         self.next = None;
-        self.flipped.clear();
-    }
-
-    #[inline(always)]
-    pub(super) fn units(&self) -> usize {
-        self.values.len()
     }
 
     #[inline(always)]
@@ -69,17 +60,16 @@ impl Layer {
         &self.sides
     }
 
-    /// The slopes of these units change at t by so much.
+    /// The slopes of the units change at t by so much.
     #[inline(always)]
-    pub(super) fn bend(&mut self, units: Range<usize>, changes: &[f64], at: f64) {
+    pub(super) fn bend(&mut self, changes: &[f64], at: f64) {
         self.next = None;
-        let count = units.len();
-        let values = &mut self.values[units.clone()];
-        let since = &mut self.since[units.clone()][..count];
-        let slopes = &mut self.slopes[units.clone()][..count];
-        let zeros = &mut self.zeros[units.clone()][..count];
-        let sides = &self.sides[units.clone()][..count];
-        let changes = &changes[units][..count];
+        let count = changes.len();
+        let values = &mut self.values[..count];
+        let since = &mut self.since[..count];
+        let slopes = &mut self.slopes[..count];
+        let zeros = &mut self.zeros[..count];
+        let sides = &self.sides[..count];
         for unit in 0..count {
             let value = values[unit] + (at - since[unit]) * slopes[unit];
             let slope = slopes[unit] + changes[unit];
@@ -97,13 +87,12 @@ impl Layer {
     /// The first t at which a value reaches zero, and its unit.
     #[inline(always)]
     pub(super) fn next(&mut self) -> (f64, usize) {
-        *self.next.get_or_insert_with(|| earliest(&self.zeros))
-    }
-
-    /// The units whose gates are not as at the reference: 1 for those that opened, -1 for those that closed.
-    #[inline(always)]
-    pub(super) fn flipped(&self) -> impl Iterator<Item = (usize, f64)> {
-        self.flipped.iter().map(|&unit| (unit, self.sides[unit]))
+        if let Some(next) = self.next {
+            return next;
+        }
+        let next = earliest(&self.zeros);
+        self.next = Some(next);
+        next
     }
 
     /// Weights of the values behind these gates as weights of what the layer reads by `rows`.
@@ -113,7 +102,7 @@ impl Layer {
         lower.resize(rows.width, 0.0);
         for (unit, weight) in weights.iter().enumerate() {
             if self.is_open(unit) {
-                rows.add(unit, *weight, lower);
+                add_scaled(lower, *weight, rows.row(unit));
             }
         }
     }
@@ -126,12 +115,6 @@ impl Layer {
         self.since[unit] = at;
         self.zeros[unit] = f64::INFINITY;
         self.next = None;
-        match self.flipped.iter().position(|one| *one == unit) {
-            Some(place) => {
-                self.flipped.swap_remove(place);
-            }
-            None => self.flipped.push(unit),
-        }
         self.is_open(unit)
     }
 }
@@ -162,12 +145,12 @@ mod tests {
         let mut layer = Layer::default();
         layer.start(&[1.0, -1.0, 2.0], &[0.0; 3]);
         // 1 - 2 t, -1 + 4 t and 2 + t.
-        layer.bend(0..3, &[-2.0, 4.0, 1.0], 0.0);
+        layer.bend(&[-2.0, 4.0, 1.0], 0.0);
         assert_eq!(layer.next(), (0.25, 1));
         assert!(layer.flip(1, 0.25));
         assert_eq!(layer.next(), (0.5, 0));
         // From t = 0.3 the third falls by 10: 2.3 - 9 (t - 0.3).
-        layer.bend(2..3, &[0.0, 0.0, -10.0], 0.3);
+        layer.bend(&[0.0, 0.0, -10.0], 0.3);
         assert_eq!(layer.next(), (0.5, 0));
         assert!(!layer.flip(0, 0.5));
         let (at, unit) = layer.next();

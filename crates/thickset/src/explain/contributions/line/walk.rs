@@ -9,28 +9,38 @@ use std::mem::swap;
 use std::ops::Range;
 
 use super::Lines;
+use super::front::Crossing;
 use super::layer::Layer;
-use super::matrix::{add_scaled, dot};
+use crate::certify::vector::{add_scaled, dot};
 
-/// A gate that opened or closed.
-struct Kink {
-    /// `t p / |s|`.
-    weight: f64,
-    /// The unit, where it is of the first hidden layer; else the next of the walk's normals is its own.
-    first_unit: Option<usize>,
+/// Where the gradient jumps.
+enum Kink {
+    /// A gate opens or closes.
+    Gate {
+        /// `t p / |s|`.
+        weight: f64,
+        /// The unit, where it is of the first hidden layer; else the next of the walk's normals is its own.
+        first_unit: Option<usize>,
+    },
+    /// A feature comes to another of its pieces; the gradient in it jumps by so much, were it to rise there.
+    Piece { crossing: Crossing, jump: f64 },
 }
 
 /// Room for a walk, and what the latest one came to.
 #[derive(Default)]
 pub(crate) struct Walk {
     /// Whether kinks are kept, which only gradients need.
-    pub(in crate::explain) keeps_kinks: bool,
+    pub(crate) keeps_kinks: bool,
     /// `x - b`.
     pub(super) way: Vec<f64>,
+    /// Of each feature.
+    pub(super) mean_gradient: Vec<f64>,
     layers: Vec<Layer>,
     /// The adjoint at the first hidden layer, closed gates as zero, integrated over t up to `settled`.
     integral: Vec<f64>,
     settled: Vec<f64>,
+    /// Where features come to other pieces, in the order of t.
+    crossings: Vec<Crossing>,
     kinks: Vec<Kink>,
     /// Gradients of the values that reach zero in later layers, as weights of the first hidden layer's values.
     normals: Vec<f64>,
@@ -41,15 +51,6 @@ pub(crate) struct Walk {
 }
 
 impl Walk {
-    #[inline(always)]
-    pub(super) fn mean_gradient(&self, lines: &Lines, class: usize, feature: usize) -> f64 {
-        if lines.values.is_empty() {
-            lines.adjoints[class][0][feature]
-        } else {
-            lines.first.dot(feature, &self.integral)
-        }
-    }
-
     /// Walks to x for the score of a class.
     #[inline(always)]
     pub(super) fn run(&mut self, lines: &Lines, x: &[f64], class: usize) {
@@ -58,50 +59,101 @@ impl Walk {
         self.way.extend(way.map(|(x, reference)| x - reference));
         self.kinks.clear();
         self.normals.clear();
+        self.mean_gradient.clear();
         if lines.values.is_empty() {
+            self.mean_gradient
+                .extend_from_slice(&lines.adjoints[class][0]);
             return;
         }
+        self.mean_gradient.resize(x.len(), 0.0);
+        self.cross(lines);
         self.start(lines, class);
-        while let Some((layer, unit, at)) = self.next() {
-            self.pass(lines, (layer, unit), at);
+        let mut crossing = 0;
+        loop {
+            let gate = self.next();
+            match (self.crossings.get(crossing).copied(), gate) {
+                (Some(next), Some((_, _, at))) if next.at <= at => {
+                    self.change_piece(lines, next);
+                    crossing += 1;
+                }
+                (Some(next), None) => {
+                    self.change_piece(lines, next);
+                    crossing += 1;
+                }
+                (_, Some((layer, unit, at))) => self.pass(lines, (layer, unit), at),
+                (None, None) => break,
+            }
         }
-        self.settle(0..lines.first.width, 1.0);
+        self.settle(0..lines.front.width, 1.0);
+        for (feature, way) in self.way.iter().enumerate() {
+            if *way != 0.0 {
+                let slopes = lines.front.slopes_to(feature, x[feature], *way);
+                self.mean_gradient[feature] += dot(slopes, &self.integral);
+            }
+        }
+    }
+
+    /// Finds where features come to other pieces.
+    #[inline(always)]
+    fn cross(&mut self, lines: &Lines) {
+        self.crossings.clear();
+        for (feature, (way, from)) in self.way.iter().zip(&lines.reference).enumerate() {
+            if *way != 0.0 {
+                lines.front.cross(feature, *from, *way, &mut self.crossings);
+            }
+        }
+        let in_order = |a: &Crossing, b: &Crossing| {
+            let by_feature = a.feature.cmp(&b.feature);
+            a.at.total_cmp(&b.at).then(by_feature)
+        };
+        self.crossings.sort_by(in_order);
     }
 
     #[inline(always)]
     fn start(&mut self, lines: &Lines, class: usize) {
         for numbers in [&mut self.integral, &mut self.settled] {
             numbers.clear();
-            numbers.resize(lines.first.width, 0.0);
+            numbers.resize(lines.front.width, 0.0);
         }
         self.layers.resize_with(lines.values.len(), Layer::default);
         let start = lines.values.iter().zip(&lines.adjoints[class]);
         for (layer, (values, adjoints)) in self.layers.iter_mut().zip(start) {
             layer.start(values, adjoints);
         }
-        let [slopes, above] = &mut self.pushed;
+        let mut slopes = std::mem::take(&mut self.pushed[0]);
         slopes.clear();
-        slopes.resize(lines.first.width, 0.0);
-        for (feature, way) in self.way.iter().enumerate() {
-            lines.first.add(feature, *way, slopes);
-        }
-        let later = lines.later.iter().map(Some).chain([None]);
-        for (layer, next) in self.layers.iter_mut().zip(later) {
-            layer.bend(0..layer.units(), slopes, 0.0);
-            if let Some(next) = next {
-                above.clear();
-                above.resize(next.columns.width, 0.0);
-                for (unit, slope) in slopes.iter().enumerate() {
-                    if layer.is_open(unit) {
-                        next.columns.add(unit, *slope, above);
-                    }
-                }
-                swap(slopes, above);
+        slopes.resize(lines.front.width, 0.0);
+        for (feature, (way, from)) in self.way.iter().zip(&lines.reference).enumerate() {
+            if *way != 0.0 {
+                let from = lines.front.slopes_from(feature, *from, *way);
+                add_scaled(&mut slopes, *way, from);
             }
+        }
+        self.pushed[0] = slopes;
+        self.bend(lines, 0, 0.0);
+    }
+
+    /// The slopes of a layer change at t by what is in `pushed[0]`, and with them all slopes above.
+    #[inline(always)]
+    fn bend(&mut self, lines: &Lines, place: usize, at: f64) {
+        let [changes, above] = &mut self.pushed;
+        for (place, layer) in self.layers.iter_mut().enumerate().skip(place) {
+            layer.bend(changes, at);
+            let Some(next) = lines.later.get(place) else {
+                return;
+            };
+            above.clear();
+            above.resize(next.columns.width, 0.0);
+            for (unit, change) in changes.iter().enumerate() {
+                if layer.is_open(unit) {
+                    add_scaled(above, *change, next.columns.row(unit));
+                }
+            }
+            swap(changes, above);
         }
     }
 
-    /// The layer, the unit and the place of the next kink; none if the rest of the way is straight.
+    /// The layer, the unit and the place of the next gate; none if no more opens or closes.
     #[inline(always)]
     fn next(&mut self) -> Option<(usize, usize, f64)> {
         let (mut end, mut next) = (1.0, None);
@@ -135,6 +187,34 @@ impl Walk {
         }
     }
 
+    /// A feature comes to another piece: what it adds from here on, and all slopes, change.
+    #[inline(always)]
+    fn change_piece(&mut self, lines: &Lines, crossing: Crossing) {
+        self.settle(0..lines.front.width, crossing.at);
+        let rise = lines.front.rise(&crossing);
+        let feature = crossing.feature;
+        // The integral so far belongs to the slopes so far; at the end it is multiplied by the last ones.
+        self.mean_gradient[feature] -= crossing.sign() * dot(rise, &self.integral);
+        let first = &self.layers[0];
+        if self.keeps_kinks {
+            let behind = rise.iter().zip(&first.adjoints).zip(first.open());
+            let jump = behind.map(
+                |((rise, adjoint), open)| {
+                    if *open > 0.0 { rise * adjoint } else { 0.0 }
+                },
+            );
+            self.kinks.push(Kink::Piece {
+                crossing,
+                jump: jump.sum(),
+            });
+        }
+        let factor = crossing.sign() * self.way[feature];
+        let changes = &mut self.pushed[0];
+        changes.clear();
+        changes.extend(rise.iter().map(|rise| factor * rise));
+        self.bend(lines, 0, crossing.at);
+    }
+
     /// Opens or closes a gate at t.
     #[inline(always)]
     fn pass(&mut self, lines: &Lines, (place, unit): (usize, usize), at: f64) {
@@ -145,71 +225,21 @@ impl Walk {
         let (slope, adjoint) = (layer.slopes[unit], layer.adjoints[unit]);
         let sign = if layer.flip(unit, at) { 1.0 } else { -1.0 };
         if self.keeps_kinks {
-            self.kinks.push(Kink {
+            self.kinks.push(Kink::Gate {
                 weight: at * adjoint / slope.abs(),
                 first_unit: (place == 0).then_some(unit),
             });
         }
-        self.push_up(lines, (place, unit), sign * slope, at);
+        if let Some(next) = lines.later.get(place) {
+            let change = sign * slope;
+            let changes = &mut self.pushed[0];
+            changes.clear();
+            let weights = next.columns.row(unit).iter();
+            changes.extend(weights.map(|weight| change * weight));
+            self.bend(lines, place + 1, at);
+        }
         if place > 0 {
             self.push_down(lines, (place, unit), sign * adjoint, at);
-        }
-    }
-
-    /// A slope behind a gate changed: so do all slopes above.
-    #[inline(always)]
-    fn push_up(&mut self, lines: &Lines, from: (usize, usize), change: f64, at: f64) {
-        let (mut place, mut unit) = from;
-        let mut change = change;
-        let [changes, higher] = &mut self.pushed;
-        loop {
-            let Some(layer) = lines.later.get(place) else {
-                return;
-            };
-            let units = layer.columns.span(unit);
-            changes.clear();
-            changes.extend(layer.columns.row(unit).iter().map(|weight| change * weight));
-            let next = &mut self.layers[place + 1];
-            next.bend(units.clone(), changes, at);
-            if units.len() != 1 {
-                break;
-            }
-            // Its one reader alone passes it on.
-            if !next.is_open(units.start) {
-                return;
-            }
-            change = changes[units.start];
-            (place, unit) = (place + 1, units.start);
-        }
-        let (Some(twice), Some(above)) = (
-            lines
-                .later
-                .get(place)
-                .and_then(|layer| layer.twice.as_ref()),
-            lines.later.get(place + 1),
-        ) else {
-            return;
-        };
-        higher.clear();
-        higher.extend(twice.columns.row(unit).iter().map(|weight| change * weight));
-        for (unit, sign) in self.layers[place + 1].flipped() {
-            above.columns.add(unit, sign * changes[unit], higher);
-        }
-        swap(changes, higher);
-        for place in place + 2..self.layers.len() {
-            let layer = &mut self.layers[place];
-            layer.bend(0..changes.len(), changes, at);
-            let Some(next) = lines.later.get(place) else {
-                return;
-            };
-            higher.clear();
-            higher.resize(next.columns.width, 0.0);
-            for (unit, change) in changes.iter().enumerate() {
-                if layer.is_open(unit) {
-                    next.columns.add(unit, *change, higher);
-                }
-            }
-            swap(changes, higher);
         }
     }
 
@@ -217,96 +247,82 @@ impl Walk {
     #[inline(always)]
     fn push_down(&mut self, lines: &Lines, (place, unit): (usize, usize), change: f64, at: f64) {
         let [mut weights, mut lower] = std::mem::take(&mut self.pushed);
-        let layer = &lines.later[place - 1];
         weights.clear();
-        weights.extend_from_slice(layer.rows.row(unit));
-        self.add_adjoints(place - 1, layer.rows.span(unit), (change, &weights), at);
-        if place > 1 {
-            let below = &lines.later[place - 2];
-            let gates = &self.layers[place - 1];
-            lower.clear();
-            match &below.twice {
-                Some(twice) => {
-                    lower.extend_from_slice(twice.rows.row(unit));
-                    for (unit, sign) in gates.flipped() {
-                        below.rows.add(unit, sign * weights[unit], &mut lower);
-                    }
-                }
-                None => gates.pull_down(&below.rows, &weights, &mut lower),
+        weights.extend_from_slice(lines.later[place - 1].rows.row(unit));
+        for below in (0..place).rev() {
+            if below == 0 {
+                self.settle(0..weights.len(), at);
             }
-            swap(&mut weights, &mut lower);
-            self.add_adjoints(place - 2, 0..weights.len(), (change, &weights), at);
-        }
-        for below in (0..place.saturating_sub(2)).rev() {
-            self.layers[below + 1].pull_down(&lines.later[below].rows, &weights, &mut lower);
-            swap(&mut weights, &mut lower);
-            self.add_adjoints(below, 0..weights.len(), (change, &weights), at);
+            add_scaled(&mut self.layers[below].adjoints, change, &weights);
+            if below > 0 {
+                let rows = &lines.later[below - 1].rows;
+                self.layers[below].pull_down(rows, &weights, &mut lower);
+                swap(&mut weights, &mut lower);
+            }
         }
         if self.keeps_kinks {
-            let first = &self.layers[0];
-            let open = |(unit, weight): (usize, &f64)| {
-                if first.is_open(unit) { *weight } else { 0.0 }
-            };
-            self.normals.extend(weights.iter().enumerate().map(open));
+            let open = self.layers[0].open().iter();
+            let normal = weights.iter().zip(open);
+            self.normals
+                .extend(normal.map(|(weight, open)| if *open > 0.0 { *weight } else { 0.0 }));
         }
         self.pushed = [weights, lower];
     }
 
-    /// Adds a multiple to the adjoints of these units of a layer at t.
+    /// The gradient in x of the contributions, each times its weight.
     #[inline(always)]
-    fn add_adjoints(
-        &mut self,
-        place: usize,
-        units: Range<usize>,
-        (factor, weights): (f64, &[f64]),
-        at: f64,
-    ) {
-        if place == 0 {
-            self.settle(units.clone(), at);
-        }
-        let adjoints = &mut self.layers[place].adjoints[units.clone()];
-        add_scaled(adjoints, factor, &weights[units]);
-    }
-
-    /// The gradient in x of the contributions to the score of a class, each times its weight.
-    #[inline(always)]
-    pub(super) fn gradient(
-        &mut self,
-        lines: &Lines,
-        class: usize,
-        weights: &[f64],
-        out: &mut [f64],
-    ) {
-        let hidden = lines.first.width;
+    pub(super) fn gradient(&mut self, lines: &Lines, weights: &[f64], out: &mut [f64]) {
+        let hidden = lines.front.width;
         for numbers in [&mut self.moved, &mut self.bent] {
             numbers.clear();
             numbers.resize(hidden, 0.0);
         }
-        if hidden > 0 {
-            for (feature, (weight, way)) in weights.iter().zip(&self.way).enumerate() {
-                lines.first.add(feature, weight * way, &mut self.moved);
+        for (out, (weight, mean)) in out.iter_mut().zip(weights.iter().zip(&self.mean_gradient)) {
+            *out = weight * mean;
+        }
+        if hidden == 0 {
+            return;
+        }
+        for (feature, way) in self.way.iter().enumerate() {
+            if *way != 0.0 {
+                let from = lines.reference[feature];
+                let slopes = lines.front.slopes_from(feature, from, *way);
+                add_scaled(&mut self.moved, weights[feature] * way, slopes);
             }
         }
-        let mut normals = self.normals.chunks(hidden.max(1));
+        let mut normals = self.normals.chunks(hidden);
         for kink in &self.kinks {
-            match kink.first_unit {
-                Some(unit) => self.bent[unit] += kink.weight * self.moved[unit],
-                None => {
+            match kink {
+                Kink::Gate {
+                    weight,
+                    first_unit: Some(unit),
+                } => self.bent[*unit] += weight * self.moved[*unit],
+                Kink::Gate { weight, .. } => {
                     if let Some(normal) = normals.next() {
                         let along = dot(normal, &self.moved);
-                        add_scaled(&mut self.bent, kink.weight * along, normal);
+                        add_scaled(&mut self.bent, weight * along, normal);
                     }
+                }
+                Kink::Piece { crossing, jump } => {
+                    let (feature, sign) = (crossing.feature, crossing.sign());
+                    let rise = lines.front.rise(crossing);
+                    let bent = dot(rise, &self.bent);
+                    // The kink itself moves along the way too.
+                    out[feature] += sign * (weights[feature] * crossing.at * jump - bent);
+                    let factor = sign * weights[feature] * self.way[feature];
+                    add_scaled(&mut self.moved, factor, rise);
                 }
             }
         }
-        for (feature, (out, weight)) in out.iter_mut().zip(weights).enumerate() {
-            let straight = weight * self.mean_gradient(lines, class, feature);
-            let bent = if hidden > 0 {
-                lines.first.dot(feature, &self.bent)
+        for (feature, (out, way)) in out.iter_mut().zip(&self.way).enumerate() {
+            // A feature that stands where the reference does moves as one that leaves it upwards.
+            let x = lines.reference[feature] + way;
+            let slopes = if *way == 0.0 {
+                lines.front.slopes_from(feature, x, 1.0)
             } else {
-                0.0
+                lines.front.slopes_to(feature, x, *way)
             };
-            *out = straight + bent;
+            *out += dot(slopes, &self.bent);
         }
     }
 }
