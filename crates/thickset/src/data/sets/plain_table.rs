@@ -41,17 +41,22 @@ fn write(recipe: &Recipe, table: &Table, file: &mut File) -> io::Result<()> {
         let column = table.columns.iter().find(|column| column.name == name);
         column.map(|column| &column.values)
     };
-    let columns: Vec<_> = recipe
+    let target = &recipe.target;
+    let mut columns: Vec<(&str, Option<&FeatureRule>, &Values)> = recipe
         .features
         .iter()
-        .filter_map(|rule| Some((rule, values(rule.column())?)))
+        .filter_map(|rule| Some((header(rule), Some(rule), values(rule.column())?)))
         .collect();
-    let target = &recipe.target;
-    let header = columns.iter().map(|(rule, _)| header(rule));
+    if recipe.features.is_empty() {
+        // Every column is a feature then, and none has a rule.
+        let others = table.columns.iter().filter(|one| one.name != target.column);
+        columns = others.map(|one| (&*one.name, None, &one.values)).collect();
+    }
+    let header = columns.iter().map(|(header, _, _)| *header);
     writer.write_record(header.chain([target.column.as_str()]).map(inert))?;
     for row in 0..table.rows() {
-        for (rule, values) in &columns {
-            writer.write_field(inert(&cell(rule, values, row)))?;
+        for (_, rule, values) in &columns {
+            writer.write_field(inert(&cell(*rule, values, row)))?;
         }
         let class = values(&target.column).map(|values| class(target, values, row));
         writer.write_field(inert(&class.unwrap_or_default()))?;
@@ -72,14 +77,16 @@ fn header(rule: &FeatureRule) -> &str {
 }
 
 /// A missing value is an empty text.
-fn cell(rule: &FeatureRule, values: &Values, row: usize) -> String {
+fn cell(rule: Option<&FeatureRule>, values: &Values, row: usize) -> String {
     let Some(text) = values.text(row) else {
         return String::new();
     };
     match rule {
-        FeatureRule::Number(_) => text,
-        FeatureRule::Flag(rule) => if rule.on.contains(&text) { "yes" } else { "no" }.to_owned(),
-        FeatureRule::Category(rule) => {
+        None | Some(FeatureRule::Number(_)) => text,
+        Some(FeatureRule::Flag(rule)) => {
+            if rule.on.contains(&text) { "yes" } else { "no" }.to_owned()
+        }
+        Some(FeatureRule::Category(rule)) => {
             let group = rule
                 .groups
                 .iter()
@@ -120,6 +127,21 @@ mod tests {
              \"male, single\",none,4,real estate,67,none,own,2,skilled or official,1,yes,yes,good"
         );
         assert_eq!(text.lines().count(), 1001);
+    }
+
+    #[test]
+    fn a_table_whose_columns_are_inferred_has_all_of_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("cells.csv");
+        let known = Known::find("breast-cancer").unwrap();
+        assert_eq!(export_table(known, None, &path).unwrap(), 569);
+        let text = std::fs::read_to_string(&path).unwrap();
+        let mut lines = text.lines();
+        let header: Vec<&str> = lines.next().unwrap().split(',').collect();
+        assert_eq!(header.len(), 31);
+        assert_eq!((header[0], header[30]), ("mean radius", "diagnosis"));
+        let first: Vec<&str> = lines.next().unwrap().split(',').collect();
+        assert_eq!((first[0], first[30]), ("17.99", "malignant"));
     }
 
     #[test]
