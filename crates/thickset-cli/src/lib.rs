@@ -66,7 +66,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         report(&problem.into());
         return EXIT_FAILURE;
     }
-    match command::run(arguments.command) {
+    match thickset_engine::on_workers(|| command::run(arguments.command)) {
         Ok(command::Ending::Fine) => 0,
         Ok(command::Ending::GateFailed) => EXIT_GATE,
         Err(error) => {

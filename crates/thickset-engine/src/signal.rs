@@ -19,16 +19,28 @@ pub fn let_long_files_fail() {
 /// Whether somebody asked the program to stop.
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
+/// What the first Ctrl-C writes to stderr.
+#[cfg(unix)]
+const NOTICE: &[u8] = b"\nstopping at the next safe place; once more stops at once\n";
+
 /// From now on, the first Ctrl-C (or the first request to end) is only noticed, so that the program can say what it keeps; the
-/// second one ends it at once.
+/// second one ends it at once. A line on stderr says so.
 pub fn notice_interrupts() {
     #[cfg(unix)]
     {
         extern "C" fn notice(_: libc::c_int) {
             INTERRUPTED.store(true, Ordering::Relaxed);
+            #[expect(
+                unsafe_code,
+                reason = "the C library's call is the one that is allowed here"
+            )]
+            // SAFETY: the bytes are constant, and `write` may be called inside a signal. What it cannot write is nobody's loss.
+            unsafe {
+                let _ = libc::write(libc::STDERR_FILENO, NOTICE.as_ptr().cast(), NOTICE.len());
+            }
         }
         #[expect(unsafe_code, reason = "the C library's signals have no safe interface")]
-        // SAFETY: the handler does nothing but store to an atomic, which is allowed inside a signal; the structure is of plain
+        // SAFETY: the handler stores to an atomic and calls `write`, both allowed inside a signal; the structure is of plain
         // numbers, for which zeros are valid, and lives until the calls return.
         unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
