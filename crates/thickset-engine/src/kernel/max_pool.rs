@@ -258,20 +258,28 @@ impl<T: Number> Task<T> for Find<'_, T> {
     #[inline(always)]
     fn run<V: Vector<Number = T>>(self) {
         let Self { x, shape, found } = self;
-        let lines = found.chunks_exact_mut(shape.out_width()).enumerate();
-        for (line, found) in lines {
-            let (channel, y) = (line / shape.out_height(), line % shape.out_height());
-            let rows = shape.covered(0, y);
-            let first = channel * shape.height;
-            if shape.has_pairs() {
-                let corner = (first + rows.start) * shape.width;
-                let lines = x[corner..corner + 2 * shape.width].split_at(shape.width);
-                if found.len() < pairs::MANY {
-                    pairs::find::<T, { pairs::FEW }>(lines, index(corner), found);
-                } else {
-                    pairs::find::<T, { pairs::MANY }>(lines, index(corner), found);
+        let count = shape.out_width();
+        if shape.has_pairs() {
+            let lines = x.chunks_exact(2 * shape.width).enumerate();
+            for ((line, pixels), found) in lines.zip(found.chunks_exact_mut(count)) {
+                let corner = index(2 * line * shape.width);
+                if V::find_windows(pixels, corner, found) {
+                    continue;
                 }
-            } else {
+                let pixels = pixels.split_at(shape.width);
+                if count < pairs::MANY {
+                    pairs::find::<T, { pairs::FEW }>(pixels, corner, found);
+                } else {
+                    pairs::find::<T, { pairs::MANY }>(pixels, corner, found);
+                }
+            }
+            return;
+        }
+        let channels = found.chunks_exact_mut(shape.out_pixels()).enumerate();
+        for (channel, found) in channels {
+            let first = channel * shape.height;
+            for (y, found) in found.chunks_exact_mut(count).enumerate() {
+                let rows = shape.covered(0, y);
                 for (window, found) in found.iter_mut().enumerate() {
                     let rows = first + rows.start..first + rows.end;
                     *found = maximum(x, rows, shape.covered(1, window), shape.width);
@@ -402,7 +410,11 @@ impl<T: Number> Task<T> for Gather<'_, T> {
         let of_line = of_line.zip(self.indices.chunks_exact(count));
         let lines = image.chunks_exact(2 * width).zip(of_line).enumerate();
         for (line, (pixels, (gathered, indices))) in lines {
-            let (pixels, corner) = (pixels.split_at(width), index(line * 2 * width));
+            let corner = index(2 * line * width);
+            if V::gather_windows(pixels, corner, indices, gathered) {
+                continue;
+            }
+            let pixels = pixels.split_at(width);
             if count < pairs::MANY {
                 pairs::gather::<T, { pairs::FEW }>(pixels, corner, indices, gathered);
             } else {
@@ -424,23 +436,50 @@ struct Scatter<'a, T> {
 impl<T: Number> Task<T> for Scatter<'_, T> {
     #[inline(always)]
     fn run<V: Vector<Number = T>>(self) {
-        let Self { shape, image, .. } = self;
+        let Self {
+            shape,
+            image,
+            numbers,
+            indices,
+            first,
+        } = self;
+        if shape.has_pairs() && scatter_pairs::<V>(shape, image, numbers, indices, first) {
+            return;
+        }
         image.fill(T::default());
-        let numbers = self.numbers.iter().zip(self.indices);
+        let numbers = numbers.iter().zip(indices);
         if shape.overlaps() {
             for (&value, &index) in numbers {
-                if let Some(sum) = image.get_mut(position(index).wrapping_sub(self.first)) {
+                if let Some(sum) = image.get_mut(position(index).wrapping_sub(first)) {
                     *sum += value;
                 }
             }
         } else {
             for (&value, &index) in numbers {
-                if let Some(place) = image.get_mut(position(index).wrapping_sub(self.first)) {
+                if let Some(place) = image.get_mut(position(index).wrapping_sub(first)) {
                     *place = value;
                 }
             }
         }
     }
+}
+
+/// Scatters where registers have a quick way to; `false` where not.
+#[inline(always)]
+fn scatter_pairs<V: Vector>(
+    shape: &PoolShape,
+    image: &mut [V::Number],
+    numbers: &[V::Number],
+    indices: &[i32],
+    first: usize,
+) -> bool {
+    let (width, count) = (shape.width, shape.out_width());
+    let of_line = numbers.chunks_exact(count).zip(indices.chunks_exact(count));
+    let mut lines = image.chunks_exact_mut(2 * width).zip(of_line).enumerate();
+    lines.all(|(line, (pixels, (numbers, indices)))| {
+        let corner = index(first + 2 * line * width);
+        V::scatter_windows(pixels, corner, indices, numbers)
+    })
 }
 
 /// A negative index becomes one that no row has.

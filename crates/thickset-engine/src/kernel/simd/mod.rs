@@ -18,6 +18,8 @@ mod lanes;
 mod vector_loop;
 #[cfg(target_arch = "x86_64")]
 mod x86;
+#[cfg(target_arch = "x86_64")]
+mod x86_windows;
 
 #[cfg(test)]
 pub(crate) use instructions::with_instructions;
@@ -65,6 +67,36 @@ pub(crate) trait Vector: Copy {
                 unsafe { *to.add(to_row + column) = *from.add(from_row + row) };
             }
         }
+    }
+
+    /// Of windows of two by two pixels that cover two lines, one after the other in `lines`, whose first pixel has the index `corner`:
+    /// writes the index of each window's maximum, ties to the lower one. Does nothing and returns `false` where registers have no quick
+    /// way; the same of the next two.
+    #[inline(always)]
+    fn find_windows(_lines: &[Self::Number], _corner: i32, _found: &mut [i32]) -> bool {
+        false
+    }
+
+    /// Writes the number of each window at its index, or zero where the index lies elsewhere.
+    #[inline(always)]
+    fn gather_windows(
+        _lines: &[Self::Number],
+        _corner: i32,
+        _indices: &[i32],
+        _gathered: &mut [Self::Number],
+    ) -> bool {
+        false
+    }
+
+    /// Writes lines that are zero but for the number of each window at its index.
+    #[inline(always)]
+    fn scatter_windows(
+        _lines: &mut [Self::Number],
+        _corner: i32,
+        _indices: &[i32],
+        _numbers: &[Self::Number],
+    ) -> bool {
+        false
     }
 
     fn add(self, other: Self) -> Self;

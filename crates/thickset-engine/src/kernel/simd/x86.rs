@@ -2,7 +2,7 @@
 
 use std::arch::x86_64 as arch;
 
-use super::{Task, Vector};
+use super::{Task, Vector, x86_windows as windows};
 
 macro_rules! wide {
     ($name:ident, $register:ident, $number:ty, $splat:ident, $load:ident, $store:ident, $add:ident, $sub:ident, $mul:ident, $div:ident, $sqrt:ident, $abs:ident, $blend:ident, $mul_add:ident, $compare:ident, $kept:ident $(, $transpose:ident, $narrow:ident, $widen:ident)?) => {
@@ -54,6 +54,37 @@ macro_rules! wide {
                 unsafe fn widen(from: *const $number, to: *mut f64) {
                     // SAFETY: as in `splat`; the caller vouches for the numbers.
                     unsafe { $widen(from, to) }
+                }
+
+                #[inline(always)]
+                fn find_windows(lines: &[$number], corner: i32, found: &mut [i32]) -> bool {
+                    // SAFETY: as in `splat`.
+                    unsafe { windows::find(lines, corner, found) }
+                    true
+                }
+
+                #[inline(always)]
+                fn gather_windows(
+                    lines: &[$number],
+                    corner: i32,
+                    indices: &[i32],
+                    gathered: &mut [$number],
+                ) -> bool {
+                    // SAFETY: as in `splat`.
+                    unsafe { windows::gather(lines, corner, indices, gathered) }
+                    true
+                }
+
+                #[inline(always)]
+                fn scatter_windows(
+                    lines: &mut [$number],
+                    corner: i32,
+                    indices: &[i32],
+                    numbers: &[$number],
+                ) -> bool {
+                    // SAFETY: as in `splat`.
+                    unsafe { windows::scatter(lines, corner, indices, numbers) }
+                    true
                 }
             )?
 
