@@ -256,8 +256,8 @@ def measure(take, seconds, at_least):
 def time_cell(name, step, exact, seconds):
     ways = {1: training_step(name, step, exact, 1)}
     trials = {1: min(measure(ways[1], seconds / 10, 3))}
-    # Of a step of half a second what a call costs is nothing, and compiling the scan takes minutes.
-    if trials[1] < 0.5:
+    # Of steps of half a second what a call costs is nothing, and compiling the scan takes minutes.
+    if trials[1] < 500:
         ways[SCANNED] = training_step(name, step, exact, SCANNED)
         trials[SCANNED] = min(measure(ways[SCANNED], seconds / 10, 3)) / SCANNED
     scanned = min(trials, key=trials.get)
