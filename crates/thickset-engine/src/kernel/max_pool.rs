@@ -649,6 +649,63 @@ mod tests {
     }
 
     #[test]
+    fn windows_of_two_by_two_are_those_of_plain_loops_at_every_width() {
+        for width in (8..=40_usize).step_by(2) {
+            let shape = PoolShape::square([3, 4, width], 2);
+            // Five values, so that there are many ties.
+            let residue = |at: usize, modulus: u16| {
+                f32::from(u16::try_from(at * 7919 % usize::from(modulus)).unwrap())
+            };
+            let x: Vec<f32> = (0..shape.in_features())
+                .map(|at| residue(at, 5) - 2.0)
+                .collect();
+            let corner = |window: usize| {
+                let (line, place) = (window / shape.out_width(), window % shape.out_width());
+                2 * (line * width + place)
+            };
+            let expected: Vec<i32> = (0..shape.out_features())
+                .map(|window| {
+                    let first = corner(window);
+                    let pixels = [first, first + 1, first + width, first + width + 1];
+                    let most = pixels.iter().map(|at| x[*at]).fold(f32::MIN, f32::max);
+                    index(*pixels.iter().find(|at| x[**at] >= most).unwrap())
+                })
+                .collect();
+            let mut found = vec![0; shape.out_features()];
+            f32::vectorised(Find {
+                x: &x,
+                shape: &shape,
+                found: &mut found,
+            });
+            assert_eq!(found, expected, "{width}");
+
+            // Every third gate is closed.
+            for closed in found.iter_mut().step_by(3) {
+                *closed = -1;
+            }
+            let at_index = |at: &i32| usize::try_from(*at).map_or(0.0, |at| x[at]);
+            let gathered: Vec<f32> = found.iter().map(at_index).collect();
+            let maxima = Maxima::new(&shape, &found);
+            let mut room = vec![7.0; shape.out_features()];
+            maxima.gather(0, &x, &mut room);
+            assert_eq!(room, gathered, "{width}");
+
+            let numbers: Vec<f32> = (0..shape.out_features())
+                .map(|at| 1.0 + residue(at, 101))
+                .collect();
+            let mut image = vec![0.0; shape.in_features()];
+            for (number, at) in numbers.iter().zip(&found) {
+                if let Ok(at) = usize::try_from(*at) {
+                    image[at] = *number;
+                }
+            }
+            let mut room = vec![7.0; 2 * shape.in_pixels()];
+            maxima.scatter(0, 1..3, &numbers, &mut room);
+            assert_eq!(room, image[shape.in_pixels()..], "{width}");
+        }
+    }
+
+    #[test]
     fn shapes_that_cannot_be_pooled_are_refused() {
         let good = PoolShape::square([1, 4, 4], 2);
         assert_eq!(good.checked(), Ok(good));
