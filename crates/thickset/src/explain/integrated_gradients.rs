@@ -97,6 +97,10 @@ impl Explain for IntegratedGradientsConfig {
         })
     }
 
+    fn integrated_gradients(&self) -> Option<&IntegratedGradientsConfig> {
+        Some(self)
+    }
+
     fn bind(&self, network: &Network, to: Binding<'_>) -> Box<dyn Explanation> {
         Box::new(IntegratedGradients {
             config: *self,
@@ -136,17 +140,24 @@ struct Path {
     places: Vec<f64>,
 }
 
-impl Path {
-    fn new(from: Tensor<2>, to: Tensor<2>, rule: Rule, steps: usize) -> Self {
-        let shift = match rule {
-            Rule::Midpoint => 0.5,
-            Rule::Right => 1.0,
+impl Rule {
+    /// Where gradients are taken on a way of so many steps, from 0 at its start to 1.
+    pub(super) fn places(self, steps: usize) -> Vec<f64> {
+        let shift = match self {
+            Self::Midpoint => 0.5,
+            Self::Right => 1.0,
         };
         let place = |step: usize| (as_f64(step) + shift) / as_f64(steps);
+        (0..steps).map(place).collect()
+    }
+}
+
+impl Path {
+    fn new(from: Tensor<2>, to: Tensor<2>, rule: Rule, steps: usize) -> Self {
         Self {
             way: to - from.clone(),
             from,
-            places: (0..steps).map(place).collect(),
+            places: rule.places(steps),
         }
     }
 

@@ -84,6 +84,11 @@ pub trait Explain {
         None
     }
 
+    /// The settings of integrated gradients, where it is those; they have a fast path in networks of dense layers.
+    fn integrated_gradients(&self) -> Option<&integrated_gradients::IntegratedGradientsConfig> {
+        None
+    }
+
     /// The reduction and the grouping that belong to it, where the kind of data does not decide.
     fn usual_form(&self) -> Option<(ReductionConfig, Per)> {
         None

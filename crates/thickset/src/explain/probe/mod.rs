@@ -1,16 +1,18 @@
 //! How an attack evaluates an explanation: the importances and logits at its points, and the gradient in the points of a
 //! function of the importances, in plain numbers.
 //!
-//! There are three probes. [`by_line`] serves contributions in dense layers with `ReLU`, without error. [`by_tensor`] serves any explanation of any network. [`by_tile`] serves the gradient of a chain of
+//! There are four probes. [`by_line`] serves contributions in dense layers with `ReLU`, without error, [`by_path`] integrated gradients of a chain of dense layers. [`by_tensor`] serves any explanation of any network. [`by_tile`] serves the gradient of a chain of
 //! dense layers, a few rows at a time, without a tensor; it computes the same.
 
 mod by_line;
+mod by_path;
 mod by_tensor;
 mod by_tile;
 
 use thickset_engine::{Chain, Network, Output};
 
 use self::by_line::ByLine;
+use self::by_path::ByPath;
 use self::by_tensor::ByTensor;
 use self::by_tile::ByTile;
 use super::contributions::line::Lines;
@@ -97,6 +99,16 @@ impl CheckedExplain {
                 is_absolute,
                 groups,
             )));
+        }
+        if let (Some(config), Some(chain), Some(is_absolute)) = (
+            method.integrated_gradients(),
+            chain,
+            self.config.reduce.is_absolute(),
+        ) {
+            self.check_binding(network, to)?;
+            let groups = self.groups.clone();
+            let probe = ByPath::new(config, chain, to.classes, is_absolute, groups);
+            return Ok(Box::new(probe));
         }
         if let (Some((of, is_absolute)), Some(chain)) = (self.plain_gradient(), chain) {
             self.check_binding(network, to)?;
