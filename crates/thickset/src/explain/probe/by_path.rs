@@ -1,4 +1,5 @@
-//! A probe by paths: integrated gradients in a chain of dense layers, each feature's or summed over columns, a row's points in one tile.
+//! A probe by paths: integrated gradients in a chain of dense layers, each feature's or summed over columns. The points of a row's way run in tiles,
+//! as many at a time as a tile has rows.
 
 use thickset_engine::{Chain, Output, Tile};
 
@@ -57,7 +58,7 @@ impl<'c> ByPath<'c> {
         }
     }
 
-    /// Appends the logits of all points.
+    /// Writes the logits of all points.
     fn logits(&mut self, points: &[f64], features: usize, view: &mut ModelView) {
         view.logits.clear();
         let tiles = points
