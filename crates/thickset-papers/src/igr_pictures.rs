@@ -40,9 +40,9 @@ pub(crate) fn cifar(runner: &BenchRunner<'_>) -> Result<Bench> {
 }
 
 fn run(runner: &BenchRunner<'_>, mut bench: BenchBuilder, dataset: &str) -> Result<Bench> {
-    let options = igr::with_defaults(runner.options, &METHODS);
+    let options = igr::with_defaults(runner.options, &METHODS, Balls::ByEffort);
     let runner = &BenchRunner::new(&options, runner.on_step)?;
-    igr::note(&mut bench, runner);
+    igr::note(&mut bench, runner, Balls::ByEffort);
     over_datasets(
         runner,
         &mut bench,

@@ -171,9 +171,15 @@ impl VectorLoop for CountAhead<'_> {
 
     #[inline(always)]
     fn run(self) -> usize {
+        let most = self.values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let mut ahead = 0;
         for feature in self.salient {
             let importance = self.explanation[*feature];
+            // Most salient features are ahead of all others.
+            if most <= importance {
+                ahead += self.values.len();
+                continue;
+            }
             for value in self.values {
                 ahead += usize::from(*value <= importance);
             }

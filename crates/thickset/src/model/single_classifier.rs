@@ -33,7 +33,7 @@ pub(crate) fn fit(model: &mut Model, dataset: &Dataset) -> Result<()> {
         #[expect(clippy::cast_possible_truncation, reason = "models compute in f32")]
         embedded.extend(values.into_iter().map(|value| value as f32));
     }
-    let weights = logistic(embedded, inputs.labels, size, classes);
+    let weights = logistic(&embedded, inputs.labels, size, classes);
     let (matrix, bias) = weights.split_at(size * classes);
     let mut source = Fitted {
         matrix,
