@@ -171,7 +171,11 @@ impl VectorLoop for CountAhead<'_> {
 
     #[inline(always)]
     fn run(self) -> usize {
-        let most = self.values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let most = self
+            .values
+            .iter()
+            .copied()
+            .fold(f64::NEG_INFINITY, f64::max);
         let mut ahead = 0;
         for feature in self.salient {
             let importance = self.explanation[*feature];

@@ -2,6 +2,7 @@
 
 use thickset_engine::{Chain, Output, Tile};
 
+use super::by_column::ByColumn;
 use super::{ModelView, Probe, RowGradient};
 use crate::explain::contributions::line::{Lines, Walk};
 
@@ -14,10 +15,7 @@ pub(super) struct ByLine<'c> {
     rows: usize,
     /// Explained, one a row.
     classes: Vec<usize>,
-    /// Importances are sizes, else as they are.
-    is_absolute: bool,
-    /// The features of each column, where importances are columns'.
-    groups: Option<Vec<Vec<usize>>>,
+    by_column: ByColumn,
 }
 
 impl<'c> ByLine<'c> {
@@ -25,8 +23,7 @@ impl<'c> ByLine<'c> {
         lines: Lines,
         chain: &'c Chain,
         classes: &[usize],
-        is_absolute: bool,
-        groups: Option<Vec<Vec<usize>>>,
+        by_column: ByColumn,
     ) -> Self {
         Self {
             lines,
@@ -34,8 +31,7 @@ impl<'c> ByLine<'c> {
             tile: chain.tile(),
             rows: chain.rows(),
             classes: classes.to_vec(),
-            is_absolute,
-            groups,
+            by_column,
         }
     }
 
@@ -44,7 +40,7 @@ impl<'c> ByLine<'c> {
         &mut self,
         points: &[f64],
         view: &mut ModelView,
-        mut then: impl FnMut(&Lines, &mut Walk, usize, &[f64], &[f64]),
+        mut then: impl FnMut(&Lines, &ByColumn, &mut Walk, usize, &[f64], &[f64]),
     ) {
         let features = points.len() / self.classes.len().max(1);
         view.importance.clear();
@@ -61,17 +57,10 @@ impl<'c> ByLine<'c> {
         for (row, (x, &class)) in rows.enumerate() {
             self.lines.contributions(x, class, &mut self.walk, &mut raw);
             let start = view.importance.len();
-            let size = |value: f64| if self.is_absolute { value.abs() } else { value };
-            match &self.groups {
-                None => view.importance.extend(raw.iter().map(|one| size(*one))),
-                Some(groups) => view.importance.extend(
-                    groups
-                        .iter()
-                        .map(|group| group.iter().map(|&feature| size(raw[feature])).sum::<f64>()),
-                ),
-            }
+            self.by_column.extend(&mut view.importance, &raw);
             then(
                 &self.lines,
+                &self.by_column,
                 &mut self.walk,
                 row,
                 &raw,
@@ -84,7 +73,7 @@ impl<'c> ByLine<'c> {
 impl Probe for ByLine<'_> {
     fn evaluate(&mut self, points: &[f64], view: &mut ModelView) {
         self.walk.keeps_kinks = false;
-        self.each_row(points, view, |_, _, _, _, _| {});
+        self.each_row(points, view, |_, _, _, _, _, _| {});
     }
 
     fn gradient(
@@ -94,36 +83,22 @@ impl Probe for ByLine<'_> {
         view: &mut ModelView,
         gradient: &mut Vec<f64>,
     ) {
-        let classes = self.classes.clone();
-        let groups = self.groups.clone();
-        let is_absolute = self.is_absolute;
-        let features = points.len() / classes.len().max(1);
+        let features = points.len() / self.classes.len().max(1);
         gradient.resize(points.len(), 0.0);
         let mut slopes = Vec::new();
         let mut weights = vec![0.0; features];
         self.walk.keeps_kinks = true;
-        self.each_row(points, view, |lines, walk, row, raw, importance| {
-            slopes.clear();
-            slopes.resize(importance.len(), 0.0);
-            row_gradient(row, importance, &mut slopes);
-            match &groups {
-                None => weights.copy_from_slice(&slopes),
-                Some(groups) => {
-                    for (group, slope) in groups.iter().zip(&slopes) {
-                        for &feature in group {
-                            weights[feature] = *slope;
-                        }
-                    }
-                }
-            }
-            if is_absolute {
-                for (weight, raw) in weights.iter_mut().zip(raw) {
-                    // A size has no slope at 0.
-                    *weight *= if *raw == 0.0 { 0.0 } else { raw.signum() };
-                }
-            }
-            let out = &mut gradient[row * features..][..features];
-            lines.gradient(&weights, walk, out);
-        });
+        self.each_row(
+            points,
+            view,
+            |lines, by_column, walk, row, raw, importance| {
+                slopes.clear();
+                slopes.resize(importance.len(), 0.0);
+                row_gradient(row, importance, &mut slopes);
+                by_column.pull_back(&slopes, raw, &mut weights);
+                let out = &mut gradient[row * features..][..features];
+                lines.gradient(&weights, walk, out);
+            },
+        );
     }
 }

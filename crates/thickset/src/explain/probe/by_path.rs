@@ -3,6 +3,7 @@
 
 use thickset_engine::{Chain, Output, Tile};
 
+use super::by_column::ByColumn;
 use super::{ModelView, Probe, RowGradient};
 use crate::check::as_f64;
 use crate::explain::integrated_gradients::IntegratedGradientsConfig;
@@ -18,10 +19,7 @@ pub(super) struct ByPath<'c> {
     places: Vec<f64>,
     /// Explained, one a row.
     classes: Vec<usize>,
-    /// Importances are sizes, else as they are.
-    is_absolute: bool,
-    /// The features of each column, where importances are columns'.
-    groups: Option<Vec<Vec<usize>>>,
+    by_column: ByColumn,
     room: Room,
 }
 
@@ -42,8 +40,7 @@ impl<'c> ByPath<'c> {
         config: &IntegratedGradientsConfig,
         chain: &'c Chain,
         classes: &[usize],
-        is_absolute: bool,
-        groups: Option<Vec<Vec<usize>>>,
+        by_column: ByColumn,
     ) -> Self {
         Self {
             tile: chain.tile(),
@@ -52,8 +49,7 @@ impl<'c> ByPath<'c> {
             baseline: config.baseline,
             places: config.rule.places(config.steps),
             classes: classes.to_vec(),
-            is_absolute,
-            groups,
+            by_column,
             room: Room::default(),
         }
     }
@@ -105,14 +101,7 @@ impl<'c> ByPath<'c> {
             *mean *= share;
             room.attribution.push(*mean * way);
         }
-        let size = |value: f64| if self.is_absolute { value.abs() } else { value };
-        match &self.groups {
-            None => importance.extend(room.attribution.iter().map(|one| size(*one))),
-            Some(groups) => importance.extend(groups.iter().map(|group| {
-                let sizes = group.iter().map(|one| size(room.attribution[*one]));
-                sizes.sum::<f64>()
-            })),
-        }
+        self.by_column.extend(importance, &room.attribution);
     }
 
     /// The gradient in the latest row of its importances, each times its slope: `u mean_j g_j + mean_j a_j H_j (u (x - b))`, with u the
@@ -120,26 +109,8 @@ impl<'c> ByPath<'c> {
     fn pull_back(&mut self, class: usize, slopes: &[f64], out: &mut [f64]) {
         let (features, share) = (out.len(), 1.0 / as_f64(self.places.len()));
         let mut weights = vec![0.0; features];
-        match &self.groups {
-            None => weights.copy_from_slice(slopes),
-            Some(groups) => {
-                for (group, slope) in groups.iter().zip(slopes) {
-                    for &feature in group {
-                        weights[feature] = *slope;
-                    }
-                }
-            }
-        }
-        if self.is_absolute {
-            for (weight, attribution) in weights.iter_mut().zip(&self.room.attribution) {
-                // A size has no slope at 0.
-                *weight *= if *attribution == 0.0 {
-                    0.0
-                } else {
-                    attribution.signum()
-                };
-            }
-        }
+        let given = &self.room.attribution;
+        self.by_column.pull_back(slopes, given, &mut weights);
         for (out, (weight, mean)) in out.iter_mut().zip(weights.iter().zip(&self.room.mean)) {
             *out = weight * mean;
         }

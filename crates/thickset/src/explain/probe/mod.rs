@@ -4,6 +4,7 @@
 //! There are four probes. [`by_line`] serves contributions in dense layers with `ReLU`, without error, [`by_path`] integrated gradients of a chain of dense layers. [`by_tensor`] serves any explanation of any network. [`by_tile`] serves the gradient of a chain of
 //! dense layers, a few rows at a time, without a tensor; it computes the same.
 
+mod by_column;
 mod by_line;
 mod by_path;
 mod by_tensor;
@@ -11,6 +12,7 @@ mod by_tile;
 
 use thickset_engine::{Chain, Network, Output};
 
+use self::by_column::ByColumn;
 use self::by_line::ByLine;
 use self::by_path::ByPath;
 use self::by_tensor::ByTensor;
@@ -96,8 +98,10 @@ impl CheckedExplain {
                 lines,
                 chain,
                 to.classes,
-                is_absolute,
-                groups,
+                ByColumn {
+                    is_absolute,
+                    groups,
+                },
             )));
         }
         if let (Some(config), Some(chain), Some(is_absolute)) = (
@@ -107,7 +111,11 @@ impl CheckedExplain {
         ) {
             self.check_binding(network, to)?;
             let groups = self.groups.clone();
-            let probe = ByPath::new(config, chain, to.classes, is_absolute, groups);
+            let by_column = ByColumn {
+                is_absolute,
+                groups,
+            };
+            let probe = ByPath::new(config, chain, to.classes, by_column);
             return Ok(Box::new(probe));
         }
         if let (Some((of, is_absolute)), Some(chain)) = (self.plain_gradient(), chain) {
