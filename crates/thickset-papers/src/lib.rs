@@ -203,7 +203,7 @@ pub static BENCHES: &[BenchInfo] = &[
     },
     BenchInfo {
         id: "igr-radii",
-        summary: "The same at the authors' radii, on four datasets, with a larger network and more images",
+        summary: "The same at the authors' radii, on four datasets, with more images",
         run: igr::run_at_papers_radii,
     },
     BenchInfo {

@@ -1,9 +1,11 @@
 //! Filling the features of one column, row by row.
 
+use std::collections::BTreeMap;
+
 use super::feature_rule::{CategoryRule, FlagRule, Group, Unseen};
 use super::given::{Given, GivenValues, loses_digits};
 use super::number_encoding::NumberEncoding;
-use crate::data::read::table::{Values, alike};
+use crate::data::read::table::{Values, alike, is_truth_value};
 use crate::{Error, Result};
 
 /// The matrix columns from `first` on.
@@ -130,14 +132,20 @@ pub fn fill_category(
         .groups
         .iter()
         .position(|group| Some(&group.name) == rule.other.as_ref());
-    let place_of = |is_it: &dyn Fn(&str) -> bool| {
-        members
-            .iter()
-            .position(|group| group.iter().any(|one| is_it(one)))
-    };
+    let mut places: BTreeMap<&str, usize> = BTreeMap::new();
+    for (group, members) in members.iter().enumerate() {
+        for member in members {
+            places.entry(member).or_insert(group);
+        }
+    }
     let find = |text: Option<&str>| {
         let text = text.unwrap_or_default();
-        place_of(&|one| one == text).or_else(|| place_of(&|one| alike(one, text)))
+        let found = places.get(text).copied();
+        found.or_else(|| {
+            // Only truth values are spelled in several ways; a group may have thousands of members.
+            let is_alike = |group: &Vec<String>| group.iter().any(|member| alike(member, text));
+            is_truth_value(text).then(|| members.iter().position(is_alike))?
+        })
     };
     let is_missing = |row| source.is_none_or(|values| values.is_missing(row));
     let mut unseen = 0;

@@ -21,6 +21,9 @@ const IDENTIFIER_SHARE: f64 = 0.5;
 /// With fewer rows than this, nothing is called an identifier.
 const IDENTIFIER_ROWS: usize = 20;
 
+/// So many rare values are listed, the most frequent; what is beyond is treated alike, and told as not seen.
+const MOST_RARE: usize = 10_000;
+
 /// The quantiles that numbers are clipped to.
 const CLIP: [f64; 2] = [0.01, 0.99];
 
@@ -297,10 +300,11 @@ fn category(
     }
     let other = has_other.then(|| unused(OTHER));
     if let Some(name) = &other {
-        // Its only listed value is its own name: it exists to take what no other group lists.
+        // It takes what no other group lists; these were seen.
+        let rare = present[frequent..].iter().take(MOST_RARE);
         groups.push(Group {
             name: name.clone(),
-            values: Vec::new(),
+            values: rare.map(|(_, name)| (*name).clone()).collect(),
         });
     }
     Ok(FeatureRule::Category(CategoryRule {
@@ -386,5 +390,6 @@ mod tests {
             ["(missing)", "(other)", "x", "((missing))", "((other))"]
         );
         assert_eq!(rule.other.as_deref(), Some("((other))"));
+        assert_eq!(rule.groups[4].values, ["rare"]);
     }
 }

@@ -281,10 +281,15 @@ impl Values {
 /// spell as they like.
 #[must_use]
 pub fn alike(first: &str, second: &str) -> bool {
-    let is_boolean = ["true", "false"]
+    first == second || (is_truth_value(first) && first.eq_ignore_ascii_case(second))
+}
+
+/// Whether a text is `true` or `false`, in capitals or not.
+#[must_use]
+pub fn is_truth_value(text: &str) -> bool {
+    ["true", "false"]
         .iter()
-        .any(|word| word.eq_ignore_ascii_case(first));
-    first == second || (is_boolean && first.eq_ignore_ascii_case(second))
+        .any(|word| word.eq_ignore_ascii_case(text))
 }
 
 /// A number as a table writes it; never NaN or infinite.

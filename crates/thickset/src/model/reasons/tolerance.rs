@@ -1,7 +1,7 @@
 //! In which range of a number the reasons are proved to stay, as a person is told it.
 
 use super::Tested;
-use crate::data::FeatureKind;
+use crate::data::{DateOrder, FeatureKind, NumberForm};
 use crate::model::{CertifyOptions, ToleratedRange};
 use crate::reasons::{RowReasons, number_text};
 use crate::{Result, Rows};
@@ -35,11 +35,14 @@ impl Tested<'_> {
                 let Some(feature) = feature.filter(|_| range.from < range.to) else {
                     continue;
                 };
+                let form = encoding.and_then(|one| one.read.forms.get(&feature.column));
+                let clipped = encoding.and_then(|one| one.clipped(&feature.name));
+                let told = tolerated(&range, clipped, form, |number| {
+                    number_text(feature, number, encoding)
+                });
                 let reasons = found[place].reasons.iter_mut();
                 for reason in reasons.filter(|one| one.column == feature.column) {
-                    let text = |number: f64| number_text(feature, rounded(number), encoding);
-                    let clipped = encoding.and_then(|one| one.clipped(&feature.name));
-                    reason.tolerance = Some(tolerated(&range, clipped, text));
+                    reason.tolerance.clone_from(&told);
                 }
             }
         }
@@ -50,31 +53,66 @@ impl Tested<'_> {
 /// Share of a column's range within which a value counts as its end; encoded values are single precision.
 const AT_THE_END: f64 = 1e-6;
 
-/// A range in words. Values beyond the ends that a column is clipped to are to the model what the ends are, so the range of a row at
-/// an end goes on beyond it.
+/// A range in words, which lies within the range that is proved and holds the row's own value; nothing where no short one does. Values
+/// beyond the ends that a column is clipped to are to the model what the ends are, so the range of a row at an end goes on beyond it.
 fn tolerated(
     range: &ToleratedRange,
     clipped: Option<(f64, f64)>,
+    form: Option<&NumberForm>,
     text: impl Fn(f64) -> String,
-) -> String {
+) -> Option<String> {
     let at =
         |end: f64, (low, high): (f64, f64)| (range.value - end).abs() <= AT_THE_END * (high - low);
+    let from = |most: f64| rounded_up(range.from, most, form).map(&text);
+    let to = |least: f64| rounded_up(-range.to, -least, form).map(|end| text(-end));
     match clipped {
-        Some(ends) if at(ends.0, ends) => format!("{} or less", text(range.to)),
-        Some(ends) if at(ends.1, ends) => format!("{} or more", text(range.from)),
-        _ => format!("{} to {}", text(range.from), text(range.to)),
+        Some(ends) if at(ends.0, ends) => Some(format!("{} or less", to(range.from)?)),
+        Some(ends) if at(ends.1, ends) => Some(format!("{} or more", from(range.to)?)),
+        _ => Some(format!("{} to {}", from(range.value)?, to(range.value)?)),
     }
 }
 
-/// A bound with four digits, towards the inside as far as rounding goes is not needed: it is told to people, and the exact one is
-/// in the certificate.
-fn rounded(number: f64) -> f64 {
-    let size = number.abs();
-    if size == 0.0 || !size.is_finite() {
-        return number;
+/// Digits of a bound, if so few are enough, and the most that are told.
+const DIGITS: std::ops::RangeInclusive<i32> = 4..=6;
+
+/// Minutes of a day, and seconds of an hour.
+const MINUTES: f64 = 1440.0;
+const SECONDS: f64 = 3600.0;
+
+/// The first number from a bound on that is written shortly, if that is not greater than `most`. The exact bound is in the certificate.
+fn rounded_up(bound: f64, most: f64, form: Option<&NumberForm>) -> Option<f64> {
+    // By how many parts of one, or whole ones, a number goes on.
+    let up = |(parts, ones): (f64, f64)| (bound * parts / ones).ceil() * ones / parts;
+    let fits = |number: &f64| (bound..=most).contains(number);
+    match form {
+        Some(NumberForm::Date {
+            order: DateOrder::MonthYear,
+        }) => {
+            // A month stands for its first day.
+            let is_first = |day: &f64| {
+                let written = |day: f64| form.and_then(|form| form.written(day));
+                written(day.abs()) != written(day.abs() - 1.0)
+            };
+            (0..31_u8)
+                .map(|days| bound.ceil() + f64::from(days))
+                .find(is_first)
+                .filter(fits)
+        }
+        Some(NumberForm::Date { .. }) => {
+            [(1.0, 1.0), (MINUTES, 1.0)].map(up).into_iter().find(fits)
+        }
+        Some(NumberForm::Clock) => [(60.0, 1.0), (SECONDS, 1.0)].map(up).into_iter().find(fits),
+        _ if bound == 0.0 => Some(bound),
+        _ => {
+            #[expect(clippy::cast_possible_truncation, reason = "a power of ten")]
+            let before = bound.abs().log10().floor() as i32 + 1;
+            let mut steps = DIGITS.map(|digits| {
+                let places = digits - before;
+                (10_f64.powi(places.max(0)), 10_f64.powi((-places).max(0)))
+            });
+            steps.find_map(|step| Some(up(step)).filter(fits))
+        }
     }
-    let unit = 10.0_f64.powf(size.log10().floor() - 3.0);
-    (number / unit).round() * unit
 }
 
 #[cfg(test)]
@@ -91,12 +129,73 @@ mod tests {
             to: value.min(89.5) + 0.5,
         };
         let told = |value: f64, clipped| {
-            tolerated(&range(value), clipped, |number| format!("{number:.1}"))
+            tolerated(&range(value), clipped, None, |number| number.to_string())
         };
         let ends = Some((10.0, 90.0));
-        assert_eq!(told(10.000_001, ends), "10.5 or less");
-        assert_eq!(told(90.0, ends), "89.5 or more");
-        assert_eq!(told(10.1, ends), "10.0 to 10.6");
-        assert_eq!(told(90.0, None), "89.5 to 90.0");
+        assert_eq!(told(10.000_001, ends).unwrap(), "10.5 or less");
+        assert_eq!(told(90.0, ends).unwrap(), "89.5 or more");
+        assert_eq!(told(10.25, ends).unwrap(), "10 to 10.75");
+        assert_eq!(told(90.0, None).unwrap(), "89.5 to 90");
+    }
+
+    #[test]
+    fn what_is_told_lies_within_what_is_proved_and_holds_the_value() {
+        let told = |from: f64, value: f64, to: f64| {
+            let range = ToleratedRange {
+                feature: "income".to_owned(),
+                unit: None,
+                value,
+                from,
+                to,
+            };
+            tolerated(&range, None, None, |number| number.to_string())
+        };
+        assert_eq!(
+            told(17_861.2, 18_000.0, 18_059.37).unwrap(),
+            "17870 to 18050"
+        );
+        assert_eq!(
+            told(17_861.2, 17_863.0, 18_059.37).unwrap(),
+            "17862 to 18050"
+        );
+        assert_eq!(
+            told(0.024_507, 0.025, 0.048_836).unwrap(),
+            "0.02451 to 0.04883"
+        );
+        assert_eq!(
+            told(-3.456_78, -1.0, -0.000_123_456).unwrap(),
+            "-3.456 to -0.0001235"
+        );
+        assert_eq!(told(0.0, 1.0, 2.0).unwrap(), "0 to 2");
+        // No number of six digits lies between.
+        assert_eq!(told(1.000_000_1, 1.000_000_2, 1.000_000_3), None);
+    }
+
+    #[test]
+    fn dates_are_told_in_days_where_these_are_fine_enough_and_months_by_their_first() {
+        let told = |order, from: f64, value: f64, to: f64| {
+            let form = NumberForm::Date { order };
+            let range = ToleratedRange {
+                feature: "since".to_owned(),
+                unit: None,
+                value,
+                from,
+                to,
+            };
+            tolerated(&range, None, Some(&form), |day| form.written(day).unwrap())
+        };
+        let days = |from, value, to| told(DateOrder::YearMonthDay, from, value, to);
+        // 18,273 is 2020-01-12.
+        assert_eq!(
+            days(18_273.004, 18_273.433, 18_275.236).unwrap(),
+            "2020-01-12 00:06 to 2020-01-14"
+        );
+        assert_eq!(
+            days(18_270.5, 18_273.0, 18_275.2).unwrap(),
+            "2020-01-10 to 2020-01-14"
+        );
+        // From 2019-12-20 to 2020-03-10 only three months begin.
+        let months = told(DateOrder::MonthYear, 18_250.0, 18_262.0, 18_331.0);
+        assert_eq!(months.unwrap(), "2020-01 to 2020-03");
     }
 }
