@@ -1,12 +1,17 @@
 //! A network: a small graph of layers, run over batches `[rows, features]`.
 
+mod builder;
+mod joined;
+
+pub use self::builder::NetworkBuilder;
+use self::joined::Joined;
 use crate::tensor::{DType, Tensor, TensorData};
 
-use crate::kernel::{Dense, JoinedPool, requested_instructions};
-use crate::layer::{BatchStatistics, Follower, Form, GatedLinear, Gates, Layer, Linearised, Part};
-use crate::parameter::{Parameter, ParameterSource, Role, Scope};
+use crate::interrupt;
+use crate::kernel::Dense;
+use crate::layer::{BatchStatistics, Form, GatedLinear, Gates, Layer, Part};
+use crate::parameter::{Parameter, Role};
 use crate::pass::{Layers, Pass};
-use crate::{Error, Result, interrupt};
 
 /// What a layer reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -320,98 +325,6 @@ impl Network {
     }
 }
 
-/// How a layer runs with those that follow it.
-enum Joined {
-    /// By itself.
-    Not,
-    /// Together with what alone reads it, a channel affine and max pooling or one of the two; ReLU may follow the pooling. Its
-    /// output is theirs.
-    With(Box<Followers>),
-    /// It is one of those: what it reads is its own output already.
-    Done,
-}
-
-struct Followers {
-    affine: Option<[Tensor<2>; 2]>,
-    pool: Option<JoinedPool>,
-}
-
-impl Joined {
-    /// How each of some first layers runs. The last of them gives its own output, and lets that of the layer before it be read.
-    /// Statistics are followed by themselves.
-    fn of(nodes: &[Node], with_statistics: bool) -> Vec<Self> {
-        let mut readers = vec![0; nodes.len()];
-        for source in nodes.iter().flat_map(|node| &node.inputs) {
-            if let Source::Layer(read) = source {
-                readers[*read] += 1;
-            }
-        }
-        // The layer that alone reads this one.
-        let follower = |place: usize| {
-            let node = nodes[..nodes.len() - 1].get(place + 1)?;
-            let is_alone = readers[place] == 1 && node.inputs == [Source::Layer(place)];
-            is_alone.then_some(&*node.layer)
-        };
-        let mut joined: Vec<Self> = Vec::with_capacity(nodes.len());
-        while joined.len() < nodes.len() {
-            let place = joined.len();
-            let layer = &nodes[place].layer;
-            let (mut end, mut affine, mut pool) = (place, None, None);
-            if let Some(next) = follower(end)
-                && !(with_statistics && next.has_statistics())
-                && let Some(numbers) = next.channel_affine()
-                && layer.joins(Follower::ChannelAffine(numbers[0].dims()[1]))
-            {
-                affine = Some(numbers);
-                end += 1;
-            }
-            if let Some(next) = follower(end)
-                && let Some(shape) = next.pool()
-                && layer.joins(Follower::Pool)
-            {
-                end += 1;
-                let gated =
-                    follower(end).is_some_and(|next| matches!(next.part(), Some(Part::Relu)));
-                end += usize::from(gated);
-                pool = Some(JoinedPool { shape, gated });
-            }
-            if end == place {
-                joined.push(Self::Not);
-            } else {
-                joined.push(Self::With(Box::new(Followers { affine, pool })));
-                joined.extend((place..end).map(|_| Self::Done));
-            }
-        }
-        joined
-    }
-
-    /// Output and linearised layer where it does not run by itself.
-    fn linearise(
-        self,
-        node: &Node,
-        inputs: &[Tensor<2>],
-    ) -> Option<(Tensor<2>, Box<dyn Linearised>)> {
-        match self {
-            Self::Not => None,
-            Self::With(with) => node.layer.linearise_joined(inputs, with.affine, with.pool),
-            Self::Done => Some((inputs[0].clone(), Box::new(Identity))),
-        }
-    }
-}
-
-/// A layer that gives what it reads.
-struct Identity;
-
-impl Linearised for Identity {
-    fn pullback(&self, g: Tensor<2>) -> Vec<Tensor<2>> {
-        vec![g]
-    }
-
-    fn tangent(&self, v: &[Tensor<2>]) -> Tensor<2> {
-        v[0].clone()
-    }
-}
-
 /// The outputs of some first layers of a network.
 fn run(
     nodes: &[Node],
@@ -475,121 +388,4 @@ fn forward(nodes: &[Node], x: Tensor<2>) -> Tensor<2> {
 /// The output of the last layer; the builder makes no network without one.
 fn last(mut outputs: Vec<Tensor<2>>) -> Tensor<2> {
     outputs.swap_remove(outputs.len() - 1)
-}
-
-/// Builds a network layer by layer, each layer checked against what it reads.
-pub struct NetworkBuilder<'s> {
-    source: &'s mut dyn ParameterSource,
-    network: Network,
-}
-
-impl<'s> NetworkBuilder<'s> {
-    /// A network over rows of `features`, whose parameters come from `source`.
-    #[must_use]
-    pub fn new(features: usize, source: &'s mut dyn ParameterSource) -> Self {
-        let dtype = source.dtype();
-        Self {
-            source,
-            network: Network {
-                nodes: Vec::new(),
-                features,
-                dtype,
-                single: None,
-            },
-        }
-    }
-
-    /// The latest layer, or the input before there is one.
-    #[must_use]
-    pub fn last(&self) -> Source {
-        self.network
-            .nodes
-            .len()
-            .checked_sub(1)
-            .map_or(Source::Input, Source::Layer)
-    }
-
-    /// Features that a source gives.
-    #[must_use]
-    pub fn features(&self, source: Source) -> usize {
-        match source {
-            Source::Input => self.network.features,
-            Source::Layer(place) => self.network.nodes[place].features,
-        }
-    }
-
-    /// Adds a layer that reads the latest one.
-    ///
-    /// # Errors
-    /// If the layer cannot be made or cannot read it.
-    pub fn then<L: Layer + 'static>(
-        &mut self,
-        make: impl FnOnce(&mut Scope<'_>) -> Result<L>,
-    ) -> Result<Source> {
-        self.join(&[self.last()], make)
-    }
-
-    /// Adds a layer that reads the given ones.
-    ///
-    /// # Errors
-    /// If the layer cannot be made or cannot read them.
-    pub fn join<L: Layer + 'static>(
-        &mut self,
-        inputs: &[Source],
-        make: impl FnOnce(&mut Scope<'_>) -> Result<L>,
-    ) -> Result<Source> {
-        let place = self.network.nodes.len();
-        let layer = make(&mut Scope {
-            source: &mut *self.source,
-            prefix: format!("layers.{place}"),
-        })?;
-        self.add(inputs, Box::new(layer))
-    }
-
-    /// Adds the layer of a form, which reads the given ones.
-    ///
-    /// # Errors
-    /// If the layer cannot be made or cannot read them.
-    pub fn join_form(&mut self, inputs: &[Source], form: &Form) -> Result<Source> {
-        let place = self.network.nodes.len();
-        let layer = form.layer(&mut Scope {
-            source: &mut *self.source,
-            prefix: format!("layers.{place}"),
-        })?;
-        self.add(inputs, layer)
-    }
-
-    fn add(&mut self, inputs: &[Source], layer: Box<dyn Layer>) -> Result<Source> {
-        let place = self.network.nodes.len();
-        let got: Vec<_> = inputs.iter().map(|&input| self.features(input)).collect();
-        let Some(features) = layer.out_features(&got) else {
-            return Err(Error::Inputs {
-                layer: place,
-                kind: layer.kind(),
-                got,
-            });
-        };
-        self.network.nodes.push(Node {
-            layer,
-            inputs: inputs.to_vec(),
-            features,
-        });
-        Ok(Source::Layer(place))
-    }
-
-    /// The finished network.
-    ///
-    /// # Errors
-    /// If it has no layer, or if the environment asks for instructions that the processor does not have.
-    pub fn finish(self) -> Result<Network> {
-        requested_instructions()?;
-        if self.network.nodes.is_empty() {
-            return Err(Error::Size {
-                name: "layers",
-                most: usize::MAX,
-                got: 0,
-            });
-        }
-        Ok(self.network)
-    }
 }

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::super::every_point::{self, KnownPoints};
 use super::super::outcome::Attacked;
-use super::Member;
+use super::checked::Member;
 use crate::certify::CertifiedWorstCase;
 
 /// What one member found alone.
