@@ -36,8 +36,13 @@ impl Tested<'_> {
                     continue;
                 };
                 let form = encoding.and_then(|one| one.read.forms.get(&feature.column));
+                let written = match form {
+                    Some(NumberForm::Date { .. } | NumberForm::Clock) => Written::As(form),
+                    _ if feature.integer => Written::Whole,
+                    _ => Written::As(form),
+                };
                 let clipped = encoding.and_then(|one| one.clipped(&feature.name));
-                let told = tolerated(&range, clipped, form, |number| {
+                let told = tolerated(&range, clipped, written, |number| {
                     number_text(feature, number, encoding)
                 });
                 let reasons = found[place].reasons.iter_mut();
@@ -53,23 +58,34 @@ impl Tested<'_> {
 /// Share of a column's range within which a value counts as its end; encoded values are single precision.
 const AT_THE_END: f64 = 1e-6;
 
-/// A range in words, which lies within the range that is proved and holds the row's own value; nothing where no short one does. Values
-/// beyond the ends that a column is clipped to are to the model what the ends are, so the range of a row at an end goes on beyond it.
+/// A range in words, which lies within the range that is proved and holds the row's own value; nothing where no short one does, or the value is
+/// the only whole number in it. Values beyond the ends that a column is clipped to are to the model what the ends are, so the range of a row at
+/// an end goes on beyond it.
 fn tolerated(
     range: &ToleratedRange,
     clipped: Option<(f64, f64)>,
-    form: Option<&NumberForm>,
+    written: Written<'_>,
     text: impl Fn(f64) -> String,
 ) -> Option<String> {
     let at =
         |end: f64, (low, high): (f64, f64)| (range.value - end).abs() <= AT_THE_END * (high - low);
-    let from = |most: f64| rounded_up(range.from, most, form).map(&text);
-    let to = |least: f64| rounded_up(-range.to, -least, form).map(|end| text(-end));
+    let from = written.inwards(range.from, range.value)?;
+    let to = written.inwards(range.to, range.value)?;
     match clipped {
-        Some(ends) if at(ends.0, ends) => Some(format!("{} or less", to(range.from)?)),
-        Some(ends) if at(ends.1, ends) => Some(format!("{} or more", from(range.to)?)),
-        _ => Some(format!("{} to {}", from(range.value)?, to(range.value)?)),
+        Some(ends) if at(ends.0, ends) => Some(format!("{} or less", text(to))),
+        Some(ends) if at(ends.1, ends) => Some(format!("{} or more", text(from))),
+        _ if from < to => Some(format!("{} to {}", text(from), text(to))),
+        _ => None,
     }
+}
+
+/// How the numbers of a column are written.
+#[derive(Clone, Copy)]
+enum Written<'f> {
+    /// As whole numbers.
+    Whole,
+    /// In this form, if it is not the way of programs.
+    As(Option<&'f NumberForm>),
 }
 
 /// Digits of a bound, if so few are enough, and the most that are told.
@@ -79,38 +95,51 @@ const DIGITS: std::ops::RangeInclusive<i32> = 4..=6;
 const MINUTES: f64 = 1440.0;
 const SECONDS: f64 = 3600.0;
 
-/// The first number from a bound on that is written shortly, if that is not greater than `most`. The exact bound is in the certificate.
-fn rounded_up(bound: f64, most: f64, form: Option<&NumberForm>) -> Option<f64> {
-    // By how many parts of one, or whole ones, a number goes on.
-    let up = |(parts, ones): (f64, f64)| (bound * parts / ones).ceil() * ones / parts;
-    let fits = |number: &f64| (bound..=most).contains(number);
-    match form {
-        Some(NumberForm::Date {
-            order: DateOrder::MonthYear,
-        }) => {
-            // A month stands for its first day.
-            let is_first = |day: &f64| {
-                let written = |day: f64| form.and_then(|form| form.written(day));
-                written(day.abs()) != written(day.abs() - 1.0)
-            };
-            (0..31_u8)
-                .map(|days| bound.ceil() + f64::from(days))
-                .find(is_first)
-                .filter(fits)
-        }
-        Some(NumberForm::Date { .. }) => {
-            [(1.0, 1.0), (MINUTES, 1.0)].map(up).into_iter().find(fits)
-        }
-        Some(NumberForm::Clock) => [(60.0, 1.0), (SECONDS, 1.0)].map(up).into_iter().find(fits),
-        _ if bound == 0.0 => Some(bound),
-        _ => {
-            #[expect(clippy::cast_possible_truncation, reason = "a power of ten")]
-            let before = bound.abs().log10().floor() as i32 + 1;
-            let mut steps = DIGITS.map(|digits| {
-                let places = digits - before;
-                (10_f64.powi(places.max(0)), 10_f64.powi((-places).max(0)))
-            });
-            steps.find_map(|step| Some(up(step)).filter(fits))
+/// A row's own value is of single precision: how far from a whole number it may be all the same.
+const OFF_WHOLE: f64 = 1e-6;
+
+impl Written<'_> {
+    /// The first number from a bound on towards the row's own value that is written shortly, unless the value comes first. The exact bound is in
+    /// the certificate.
+    fn inwards(self, bound: f64, value: f64) -> Option<f64> {
+        let sign = if value < bound { -1.0 } else { 1.0 };
+        // By how many parts of one, or whole ones, a number goes on.
+        let up =
+            |(parts, ones): (f64, f64)| sign * (sign * bound * parts / ones).ceil() * ones / parts;
+        let fits = |number: &f64| (sign * bound..=sign * value).contains(&(sign * number));
+        match self {
+            Self::Whole => {
+                let size = value.abs().max(1.0);
+                Some(up((1.0, 1.0))).filter(|number| sign * (number - value) <= OFF_WHOLE * size)
+            }
+            Self::As(Some(
+                form @ NumberForm::Date {
+                    order: DateOrder::MonthYear,
+                },
+            )) => {
+                // A month stands for its first day.
+                let is_first = |day: &f64| form.written(*day) != form.written(day - 1.0);
+                (0..31_u8)
+                    .map(|days| up((1.0, 1.0)) + sign * f64::from(days))
+                    .find(is_first)
+                    .filter(fits)
+            }
+            Self::As(Some(NumberForm::Date { .. })) => {
+                [(1.0, 1.0), (MINUTES, 1.0)].map(up).into_iter().find(fits)
+            }
+            Self::As(Some(NumberForm::Clock)) => {
+                [(60.0, 1.0), (SECONDS, 1.0)].map(up).into_iter().find(fits)
+            }
+            Self::As(_) if bound == 0.0 => Some(bound),
+            Self::As(_) => {
+                #[expect(clippy::cast_possible_truncation, reason = "a power of ten")]
+                let before = bound.abs().log10().floor() as i32 + 1;
+                let mut steps = DIGITS.map(|digits| {
+                    let places = digits - before;
+                    (10_f64.powi(places.max(0)), 10_f64.powi((-places).max(0)))
+                });
+                steps.find_map(|step| Some(up(step)).filter(fits))
+            }
         }
     }
 }
@@ -129,7 +158,9 @@ mod tests {
             to: value.min(89.5) + 0.5,
         };
         let told = |value: f64, clipped| {
-            tolerated(&range(value), clipped, None, |number| number.to_string())
+            tolerated(&range(value), clipped, Written::As(None), |number| {
+                number.to_string()
+            })
         };
         let ends = Some((10.0, 90.0));
         assert_eq!(told(10.000_001, ends).unwrap(), "10.5 or less");
@@ -148,7 +179,7 @@ mod tests {
                 from,
                 to,
             };
-            tolerated(&range, None, None, |number| number.to_string())
+            tolerated(&range, None, Written::As(None), |number| number.to_string())
         };
         assert_eq!(
             told(17_861.2, 18_000.0, 18_059.37).unwrap(),
@@ -182,7 +213,9 @@ mod tests {
                 from,
                 to,
             };
-            tolerated(&range, None, Some(&form), |day| form.written(day).unwrap())
+            tolerated(&range, None, Written::As(Some(&form)), |day| {
+                form.written(day).unwrap()
+            })
         };
         let days = |from, value, to| told(DateOrder::YearMonthDay, from, value, to);
         // 18,273 is 2020-01-12.
@@ -195,7 +228,38 @@ mod tests {
             "2020-01-10 to 2020-01-14"
         );
         // From 2019-12-20 to 2020-03-10 only three months begin.
-        let months = told(DateOrder::MonthYear, 18_250.0, 18_262.0, 18_331.0);
-        assert_eq!(months.unwrap(), "2020-01 to 2020-03");
+        let months = |from, value, to| told(DateOrder::MonthYear, from, value, to);
+        assert_eq!(
+            months(18_250.0, 18_262.0, 18_331.0).unwrap(),
+            "2020-01 to 2020-03"
+        );
+        // From 1968-12-20 on, before days are counted.
+        assert_eq!(
+            months(-377.0, -365.0, -297.0).unwrap(),
+            "1969-01 to 1969-03"
+        );
+    }
+
+    #[test]
+    fn whole_numbers_are_told_as_such() {
+        let told = |from: f64, value: f64, to: f64, clipped| {
+            let range = ToleratedRange {
+                feature: "children".to_owned(),
+                unit: None,
+                value,
+                from,
+                to,
+            };
+            tolerated(&range, clipped, Written::Whole, |number| {
+                format!("{number:.0}")
+            })
+        };
+        assert_eq!(told(40.91, 42.000_001, 43.25, None).unwrap(), "41 to 43");
+        assert_eq!(told(-2.5, 2.0, 4.03, None).unwrap(), "-2 to 4");
+        assert_eq!(told(1.7, 1.999_999_9, 3.0, None).unwrap(), "2 to 3");
+        // No other whole number is proved.
+        assert_eq!(told(2.67, 3.0, 3.42, None), None);
+        let ends = Some((0.0, 60.0));
+        assert_eq!(told(59.16, 60.0, 60.0, ends).unwrap(), "60 or more");
     }
 }
