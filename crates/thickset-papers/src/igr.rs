@@ -1,44 +1,29 @@
 //! IGR's comparison: adversarial training with and without its regulariser, and the rival defences, on small subsets of images.
 //! Integrated gradients under the iterative top-k attack, and predictions under a class attack.
 
+mod scale;
+mod training;
+
+use thickset::Result;
 use thickset::attack::threat::{BallConfig, Norm};
 use thickset::attack::top_k::TopKConfig;
 use thickset::attack::{AttackConfig, ThreatConfig};
 use thickset::bench::Bench;
-use thickset::data::InputShape;
 use thickset::explain::{ExplainConfig, ExplanationConfig, Of, integrated_gradients};
-use thickset::model::{CnnConfig, MlpConfig, ModelConfig};
-use thickset::objective::ObjectiveConfig;
 use thickset::objective::term::inner_attack::InnerAttack;
-use thickset::train::OptimizerConfig;
-use thickset::{Error, Result};
 
+pub(crate) use self::scale::Balls;
+use self::scale::{TWIN, epsilon, salient, scale};
+pub(crate) use self::training::trained;
+use self::training::{BATCH, OBJECTIVES, further_epochs};
 use crate::bench_builder::BenchBuilder;
 use crate::dataset_tables::{ChosenDatasets, PaperTable, choose_datasets};
 use crate::measure::Measure;
-use crate::method::{self, BenchMethod, MethodRole, VANILLA};
-use crate::options::{BenchEffort, BenchOptions};
-use crate::runner::{BenchRunner, Grid, GridEntry, SeededDatasets, TrainingPlan};
+use crate::method::VANILLA;
+use crate::options::BenchOptions;
+use crate::runner::{BenchRunner, Grid, SeededDatasets};
 use crate::seeded_dataset::SeededDataset;
 use crate::table_column::{Better, PERCENT, TableColumn, labels, table};
-
-/// The rows beside vanilla: bases, the same with IGR, the rivals. TRADES' and IG-SUM-NORM's weights are those that their authors
-/// have for such images; all else is the objective's default.
-const OBJECTIVES: [(&str, &str); 10] = [
-    ("pgd-at", "kind = 'pgd-at'"),
-    ("pgd-at-igr", "kind = 'igr'\nbase = { kind = 'pgd-at' }"),
-    ("trades", "kind = 'trades'\nbeta = 1.0"),
-    (
-        "trades-igr",
-        "kind = 'igr'\nbase = { kind = 'trades', beta = 1.0 }",
-    ),
-    ("mart", "kind = 'mart'"),
-    ("mart-igr", "kind = 'igr'\nbase = { kind = 'mart' }"),
-    ("ig-norm", "kind = 'ig-norm'"),
-    ("ig-sum-norm", "kind = 'ig-sum-norm'\nweight = 0.1"),
-    ("adv-aat", "kind = 'adv-aat'"),
-    ("art", "kind = 'art'"),
-];
 
 /// A base and the same with IGR.
 const PAIRS: [(&str, &str); 3] = [
@@ -46,92 +31,6 @@ const PAIRS: [(&str, &str); 3] = [
     ("trades", "trades-igr"),
     ("mart", "mart-igr"),
 ];
-
-/// What an effort comes to.
-struct Scale {
-    rows: usize,
-    train_rows: usize,
-    epochs: usize,
-    network: CnnConfig,
-    rate: f64,
-    search_steps: i64,
-    attack_steps: usize,
-    restarts: usize,
-    ig_steps: usize,
-}
-
-fn scale(effort: BenchEffort, balls: Balls) -> Scale {
-    let quick = Scale {
-        rows: 60,
-        train_rows: 1000,
-        epochs: 8,
-        network: CnnConfig {
-            channels: [8, 16],
-            hidden: vec![32],
-            ..CnnConfig::default()
-        },
-        rate: 1e-3,
-        search_steps: 5,
-        attack_steps: 20,
-        restarts: 1,
-        ig_steps: 20,
-    };
-    match (effort, balls) {
-        (BenchEffort::Quick, Balls::ByEffort) => quick,
-        (BenchEffort::Quick, Balls::Papers) => Scale {
-            train_rows: 6000,
-            network: CnnConfig::default(),
-            rate: RATE,
-            ..quick
-        },
-        (BenchEffort::Standard, _) => Scale {
-            rows: 200,
-            train_rows: 6000,
-            epochs: 30,
-            network: CnnConfig::default(),
-            rate: RATE,
-            search_steps: 10,
-            attack_steps: 200,
-            restarts: 5,
-            ig_steps: 50,
-        },
-    }
-}
-
-/// Adam's rate at the papers' radii. On MNIST's validation images AT and MART predict the same of every image at 1e-3, or with half of the channels, and learn at 3e-4 within
-/// eight epochs; at the 1e-4 of IGR's authors, who train for 90, they learn more slowly.
-const RATE: f64 = 3e-4;
-
-/// The balls that models are trained and attacked in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Balls {
-    /// A third of the papers' radius in a quick run, which trains shortly; the papers' in a standard one.
-    ByEffort,
-    /// The papers' radius, whatever the effort.
-    Papers,
-}
-
-/// Radius of the l-infinity ball: the papers' 0.3, 0.1 and 8/255, or a third.
-fn epsilon(name: &str, effort: BenchEffort, balls: Balls) -> f64 {
-    let whole = match name {
-        "mnist" => 0.3,
-        "cifar10" | "gtsrb" => 8.0 / 255.0,
-        _ => 0.1,
-    };
-    match (effort, balls) {
-        (BenchEffort::Quick, Balls::ByEffort) => whole / 3.0,
-        _ => whole,
-    }
-}
-
-/// Salient pixels (IGR's k), and fewer where there are fewer pixels.
-const K: usize = 100;
-fn salient(features: usize) -> usize {
-    K.min((features / 4).max(1))
-}
-
-/// Sharpness of the softplus twin that directions come from.
-const TWIN: f64 = 10.0;
 
 /// The options, with this bench's own where nothing is said, and these methods. Vanilla is always one of them.
 pub(crate) fn with_defaults(
@@ -228,13 +127,17 @@ pub(crate) fn note_datasets(
 /// Notes what all datasets have in common.
 pub(crate) fn note(bench: &mut BenchBuilder, runner: &BenchRunner<'_>, balls: Balls) {
     let scale = scale(runner.options.effort, balls);
+    let epochs = runner.options.training_epochs();
     bench.add_setting("effort", runner.options.effort.name());
     bench.add_setting(
         "epochs",
-        format!(
-            "{}, the one with the best validation AUC is kept",
-            runner.options.training_epochs()
-        ),
+        match balls {
+            Balls::ByEffort => format!("{epochs}, the one with the best validation AUC is kept"),
+            Balls::Papers => format!(
+                "{epochs}, the one with the best validation AUC is kept; then a base and the same with IGR {} more, from the base's weights, likewise",
+                further_epochs(epochs)
+            ),
+        },
     );
     bench.add_setting(
         "network",
@@ -257,89 +160,6 @@ pub(crate) fn note(bench: &mut BenchBuilder, runner: &BenchRunner<'_>, balls: Ba
         ),
     );
 }
-
-/// What a method is trained with here: one objective, its default, with the ball, range and search of this bench. Methods of the
-/// other paper have the first of their settings.
-fn objective(method: &BenchMethod, scale: &Scale, radius: f64) -> Result<Vec<ObjectiveConfig>> {
-    let Some((_, text)) = OBJECTIVES.iter().find(|(id, _)| *id == method.id) else {
-        let first = method.settings(radius, 1.0)?.into_iter().take(1);
-        return Ok(first.collect());
-    };
-    let default = settings(text)?;
-    // As it is written with all its defaults, so that every search of it is found.
-    let mut whole =
-        toml::Table::try_from(method::objective(default)?).map_err(|problem| Error::Settings {
-            what: "an objective of this bench",
-            text: (*text).to_owned(),
-            problem: problem.to_string(),
-        })?;
-    limit_searches(&mut whole, scale, radius);
-    Ok(vec![method::objective(whole)?])
-}
-
-fn settings(text: &str) -> Result<toml::Table> {
-    text.parse()
-        .map_err(|problem: toml::de::Error| Error::Settings {
-            what: "an objective of this bench",
-            text: text.to_owned(),
-            problem: problem.message().to_owned(),
-        })
-}
-
-/// Gives every search for perturbed inputs in an objective, also in the one it is built on, this bench's ball and range, and at
-/// most its steps.
-fn limit_searches(settings: &mut toml::Table, scale: &Scale, radius: f64) {
-    for (name, value) in settings.iter_mut() {
-        let toml::Value::Table(inner) = value else {
-            continue;
-        };
-        if name == "attack" {
-            inner.insert("epsilon".to_owned(), radius.into());
-            inner.insert("range".to_owned(), vec![0.0, 1.0].into());
-            if let Some(toml::Value::Integer(steps)) = inner.get_mut("steps") {
-                *steps = (*steps).min(scale.search_steps);
-            }
-        } else {
-            limit_searches(inner, scale, radius);
-        }
-    }
-}
-
-/// Trains the chosen methods.
-pub(crate) fn trained(
-    runner: &BenchRunner<'_>,
-    datasets: &SeededDatasets,
-    balls: Balls,
-) -> Result<Grid> {
-    let scale = scale(runner.options.effort, balls);
-    let radius = epsilon(&datasets.name, runner.options.effort, balls);
-    let shape = datasets.seeds[0].dataset.shape();
-    let model = match shape {
-        InputShape::Image { .. } => ModelConfig::Cnn(scale.network.clone()),
-        _ => ModelConfig::Mlp(MlpConfig::default()),
-    };
-    let mut entries = Vec::new();
-    for method in BenchMethod::chosen(&runner.options.methods)? {
-        let mut entry = GridEntry::new(method, datasets)?;
-        if method.role != MethodRole::Baseline {
-            entry.model = model.clone();
-            entry.optimizer = OptimizerConfig::Adam { rate: scale.rate };
-        }
-        entry.settings = objective(method, &scale, radius)?;
-        entries.push(entry);
-    }
-    let plan = TrainingPlan {
-        epochs: runner.options.training_epochs(),
-        from: None,
-        batch: BATCH,
-        by_auc: true,
-        as_distinct: false,
-    };
-    runner.grid_by(datasets, entries, &plan)
-}
-
-/// Rows of a training step.
-const BATCH: usize = 50;
 
 fn judge(
     runner: &BenchRunner<'_>,

@@ -257,14 +257,14 @@ impl<'o> BenchRunner<'o> {
     /// Vanilla's trained model for every seed of a dataset.
     pub(crate) fn vanilla(&self, datasets: &SeededDatasets) -> Result<Vec<TrainedCell>> {
         let vanilla = GridEntry::new(BenchMethod::find(VANILLA)?, datasets)?;
-        self.vanilla_by(datasets, &vanilla, &self.scratch(datasets))
+        self.trained_from_scratch(datasets, &vanilla, &self.scratch(datasets))
     }
 
-    /// The same for another architecture or plan, from scratch all the same.
-    fn vanilla_by(
+    /// The first setting of an entry for every seed, trained from scratch whatever the plan begins with.
+    pub(crate) fn trained_from_scratch(
         &self,
         datasets: &SeededDatasets,
-        vanilla: &GridEntry,
+        entry: &GridEntry,
         plan: &TrainingPlan<'_>,
     ) -> Result<Vec<TrainedCell>> {
         let scratch = TrainingPlan {
@@ -274,7 +274,7 @@ impl<'o> BenchRunner<'o> {
         let jobs: Vec<TrainingJob<'_>> = datasets
             .seeds
             .iter()
-            .map(|data| Self::job(data, vanilla, &vanilla.settings[0], &scratch))
+            .map(|data| Self::job(data, entry, &entry.settings[0], &scratch))
             .collect();
         self.train(&datasets.name, &jobs)
     }
@@ -326,12 +326,14 @@ impl<'o> BenchRunner<'o> {
     ) -> Result<Grid> {
         datasets.share.leave_out(&mut entries);
         let vanilla = match entries.iter().find(|entry| entry.id == VANILLA) {
-            Some(vanilla) => self.vanilla_by(datasets, vanilla, plan)?,
+            Some(vanilla) => self.trained_from_scratch(datasets, vanilla, plan)?,
             None => self.vanilla(datasets)?,
         };
-        let of_vanilla = match plan.from {
-            Some(_) => Some(GridEntry::new(BenchMethod::find(VANILLA)?, datasets)?.model),
-            None => None,
+        // Only the same architecture can begin with another model's weights, which are vanilla's here or a network's like it.
+        let of_vanilla = match (plan.from, entries.iter().find(|entry| entry.id == VANILLA)) {
+            (None, _) => None,
+            (Some(_), Some(vanilla)) => Some(vanilla.model.clone()),
+            (Some(_), None) => Some(GridEntry::new(BenchMethod::find(VANILLA)?, datasets)?.model),
         };
         let thresholds: Vec<f64> = vanilla
             .iter()
@@ -373,7 +375,6 @@ impl<'o> BenchRunner<'o> {
             }
             for (seed, data) in datasets.seeds.iter().enumerate() {
                 for objective in &entry.settings {
-                    // Another architecture cannot begin with vanilla's weights.
                     let own = objective.objective().model(entry.model.clone());
                     let from = plan.from.filter(|_| Some(&own) == of_vanilla.as_ref());
                     let epochs = match (plan.from, from) {

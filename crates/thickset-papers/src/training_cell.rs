@@ -108,6 +108,10 @@ impl TrainingJob<'_> {
             retrain: from.map(|from| RetrainConfig {
                 from,
                 least_agreement: self.least_agreement(),
+                most_auc_drop: match self.auc_at_least {
+                    Some(_) => RetrainConfig::default().most_auc_drop,
+                    None => 1.0,
+                },
                 ..RetrainConfig::default()
             }),
             ..RunConfig::default()
@@ -115,11 +119,11 @@ impl TrainingJob<'_> {
     }
 
     /// The share of the reference's salient features that a retrained model must keep. Salient pixels of a ResNet change with any epoch, so
-    /// there the AUC alone ends it.
+    /// there the AUC alone ends it; and where no AUC is too low, nothing does.
     fn least_agreement(&self) -> f64 {
-        match self.data.plan {
-            Some(_) => 0.0,
-            None => RetrainConfig::default().least_agreement,
+        match (self.data.plan, self.auc_at_least) {
+            (None, Some(_)) => RetrainConfig::default().least_agreement,
+            _ => 0.0,
         }
     }
 

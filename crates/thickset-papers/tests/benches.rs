@@ -316,9 +316,22 @@ fn igr_compares_bases_with_and_without_it_on_images() {
     );
     // Quick runs have a third of the papers' radius, unless that is what is asked for.
     assert!(setting("digits").contains("radius 0.0333"));
+    let labels = |bench: &Bench| -> Vec<String> {
+        let rows = bench.tables[0].rows.iter();
+        rows.map(|row| row.label.clone()).collect()
+    };
+    let by_effort = labels(&bench);
     let (bench, _) = made("igr-radii", &options);
     let digits = bench.settings.iter().find(|(name, _)| name == "digits");
     assert!(digits.unwrap().1.contains("radius 0.1000"));
+    // There a base and the same with IGR begin with the base's weights; rows keep their order.
+    assert_eq!(labels(&bench), by_effort);
+    let numbers = |column: usize| {
+        let rows = bench.tables[0].rows.iter();
+        rows.filter(move |row| matches!(row.cells[column], Cell::Number { .. }))
+            .count()
+    };
+    assert_eq!(numbers(2), 4, "every method has an accuracy");
 }
 
 #[test]

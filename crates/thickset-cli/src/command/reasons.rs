@@ -252,6 +252,14 @@ impl Totals {
     }
 
     fn say(&self, arguments: &Arguments) {
+        if self.told == 0 {
+            say!(
+                "none of {} rows is decided as {}, so there are no reasons to tell (`--all` tells those of every row)",
+                self.rows,
+                one_line(&self.adverse_class)
+            );
+            return;
+        }
         say!(
             "{} of {} rows are decided as {}; {} reasons for {} rows, which add up to the score within {:.1e}",
             self.adverse,

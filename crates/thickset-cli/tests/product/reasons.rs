@@ -135,7 +135,10 @@ fn a_table_without_anyone_decided_against_is_a_file_without_rows() {
     let line =
         format!("reasons {MODEL} --data loans.csv --adverse no --cutoff 0.999999 --no-attack");
     for file in ["none.csv", "none.parquet"] {
-        ok(&case, &format!("{line} --max-rows 0 --out {file}"));
+        let output = case.run(&format!("{line} --max-rows 0 --out {file}"));
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert!(told.contains("none of 60 rows is decided as no"), "{told}");
     }
     assert_eq!(case.read("none.csv").lines().count(), 1);
     let parquet = std::fs::read(case.path("none.parquet")).unwrap();

@@ -47,6 +47,7 @@ impl ByColumn {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::toy::assert_close;
 
     #[test]
     fn a_column_has_the_sizes_of_its_features_and_gives_them_its_slope() {
@@ -60,7 +61,7 @@ mod tests {
         assert_eq!(importance, [9.0, 3.5, 0.0]);
         let mut weights = [0.0; 3];
         by_column.pull_back(&[4.0, 5.0], &given, &mut weights);
-        assert_eq!(weights, [-4.0, 0.0, 4.0]);
+        assert_close(&weights, &[-4.0, 0.0, 4.0]);
     }
 
     #[test]
@@ -74,6 +75,6 @@ mod tests {
         assert_eq!(importance, [-1.5, 0.0]);
         let mut weights = [0.0; 2];
         by_feature.pull_back(&[3.0, -2.0], &[-1.5, 0.0], &mut weights);
-        assert_eq!(weights, [3.0, -2.0]);
+        assert_close(&weights, &[3.0, -2.0]);
     }
 }
