@@ -519,6 +519,63 @@ mod tests {
     }
 
     #[test]
+    fn random_points_and_the_plain_twin_find_what_the_rest_of_a_short_list_does_not() {
+        const FEATURES: usize = 16;
+        const ROWS: u64 = 24;
+        let names: Vec<String> = (0..FEATURES).map(|place| format!("x{place}")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let model = ModelConfig::Mlp(MlpConfig {
+            hidden: vec![32, 16],
+            activation: Activation::Relu,
+        });
+        let ids: Vec<u64> = (0..ROWS).collect();
+        let is_plain_twin = |member: &Member| {
+            member.attack.kind == "er-attack" && member.surrogate.is_some() && !member.shares
+        };
+        let (mut whole, mut rest) = (0.0, 0.0);
+        for seed in 0..8 {
+            let mut fresh = Fresh::double(Seed::new(seed));
+            let network = model
+                .network(&InputShape::Table, FEATURES, 2, &mut fresh)
+                .unwrap();
+            let mut stream = Seed::new(seed).stream("rows");
+            let values: Vec<f64> = ids
+                .iter()
+                .flat_map(|_| [(); FEATURES])
+                .map(|()| stream.normal())
+                .collect();
+            for radius in [0.5, 1.5] {
+                let mut config = SuiteConfig {
+                    effort: Effort::Quick,
+                    ..SuiteConfig::default()
+                };
+                config.threat.ball.radius = radius;
+                let suite = config
+                    .check(&ExplainConfig::default(), &Schema::table(&names))
+                    .unwrap();
+                let mut without = suite.clone();
+                let short = without.by_regions.as_mut().unwrap();
+                let before = short.members.len();
+                short
+                    .members
+                    .retain(|member| member.attack.kind != "random" && !is_plain_twin(member));
+                assert_eq!(short.members.len(), before - 2);
+                let kept = |suite: &CheckedSuite| -> f64 {
+                    let rows = Points {
+                        values: &values,
+                        ids: &ids,
+                    };
+                    let found = suite.perturb(&network, rows, Seed::new(6)).unwrap();
+                    found.rows.iter().map(|row| row.precision).sum()
+                };
+                whole += kept(&suite);
+                rest += kept(&without);
+            }
+        }
+        assert!(whole < rest, "{whole} {rest}");
+    }
+
+    #[test]
     fn every_effort_makes_a_suite_that_fits() {
         let schema = Schema::table(&["x0", "x1"]);
         for effort in [Effort::Quick, Effort::Standard, Effort::Thorough] {
@@ -643,8 +700,8 @@ mod tests {
             let mut fresh = Fresh::double(Seed::new(4));
             model.network(&InputShape::Table, 2, 3, &mut fresh).unwrap()
         };
-        // Regions are searched from where the three others ended.
-        assert_eq!(run(&kinked_network()), ((0, 3), false));
+        // Regions are searched from where the five others ended.
+        assert_eq!(run(&kinked_network()), ((0, 5), false));
         assert_eq!(run(&kinked_network().smooth_twin(3.0)), ((2, 8), false));
         assert_eq!(run(&three(Activation::Relu)), ((2, 9), true));
         assert_eq!(

@@ -59,7 +59,7 @@ pub(super) struct RegionsAgain {
     pub(super) random_starts: usize,
 }
 
-/// A shorter list of attacks for networks whose regions decide: the first of all, few starts on the twin, and regions from there. From
+/// A shorter list of attacks for networks whose regions decide: the first of all, few starts on the twin, random points, and regions from there. From
 /// where others ended, a search of few regions finds more than a larger one from the row itself.
 #[derive(Debug)]
 pub(super) struct ByRegions {
@@ -67,6 +67,8 @@ pub(super) struct ByRegions {
     pub(super) starts: usize,
     /// Steps and starts of the border attack.
     pub(super) border: (usize, usize),
+    /// Random points on the sphere.
+    pub(super) on_sphere: usize,
     /// The search of regions, which begins where these ended.
     pub(super) regions: RegionsAgain,
 }
@@ -119,6 +121,7 @@ impl Effort {
                 by_regions: Some(ByRegions {
                     starts: 2,
                     border: (10, 1),
+                    on_sphere: 50,
                     regions: RegionsAgain {
                         search: RegionSearchConfig {
                             beam: 2,

@@ -102,18 +102,21 @@ impl SuiteConfig {
         if RegionSearchConfig::explains(explain) {
             members.push(with(&plan.regions.into()));
         }
-        for (surface, points) in [
-            (Surface::Sphere, plan.on_sphere),
-            (Surface::Ball, plan.in_ball),
-        ] {
-            if points > 0 {
-                members.push(AttackConfig {
-                    method: RandomConfig { points, surface }.into(),
-                    ..base.clone()
-                });
-            }
-        }
+        members.extend(Self::random_points((plan.on_sphere, plan.in_ball), &base));
         members
+    }
+
+    /// Random points on the ball's surface and inside of it.
+    fn random_points(
+        (on_sphere, in_ball): (usize, usize),
+        base: &AttackConfig,
+    ) -> impl Iterator<Item = AttackConfig> {
+        let places = [(Surface::Sphere, on_sphere), (Surface::Ball, in_ball)];
+        let asked = places.into_iter().filter(|(_, points)| *points > 0);
+        asked.map(|(surface, points)| AttackConfig {
+            method: RandomConfig { points, surface }.into(),
+            ..base.clone()
+        })
     }
 
     /// The shorter list of attacks for networks whose regions decide, which are then searched from where these ended; nothing where this
@@ -139,6 +142,12 @@ impl SuiteConfig {
                 restarts: short.starts,
                 ..with(ErAttackConfig {}.into())
             });
+            // Where a network is nearly linear within reach, as weight decay makes it, shares lead nowhere and this does.
+            members.push(AttackConfig {
+                surrogate: Some(twin),
+                steps: plan.short,
+                ..with(ErAttackConfig {}.into())
+            });
             members.push(AttackConfig {
                 surrogate: Some(twin),
                 steps: short.border.0,
@@ -146,6 +155,7 @@ impl SuiteConfig {
                 ..with(BorderConfig::default().into())
             });
         }
+        members.extend(Self::random_points((short.on_sphere, 0), &base));
         members
     }
 }
