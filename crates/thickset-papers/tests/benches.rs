@@ -321,11 +321,17 @@ fn igr_compares_bases_with_and_without_it_on_images() {
         rows.map(|row| row.label.clone()).collect()
     };
     let by_effort = labels(&bench);
+    let models = || {
+        let files = fs::read_dir(options.out.join("models")).unwrap();
+        files.count()
+    };
+    let before = models();
     let (bench, _) = made("igr-radii", &options);
     let digits = bench.settings.iter().find(|(name, _)| name == "digits");
     assert!(digits.unwrap().1.contains("radius 0.1000"));
-    // There a base and the same with IGR begin with the base's weights; rows keep their order.
-    assert_eq!(labels(&bench), by_effort);
+    assert_eq!(labels(&bench), by_effort, "rows keep their order");
+    // Vanilla, ART, the base, and from its weights the base and the same with IGR.
+    assert_eq!(models() - before, 5);
     let numbers = |column: usize| {
         let rows = bench.tables[0].rows.iter();
         rows.filter(move |row| matches!(row.cells[column], Cell::Number { .. }))
